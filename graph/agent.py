@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
@@ -15,6 +15,7 @@ from langgraph.types import Checkpointer
 from manus.graph.profiles import profile_named
 from manus.graph.routing import Router, route_after_stuck_check, route_after_think
 from manus.graph.run_graph import RunGraph
+from manus.models.wrapped import chat_model_in
 from manus.nodes.act import act
 from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
@@ -36,9 +37,9 @@ _AFTER_STUCK_CHECK: dict[Hashable, str] = {
 
 
 def build_agent(
-    profile: str | Profile | BaseChatModel = "manus",
+    profile: str | Profile | Runnable[Any, Any] = "manus",
     *,
-    model: str | BaseChatModel | None = None,
+    model: str | Runnable[Any, Any] | None = None,
     tools: Sequence[Any] | None = None,
     system_prompt: str | None = None,
     context_schema: type[Any] = Context,
@@ -47,7 +48,8 @@ def build_agent(
 ) -> RunGraph:
     """The compiled agent graph of a profile.
 
-    `model` (`PROVIDER:NAME` or a chat model), `tools` and `system_prompt` stand in place of the
+    `model` (`PROVIDER:NAME`, or a chat model, also one with `bind`, `with_retry` or
+    `with_fallbacks`), `tools` and `system_prompt` stand in place of the
     profile's, as in LangChain's `create_agent`; a model may be given first, as there. A run's
     context may name another model. Of a context with a schema of the caller's own, the fields that
     `Context` has too count for the run, and its tools are given all of it. With a checkpointer and
@@ -55,11 +57,13 @@ def build_agent(
     lives as long as its process.
 
     Raises:
-        SettingsError: there is no profile of that name, or a `$` in the prompt stands for nothing.
+        SettingsError: there is no profile of that name, `model` is no chat model, or a `$` in the
+            prompt stands for nothing.
     """
     if not isinstance(profile, Profile) and is_model(profile):
         profile, model = "manus", profile
     chosen = profile if isinstance(profile, Profile) else profile_named(str(profile))
+    check_model(model)
     given: dict[str, Any] = {"model": model, "tools": tools, "system_prompt": system_prompt}
     if tools is not None and "terminate" not in tools:
         given["next_step_prompt"] = ""  # the profile's speaks of its own tools
@@ -91,6 +95,16 @@ def _graph_of(profile: Profile, context_schema: type[Any]) -> StateGraph[Any, An
     return builder
 
 
-def is_model(given: str | BaseChatModel) -> bool:
+def check_model(model: object) -> None:
+    """Check that what a caller gives as a model is one, or names one.
+
+    Raises:
+        SettingsError: it is not.
+    """
+    if model is not None and not isinstance(model, str):
+        chat_model_in(model)
+
+
+def is_model(given: str | Runnable[Any, Any]) -> bool:
     """Whether it is a model, or names one: `PROVIDER:NAME`."""
     return not isinstance(given, str) or split_spec(given)[1] != given

@@ -7,15 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.pregel.protocol import PregelProtocol
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 from typing_extensions import override
 
-from manus.graph.agent import build_agent
+from manus.graph.agent import build_agent, check_model
 from manus.graph.profiles import profile_named
 from manus.graph.routing import Router, route_after_execute_step, route_after_plan
 from manus.graph.run_graph import RunGraph
@@ -106,7 +105,7 @@ class FlowGraph(RunGraph):
 def build_flow(
     executors: Sequence[str | Profile | RunGraph] = ("manus",),
     *,
-    model: str | BaseChatModel | None = None,
+    model: str | Runnable[Any, Any] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
 ) -> RunGraph:
@@ -117,13 +116,14 @@ def build_flow(
     works where an executor has none of its own.
 
     Raises:
-        SettingsError: there is no profile of that name.
+        SettingsError: there is no profile of that name, or `model` is no chat model.
         UsageError: there is no executor, or two have one name.
     """
     profiles = _by_name(executors)
     graphs = {name: build_agent(profile) for name, profile in profiles.items()}
     builder = _builder(profiles, graphs)
     compiled = builder.compile(checkpointer=checkpointer, store=store, name="flow")
+    check_model(model)
     flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
     flow_graph.executors = graphs
     for graph in graphs.values():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from manus.configuration import check_model, is_installed, read_settings, workspace_of
 from manus.formatting import clean, flat
-from manus.models.providers import DEFAULT_MODEL, KEYS, REPLAY
+from manus.models.providers import DEFAULT_MODEL, REPLAY, key_of
 from manus.state.errors import ManusError, SettingsError
 from manus.state.model_settings import ModelSettings, shown_address, split_spec
 from manus.state.settings import Settings
@@ -112,7 +112,7 @@ def _asked(endpoint: ModelSettings, name: str) -> tuple[State, str, str]:
         remedy = "Start the server, or check MANUS_BASE_URL and the network."
         return "missing", f"{name}: {address} cannot be reached ({said})", remedy
     if (code := reply.status_code) in (401, 403):
-        return "missing", f"{name}: {address} refuses the key ({code})", f"Check {KEYS['openai']}."
+        return "missing", f"{name}: {address} refuses the key ({code})", f"Check {key_of(name)}."
     if reply.is_server_error:
         return "warning", f"{name}: {address} answers {code}", "Try again later."
     names = names_in(reply)

@@ -11,7 +11,8 @@ from typing import Any
 from manus.configuration import is_installed
 from manus.doctor import names_in
 from manus.formatting import flat
-from manus.models.providers import DEFAULT_MODEL, EXTRAS
+from manus.models.provider_packages import PACKAGES
+from manus.models.providers import DEFAULT_MODEL
 from manus.questions import ask_text
 from manus.state.errors import UsageError
 from manus.state.files import make_private_folder, write_atomically
@@ -90,9 +91,9 @@ def _running() -> Iterator[Choice]:
 def _note(choice: Choice) -> str:
     if choice.models:
         return flat(f": {', '.join(choice.models[:4])}{' …' if choice.models[4:] else ''}")
-    extra = EXTRAS.get(choice.provider)
-    if extra is not None and not is_installed(extra.module):
-        return f" (needs `pip install {extra.package}`)"
+    package = PACKAGES.get(choice.provider)
+    if package is not None and not is_installed(package.import_name):
+        return f" (needs `pip install {package.package}`)"
     return f" ({choice.key} is set)" if os.environ.get(choice.key) else ""
 
 

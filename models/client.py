@@ -15,6 +15,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 
 from manus.models.budget import RunBudget
@@ -73,8 +74,8 @@ class ModelClient:
     calibration: dict[str, float] = field(default_factory=dict)
     """What estimates of tokens are multiplied by, by model."""
     built: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
-    given: BaseChatModel | None = None
-    """A chat model that the caller has made."""
+    given: Runnable[Any, Any] | None = None
+    """A chat model that the caller has made, with whatever is wrapped around it."""
 
     def window(self, role: str) -> int:
         """The context window of the endpoint of a role that is asked first."""
@@ -145,7 +146,7 @@ class ModelClient:
         reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
         return reply
 
-    async def _model_at(self, endpoint: ModelSettings) -> BaseChatModel:
+    async def _model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any]:
         if self.given is not None and endpoint == endpoint_of(self.given, endpoint):
             return self.given
         if endpoint not in self.built:

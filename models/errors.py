@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from manus.models.providers import DEFAULT_MODEL, KEYS, address_of
+from manus.models.providers import DEFAULT_MODEL, address_of, key_of
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelUnavailableError,
 )
-from manus.state.model_settings import ModelSettings, provider_of
+from manus.state.model_settings import ModelSettings
 from manus.state.text import one_line
 
 _SHOWN = 300
@@ -48,7 +48,7 @@ _STATUS_OF = {
 }
 _PASSING = (408, 409, 425, 429)
 _TRANSPORT = {"aiohttp", "anthropic", "botocore", "httpcore", "httpcore2", "httpx", "httpx2"}
-_TRANSPORT |= {"openai", "urllib3"}
+_TRANSPORT |= {"groq", "ollama", "openai", "urllib3"}
 """Packages whose exceptions are about the connection, where there is no status."""
 _NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
 _NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
@@ -249,7 +249,7 @@ def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
         model=model,
         words=words,
         cause=of.cause,
-        key=KEYS[provider_of(model)],
+        key=key_of(model),
         number="" if of.status is None else f" ({of.status})",
         because="" if words.startswith("Error code:") else f": {words.rstrip('.')}",
     )

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import os
-import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from manus.models.package_models import CONNECT_TIMEOUT, from_package
+from manus.models.provider_packages import OTHER, PACKAGES
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings, shown_address, split_spec
+from manus.state.model_settings import ModelSettings, provider_of, shown_address, split_spec
 from manus.state.text import one_line
 
 if TYPE_CHECKING:
     import ssl
 
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import Runnable
 
 DEFAULT_MODEL = "gpt-5"
 """Where a key is set and no model is named."""
@@ -33,76 +33,21 @@ NOT_CONFIGURED = (
     "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
     "MANUS_BASE_URL for any compatible server; `manus demo` needs none."
 )
-KEYS = {
+_KEYS = {
     "openai": "MANUS_API_KEY or OPENAI_API_KEY",
     "azure": "MANUS_API_KEY",
-    "anthropic": "MANUS_API_KEY or ANTHROPIC_API_KEY",
-    "google": "MANUS_API_KEY or GOOGLE_API_KEY",
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
-"""Where a key is set, as errors say it."""
-_CONNECT_TIMEOUT = 15.0
-"""Seconds. A server that is there takes the connection at once, however long it then thinks."""
-
 Models = tuple[dict[ModelSettings, "BaseChatModel"], asyncio.Lock]
 # Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
 _kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """A provider whose package comes as an extra."""
-
-    package: str
-    """To be installed."""
-    model_class: str
-    needs: str
-    """What its client cannot be made without."""
-    attempts: dict[str, Any]
-    """What keeps its client from trying again by itself."""
-    wants_tools: bool = False
-    """Calls in the history are refused where the request offers no tools."""
-    mark: dict[str, Any] | None = None
-    """What tells it to cache what comes before."""
-    marked: re.Pattern[str] = re.compile("")
-    """Models that know the mark, by their ids."""
-
-    @property
-    def module(self) -> str:
-        """What is imported of it."""
-        return self.package.replace("-", "_")
-
-
-EXTRAS = {
-    "anthropic": Extra(
-        "langchain-anthropic",
-        "ChatAnthropic",
-        f"a key: {KEYS['anthropic']}",
-        {"max_retries": 0},
-        wants_tools=True,
-        mark={"cache_control": {"type": "ephemeral"}},
-    ),
-    "google": Extra(
-        "langchain-google-genai",
-        "ChatGoogleGenerativeAI",
-        f"a key: {KEYS['google']}",
-        {"max_retries": 1},  # it counts attempts, and takes none for its default
-    ),
-    "bedrock": Extra(
-        "langchain-aws",
-        "ChatBedrockConverse",
-        "a region (AWS_REGION) and credentials of AWS, or a Bedrock key in MANUS_API_KEY",
-        {},
-        wants_tools=True,
-        mark={"cachePoint": {"type": "default"}},
-        # "Prompt caching" in Amazon's user guide; Claude 3.5 Sonnet v2 for some customers only
-        marked=re.compile(
-            r"claude-(?:3-5-haiku|3-7|(?:opus|sonnet|haiku)-[4-9])|nova-(?:micro|lite|pro|premier)"
-        ),
-    ),
-}
-OTHER = Extra("", "", "", {})
-"""A chat model of any other package, as a caller has made it."""
+def key_of(model: str) -> str:
+    """Return where the key of a model's provider is set, as errors say it."""
+    provider = provider_of(model)
+    package = PACKAGES.get(provider, OTHER)
+    return _KEYS.get(provider) or package.key_names
 
 
 def is_configured(settings: ModelSettings) -> bool:
@@ -138,17 +83,28 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     return known[settings]
 
 
-def name_of(model: str | BaseChatModel) -> str:
-    """What a model is called: the name itself, or that of a chat model that the caller has made."""
+def name_of(model: str | Runnable[Any, Any]) -> str:
+    """Return what a model is called: the name itself, or that of a caller's chat model.
+
+    Raises:
+        SettingsError: it is no chat model.
+    """
     if isinstance(model, str):
         return model
-    named = getattr(model, "model_name", None) or getattr(model, "model", None)
-    return str(named or type(model).__name__)
+    from manus.models.wrapped import chat_model_in
+
+    inner = chat_model_in(model)
+    name = getattr(inner, "model_name", None) or getattr(inner, "model", None)
+    return str(name or type(inner).__name__)
 
 
-def endpoint_of(model: BaseChatModel, settings: ModelSettings) -> ModelSettings:
-    """The endpoint that stands for a chat model that the caller has made."""
-    values = {"model": name_of(model), "base_url": getattr(model, "openai_api_base", None)}
+def endpoint_of(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:
+    """Return the endpoint that stands for a chat model that the caller has made."""
+    from manus.models.wrapped import chat_model_in
+
+    inner = chat_model_in(model)
+    address = getattr(inner, "openai_api_base", None) or getattr(inner, "base_url", None)
+    values = {"model": name_of(model), "base_url": address if isinstance(address, str) else None}
     return settings.model_copy(update={"api_key": None, "fallback": (), **values})
 
 
@@ -180,11 +136,11 @@ async def _keeper(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     names = {"temperature", "max_tokens", "api_key", "base_url", "reasoning_effort"}
     values: dict[str, Any] = settings.model_dump(include=names, exclude_none=True)
-    if provider in EXTRAS:
-        return _extra(settings, provider, name, values)
+    if provider in PACKAGES:
+        return from_package(settings, provider, name)
     from openai import DefaultAsyncHttpxClient, Timeout
 
-    timeout = Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_TIMEOUT))
+    timeout = Timeout(settings.timeout, connect=min(settings.timeout, CONNECT_TIMEOUT))
     try:
         client = DefaultAsyncHttpxClient(timeout=timeout, verify=trust())
     except (OSError, ValueError, ImportError) as error:
@@ -252,41 +208,3 @@ def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseCh
         "api_version": settings.api_version or "2024-10-21",
     }
     return FastAzureChatOpenAI(**values)
-
-
-def _extra(
-    settings: ModelSettings, provider: str, name: str, values: dict[str, Any]
-) -> BaseChatModel:
-    """The chat model of a provider whose package comes as an extra."""
-    extra = EXTRAS[provider]
-    try:
-        module = importlib.import_module(extra.module)
-    except ImportError:
-        raise SettingsError(
-            f"The provider `{provider}` needs a package that is not installed: "
-            f"pip install {extra.package}."
-        ) from None
-    try:
-        limits = _bedrock(settings) if provider == "bedrock" else {"timeout": settings.timeout}
-        made: Any = getattr(module, extra.model_class)
-        model: BaseChatModel = made(
-            model=name, streaming=True, **values, **limits, **extra.attempts
-        )
-        key: Any = getattr(model, "anthropic_api_key", None)
-        if key is not None and not key.get_secret_value():
-            raise ValueError("there is none")  # its client would find out with an odd request
-    except Exception as error:  # each client has exceptions of its own
-        raise SettingsError(
-            f"The model `{provider}:{name}` cannot be set up; it needs {extra.needs} "
-            f"({one_line(str(error), 300)})."
-        ) from error
-    return model
-
-
-def _bedrock(settings: ModelSettings) -> dict[str, Any]:
-    made = importlib.import_module("botocore.config").Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        read_timeout=settings.timeout,
-        connect_timeout=min(settings.timeout, _CONNECT_TIMEOUT),
-    )
-    return {"config": made}

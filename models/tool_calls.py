@@ -120,13 +120,18 @@ def as_sent(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
     return {"id": call["id"], "name": call["name"], "args": text}
 
 
-def with_cut_off_calls(message: AIMessage, *, as_it_came: bool) -> AIMessage:
-    """The reply with the calls that may lack their end among the malformed ones.
+def with_cut_off_calls(
+    message: AIMessage, *, as_it_came: bool, reports_end: bool = True
+) -> AIMessage:
+    """Return the reply with the calls that may lack their end among the malformed ones.
 
     `as_it_came`: the text of the calls is known as it was sent. Of other providers' only what
-    LangChain completed is left, so that no call of a cut-off reply can be trusted.
+    LangChain completed is left, so that no call of a cut-off reply can be trusted. Where a provider
+    is known to say why a reply ended (`reports_end`), one that does not was cut off; where it is
+    not, a call that was parsed completely is a call.
     """
-    if not as_it_came and has_calls(message) and not reason_of(message):
+    silent = reports_end and not as_it_came and not reason_of(message)
+    if silent and has_calls(message):
         message.additional_kwargs[CUT_OFF] = True
     is_limited = ended_at_limit(message) if as_it_came else is_cut_off(message)
     if not (has_calls(message) and is_limited):

@@ -15,9 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
@@ -63,7 +62,7 @@ class Running:
     """Rules about calls that a person has approved, in this folder or for this run."""
     agent_named: Callable[[str], Any] | None = None
     """The graph of an agent that may be given a task; blocking."""
-    model: str | BaseChatModel | None = None
+    model: str | Runnable[Any, Any] | None = None
     """The profile's, or that of the run around this one; the context may name another."""
     max_steps: int = field(init=False)
     """The step budget: the context's, else the settings', else the profile's."""
@@ -92,7 +91,7 @@ class Running:
             self.budget,
             self.recorder,
         )
-        if isinstance(self.model, BaseChatModel):
+        if self.model is not None and not isinstance(self.model, str):
             self.client.given = self.model
         self.session.complete = self._complete
         self.shown = Shown(self.session.workspace)

@@ -30,7 +30,7 @@ MALFORMED_AT = "malformed_at"
 """In a message's `additional_kwargs`: the places of its malformed calls among all, ascending."""
 
 CUT_OFF = "cut_off"
-"""In a streamed reply's `additional_kwargs`: it ended without saying why."""
+"""In a reply's `additional_kwargs`: it ended without a reason, which its provider always gives."""
 
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: where its text comes from (`prompts/sources.py`)."""
@@ -213,7 +213,7 @@ def thinking_in(message: AIMessage) -> str:
 def reason_of(message: AIMessage) -> str:
     """Why a reply ended, in the provider's word, in lower case."""
     said = message.response_metadata
-    names = ("finish_reason", "stop_reason", "stopReason")
+    names = ("finish_reason", "stop_reason", "stopReason", "done_reason")
     return next((str(said[name]).lower() for name in names if said.get(name)), "")
 
 

@@ -6,10 +6,21 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
-PROVIDERS = ("openai", "azure", "anthropic", "google", "bedrock")
+PROVIDERS = (
+    *("openai", "azure", "anthropic", "google", "bedrock", "ollama", "groq", "mistralai"),
+    *("deepseek", "xai", "google_vertexai", "openrouter", "together", "fireworks", "perplexity"),
+    *("cohere", "nvidia", "upstage", "baseten", "meta", "litellm", "ibm", "huggingface"),
+    *("azure_ai", "anthropic_bedrock", "bedrock_mantle_anthropic", "bedrock_mantle_openai"),
+    "google_anthropic_vertex",
+)
 """What may stand before the colon of a model; a name with another prefix is OpenAI's."""
-ALIASES = {"azure_openai": "azure", "google_genai": "google", "bedrock_converse": "bedrock"}
-"""The same in LangChain's `init_chat_model`."""
+ALIASES = {
+    "azure_openai": "azure",
+    "google_genai": "google",
+    "bedrock_converse": "bedrock",
+    "vertexai": "google_vertexai",
+}
+"""Other names of providers: those of LangChain's `init_chat_model`, and shorter ones."""
 ENDPOINT = ("base_url", "api_key", "api_version")
 
 
@@ -19,9 +30,10 @@ def provider_of(model: str | None) -> str:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """`PROVIDER:NAME` as a pair. A name may hold a colon itself (`llama3:8b`): it is openai's."""
+    """Split `PROVIDER:NAME`. A name may hold a colon itself (`llama3:8b`): it is openai's."""
     prefix, colon, name = spec.partition(":")
-    provider = ALIASES.get(prefix.lower(), prefix.lower())
+    provider = prefix.lower().replace("-", "_")
+    provider = ALIASES.get(provider, provider)
     return (provider, name) if colon and name and provider in PROVIDERS else ("openai", spec)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
 from manus.prompts import render
@@ -19,7 +19,7 @@ class Profile:
     `tools` names tools of the catalogue or holds LangChain tools of the user's own.
     `special_tools` names those whose call may end the run, in any letter case. `max_steps` counts
     think-and-act rounds; `max_observe` is in characters. `model`, a name or a chat model of
-    LangChain's, is asked unless the run's context names another one.
+    LangChain's (wrapped or not), is asked unless the run's context names another one.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Profile:
     max_observe: int = 10_000
     special_tools: tuple[str, ...] = ("terminate",)
     role: str = "main"
-    model: str | BaseChatModel | None = None
+    model: str | Runnable[Any, Any] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

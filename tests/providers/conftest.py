@@ -17,15 +17,17 @@ from tests.providers.anthropic import Anthropic
 from tests.providers.azure import Azure
 from tests.providers.bedrock import Bedrock
 from tests.providers.google import Google
+from tests.providers.ollama import Ollama
 from tests.providers.turns import Refusal, Said
 from tests.server import Raw, Request, Scripted, ScriptedServer, raw
 
-Dialect = Anthropic | Google | Bedrock | Azure
+Dialect = Anthropic | Google | Bedrock | Azure | Ollama
 PROVIDERS: dict[str, tuple[type[Dialect], str]] = {
     "anthropic": (Anthropic, "claude-scripted"),
     "google": (Google, "gemini-scripted"),
     "bedrock": (Bedrock, "anthropic.claude-3-5-sonnet-20240620-v1:0"),
     "azure": (Azure, "scripted"),
+    "ollama": (Ollama, "qwen3"),
 }
 KEY = "sk-secret-of-tests"
 

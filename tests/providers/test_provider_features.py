@@ -11,7 +11,8 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 
 from manus.models.endpoint_call import Question, ask_endpoint, with_cache_marks
-from manus.models.providers import EXTRAS, build_model
+from manus.models.provider_packages import ANTHROPIC
+from manus.models.providers import build_model
 from manus.state.messages import ephemeral, thinking_in
 from manus.state.settings import load_settings
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
@@ -121,7 +122,7 @@ async def test_where_a_message_cannot_be_marked_the_one_before_is() -> None:
     for content in contents:
         said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
         request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
-        marked = with_cache_marks(request, EXTRAS["anthropic"])
+        marked = with_cache_marks(request, ANTHROPIC)
         assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
 
 

@@ -1,0 +1,49 @@
+"""Ollama's own API (docs/api.md of ollama/ollama): `/api/chat` sends a JSON object a line."""
+
+import json
+
+from tests.providers.turns import Json, Refusal, Turn, pieces
+
+
+class Ollama:
+    """Writes it as of 0.12: calls come whole, in one line before the last."""
+
+    content_type = "application/x-ndjson"
+    path = "/api/chat"
+
+    def stream(self, turn: Turn) -> list[bytes]:
+        said = [_line({"content": piece}) for piece in pieces(turn.text)]
+        if turn.calls:
+            said.append(_line({"content": "", "tool_calls": _calls(turn)}))
+        return said if turn.silent else [*said, _last(turn)]
+
+    def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
+        return {"error": refusal.message}, {}
+
+    def broken(self, refusal: Refusal) -> list[bytes]:
+        error = json.dumps({"error": refusal.message}).encode() + b"\n"
+        return [*self.stream(Turn(text="So far so good", silent=True)), error]
+
+
+def _calls(turn: Turn) -> list[Json]:
+    return [{"function": {"name": name, "arguments": args}} for name, args in turn.calls]
+
+
+def _line(message: Json, **more: object) -> bytes:
+    head = {"model": "qwen3", "created_at": "2026-03-01T10:00:00.0Z"}
+    said = {**head, "message": {"role": "assistant", **message}, "done": False, **more}
+    return json.dumps(said, ensure_ascii=False).encode() + b"\n"
+
+
+def _last(turn: Turn) -> bytes:
+    return _line(
+        {"content": ""},
+        done=True,
+        done_reason="length" if turn.at_limit else "stop",
+        total_duration=4_883_583_458,
+        load_duration=1_334_875,
+        prompt_eval_count=100,
+        prompt_eval_duration=342_546_000,
+        eval_count=20,
+        eval_duration=4_535_599_000,
+    )
