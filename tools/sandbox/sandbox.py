@@ -109,7 +109,7 @@ class Sandbox:
                 read=[*bubblewrap.system(), *read],
                 network=closed,
                 port=port,
-                rules=seccomp.program(only_tcp=closed),
+                rules=seccomp.program(shares_network=closed, shares_ipc=True),
             )
         else:
             front = bubblewrap.words(

@@ -1,104 +1,269 @@
-"""The system calls that no program of the model's needs, as a filter for the kernel.
+"""The system calls that programs in a sandbox are refused, as a seccomp filter.
 
-A classic BPF program (`man 2 seccomp`), the same for every wall. A refused call fails with EPERM,
-so that programs go on without it; nothing is killed.
+The filter is a classic BPF program (`man 2 seccomp`), made from a table of rules: each rule is a
+block of its own that either answers the call or falls through to the next one, and jumps never
+leave a block. A refused call fails with EPERM, so that programs go on without it.
 """
 
 from __future__ import annotations
 
 import platform
 import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-_LOAD, _AND, _EQUAL, _SET, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x06
-_NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24
-"""Offsets in `struct seccomp_data`: the call, the architecture, its first two arguments."""
-_ENDS = {"allow": 0x7FFF0000, "refuse": 0x00050001, "absent": 0x00050000 | 38}
-"""What is answered: nothing, EPERM, ENOSYS."""
-
-_ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_NEW_MOUNTS = (428, 429, 430, 431, 432, 433, 442)
-_REFUSED = {
-    "x86_64": (
-        *(101, 310, 311, 312),  # ptrace, process_vm_readv and _writev, kcmp
-        *(155, 165, 166, 272, 308, *_NEW_MOUNTS),  # pivot_root, mount, umount2, unshare, setns
-        *(248, 249, 250),  # keys of the kernel
-        *(175, 176, 313, 246, 320, 169, 167, 168),  # modules, kexec, reboot, swap
-        *(298, 321, 323, 425, 426, 427),  # perf, bpf, userfaultfd, io_uring
-        *(159, 164, 227, 305, 163, 170, 171, 103, 304),  # clocks, accounting, names, log, handles
-    ),
-    "aarch64": (
-        *(117, 270, 271, 272),
-        *(41, 40, 39, 97, 268, *_NEW_MOUNTS),
-        *(217, 218, 219),
-        *(105, 106, 273, 104, 294, 142, 224, 225),
-        *(241, 280, 282, 425, 426, 427),
-        *(171, 170, 112, 266, 89, 161, 162, 116, 265),
-    ),
-}
-_CLONE = {"x86_64": 56, "aarch64": 220}
-_CLONE3 = 435
-_SOCKET = {"x86_64": 41, "aarch64": 198}
-_LIMITS = {"x86_64": 302, "aarch64": 261}
-"""prlimit64."""
-_PRIORITY = {"x86_64": 141, "aarch64": 140}
-"""setpriority."""
-_NEW_NAMESPACE = 0x7E020000
-"""Flags of clone that make one."""
+_ALLOW = 0x7FFF0000
+_EPERM, _ENOSYS = 0x00050001, 0x00050000 | 38
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
-_INET, _INET6, _NETLINK = 2, 10, 16
-_STREAM, _TYPE = 1, 0xF
+"""Set in the number of a call of x86_64's x32 interface, whose numbers no rule knows."""
 
-Line = tuple[int, int, str, str]
-"""An instruction: operation, operand, where to go if it holds, where to go otherwise."""
+_NUMBERS: dict[str, tuple[int, int]] = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "init_module": (175, 105),
+    "delete_module": (176, 106),
+    "finit_module": (313, 273),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "perf_event_open": (298, 241),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "adjtimex": (159, 171),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "acct": (163, 89),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "syslog": (103, 116),
+    "open_by_handle_at": (304, 265),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "prlimit64": (302, 261),
+    "setpriority": (141, 140),
+    "socket": (41, 198),
+    "sendto": (44, 206),
+    "sendmsg": (46, 211),
+    "sendmmsg": (307, 269),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+}
+"""Numbers on x86_64 and aarch64, from the kernel's `asm/unistd_64.h` and `asm-generic/unistd.h`."""
+
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_STREAM, _TYPE_BITS = 1, 0xF
+_DEFAULT_PROTOCOL, _TCP = 0, 6
+_FASTOPEN = 0x20000000
+"""MSG_FASTOPEN connects while it sends, past the check of Landlock."""
+_NEW_NAMESPACES = 0x7E020000
+"""Flags of clone that make a namespace."""
 
 
-def program(*, only_tcp: bool = False) -> bytes:
-    """The filter; empty on an architecture that has no table here.
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test of the low 32 bits of one argument of a call."""
 
-    With `only_tcp` the sockets of other protocols are refused, for a wall that leaves the
-    machine's network in place.
+    argument: int
+    """From 0."""
+    test: Literal["one of", "none of", "any bit of"]
+    values: tuple[int, ...]
+    mask: int = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A call is refused if all conditions hold."""
+
+    call: str
+    conditions: tuple[Condition, ...] = ()
+    answer: int = _EPERM
+
+
+_ALWAYS_REFUSED = (
+    *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd"),
+    *("pivot_root", "mount", "umount2", "unshare", "setns", "open_tree", "move_mount"),
+    *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at"),
+    *("add_key", "request_key", "keyctl", "init_module", "delete_module", "finit_module"),
+    *("kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
+    *("perf_event_open", "bpf", "userfaultfd"),
+    *("io_uring_setup", "io_uring_enter", "io_uring_register"),
+    *("adjtimex", "settimeofday", "clock_settime", "clock_adjtime"),
+    *("acct", "sethostname", "setdomainname", "syslog"),
+)
+_IS_INTERNET = Condition(0, "one of", (_INET, _INET6))
+
+RULES = (
+    *map(Rule, _ALWAYS_REFUSED),
+    # the C library then calls clone, whose flags can be looked at
+    Rule("clone3", answer=_ENOSYS),
+    Rule("clone", (Condition(0, "any bit of", (_NEW_NAMESPACES,)),)),
+    # limits and priority of the calling process alone
+    Rule("prlimit64", (Condition(0, "none of", (0,)),)),
+    Rule("setpriority", (Condition(0, "none of", (0,)),)),
+    Rule("setpriority", (Condition(1, "none of", (0,)),)),
+    # AF_VSOCK reaches the host of a virtual machine, others seldom used code of the kernel
+    Rule("socket", (Condition(0, "none of", (_UNIX, _INET, _INET6, _NETLINK)),)),
+)
+"""Of every sandbox."""
+
+HOST_NETWORK_RULES = (
+    # a host's daemons listen at AF_UNIX
+    Rule("socket", (Condition(0, "one of", (_UNIX,)),)),
+    Rule("socket", (_IS_INTERNET, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
+    # not MPTCP (262) and SCTP (132), which Landlock does not check
+    Rule("socket", (_IS_INTERNET, Condition(2, "none of", (_DEFAULT_PROTOCOL, _TCP)))),
+    Rule("sendto", (Condition(3, "any bit of", (_FASTOPEN,)),)),
+    Rule("sendmsg", (Condition(2, "any bit of", (_FASTOPEN,)),)),
+    Rule("sendmmsg", (Condition(3, "any bit of", (_FASTOPEN,)),)),
+)
+"""Of a sandbox that shares the machine's network, and restricts it by Landlock."""
+
+HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
+"""Of a sandbox that shares the machine's System V IPC."""
+
+
+def program(*, shares_network: bool = False, shares_ipc: bool = False) -> bytes:
+    """Build the filter for this machine; empty on an architecture that the table does not have.
+
+    Args:
+        shares_network: the sandbox has the machine's network, of which TCP alone may be used.
+        shares_ipc: the sandbox has the machine's System V IPC, which is refused.
     """
     machine = platform.machine()
-    if machine not in _ARCHES:
+    if machine not in _ARCHITECTURES:
         return b""
-    lines: list[Line] = [
-        (_LOAD, _ARCH, "", ""),
-        (_EQUAL, _ARCHES[machine], "", "refuse"),
-        (_LOAD, _NUMBER, "", ""),
-        *([(_SET, _X32, "refuse", "")] if machine == "x86_64" else []),
-        *((_EQUAL, number, "refuse", "") for number in _REFUSED[machine]),
-        (_EQUAL, _CLONE3, "absent", ""),  # the C library takes clone then, which can be looked at
-        *([(_EQUAL, _SOCKET[machine], "socket", "")] if only_tcp else []),
-        (_EQUAL, _LIMITS[machine], "own", ""),
-        (_EQUAL, _PRIORITY[machine], "itself", ""),
-        (_EQUAL, _CLONE[machine], "", "allow"),
-        (_LOAD, _FIRST, "", ""),
-        (_SET, _NEW_NAMESPACE, "refuse", "allow"),
-    ]
-    labels = {"own": len(lines), "itself": len(lines) + 2, "socket": len(lines) + 6}
-    lines += [
-        (_LOAD, _FIRST, "", ""),
-        (_EQUAL, 0, "allow", "refuse"),  # the limits of the process itself, not of another
-        (_LOAD, _FIRST, "", ""),
-        (_EQUAL, 0, "", "refuse"),  # the priority of a process, and of no other
-        (_LOAD, _SECOND, "", ""),
-        (_EQUAL, 0, "allow", "refuse"),
-        (_LOAD, _FIRST, "", ""),
-        (_EQUAL, _NETLINK, "allow", ""),
-        (_EQUAL, _INET, "type", ""),
-        (_EQUAL, _INET6, "", "refuse"),  # those of AF_UNIX would reach a host's daemons
-        (_LOAD, _SECOND, "", ""),
-        (_AND, _TYPE, "", ""),
-        (_EQUAL, _STREAM, "allow", "refuse"),
-    ]
-    labels["type"] = len(lines) - 3
-    for name, answer in _ENDS.items():
-        labels[name] = len(lines)
-        lines.append((_RETURN, answer, "", ""))
-    return b"".join(_packed(line, place, labels) for place, line in enumerate(lines))
+    network = HOST_NETWORK_RULES if shares_network else ()
+    ipc = HOST_IPC_RULES if shares_ipc else ()
+    return compile_rules((*RULES, *network, *ipc), machine)
 
 
-def _packed(line: Line, place: int, labels: dict[str, int]) -> bytes:
-    operation, operand, then, otherwise = line
-    there = (labels[name] - place - 1 if name else 0 for name in (then, otherwise))
-    return struct.pack("=HBBI", operation, *there, operand)
+_LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
+_IF_EQUAL, _IF_ANY_BIT, _JUMP = 0x15, 0x45, 0x05
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
+"""In `struct seccomp_data`; an argument has eight bytes, the low ones first."""
+
+_NEXT, _PAST = "next condition", "past the block"
+
+
+@dataclass(frozen=True, slots=True)
+class _Instruction:
+    operation: int
+    operand: int
+    then: str = ""
+    otherwise: str = ""
+    """Names of places to jump to; empty is the next instruction."""
+
+
+_Block = list[_Instruction | str]
+"""Instructions, with the names of places between them."""
+
+
+def compile_rules(rules: tuple[Rule, ...], machine: str) -> bytes:
+    """Translate rules into a BPF program for a machine, `x86_64` or `aarch64`."""
+    blocks = [_architecture_block(machine), *(_rule_block(rule, machine) for rule in rules)]
+    blocks.append([_Instruction(_RETURN, _ALLOW)])
+    return b"".join(packed for block in blocks for packed in _assemble(block))
+
+
+def _architecture_block(machine: str) -> _Block:
+    block: _Block = [
+        _Instruction(_LOAD, _ARCHITECTURE_OFFSET),
+        _Instruction(_IF_EQUAL, _ARCHITECTURES[machine], then="known"),
+        _Instruction(_RETURN, _EPERM),
+        "known",
+    ]
+    if machine == "x86_64":
+        block += [
+            _Instruction(_LOAD, _NUMBER_OFFSET),
+            _Instruction(_IF_ANY_BIT, _X32, otherwise=_PAST),
+            _Instruction(_RETURN, _EPERM),
+        ]
+    return [*block, _PAST]
+
+
+def _rule_block(rule: Rule, machine: str) -> _Block:
+    number = _NUMBERS[rule.call][0 if machine == "x86_64" else 1]
+    block: _Block = [
+        _Instruction(_LOAD, _NUMBER_OFFSET),
+        _Instruction(_IF_EQUAL, number, otherwise=_PAST),
+    ]
+    for index, condition in enumerate(rule.conditions):
+        place = f"{_NEXT} {index}"
+        block += [*_CONDITION_BLOCKS[condition.test](condition, place), place]
+    return [*block, _Instruction(_RETURN, rule.answer), _PAST]
+
+
+def _load_argument(condition: Condition) -> _Block:
+    return [
+        _Instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * condition.argument),
+        _Instruction(_AND, condition.mask),
+    ]
+
+
+def _one_of(condition: Condition, place: str) -> _Block:
+    tests = [_Instruction(_IF_EQUAL, value, then=place) for value in condition.values]
+    return [*_load_argument(condition), *tests, _Instruction(_JUMP, 0, then=_PAST)]
+
+
+def _none_of(condition: Condition, _: str) -> _Block:
+    tests = [_Instruction(_IF_EQUAL, value, then=_PAST) for value in condition.values]
+    return [*_load_argument(condition), *tests]
+
+
+def _any_bit_of(condition: Condition, place: str) -> _Block:
+    tests = [_Instruction(_IF_ANY_BIT, bits, then=place) for bits in condition.values]
+    return [*_load_argument(condition), *tests, _Instruction(_JUMP, 0, then=_PAST)]
+
+
+_CONDITION_BLOCKS: dict[str, Callable[[Condition, str], _Block]] = {
+    "one of": _one_of,
+    "none of": _none_of,
+    "any bit of": _any_bit_of,
+}
+
+
+def _assemble(block: _Block) -> Iterator[bytes]:
+    """Resolve the places of a block to distances, and yield its instructions."""
+    places: dict[str, int] = {}
+    instructions: list[_Instruction] = []
+    for item in block:
+        if isinstance(item, str):
+            places[item] = len(instructions)
+        else:
+            instructions.append(item)
+    for position, instruction in enumerate(instructions, 1):
+        then = places[instruction.then] - position if instruction.then else 0
+        otherwise = places[instruction.otherwise] - position if instruction.otherwise else 0
+        if instruction.operation == _JUMP:
+            yield struct.pack("=HBBI", _JUMP, 0, 0, then)
+        else:
+            operands = (instruction.operation, then, otherwise, instruction.operand)
+            yield struct.pack("=HBBI", *operands)

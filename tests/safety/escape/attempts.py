@@ -6,7 +6,7 @@ the output, a file that changed, a server that was reached, a process that ended
 
 In braces: `secret` a file outside with a token, `outside` its folder, `pid` a process outside that
 has the token in its environment and the file open as descriptor 9, `tcp`, `udp`, `unix`,
-`abstract` servers outside, `address` the machine's own, `python` an interpreter.
+`abstract` servers outside, `terminal` one of the user's, `shared` the id of memory that the user shares, `address` the machine's own, `python` an interpreter.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ ATTEMPTS = {
         "an archive that leads out": "ln -sfn .. up; echo x > new; tar cf a.tar new; tar xf a.tar -C up/outside",
         "programs of the system": ": >> /usr/local/bin/x; : >> /usr/bin/x",
         "libraries of the system": ": >> /etc/ld.so.preload; : >> /etc/ld.so.cache",
+        "another terminal": "echo x > {terminal}",
+        "shared memory of System V": "{call} 30 196 {shared} 0 0",
         "jobs of cron": "mkdir -p /etc/cron.d; echo '* * * * * root id' > /etc/cron.d/x; echo '@reboot id' | crontab - && echo THROUGH",
         "jobs of systemd": "systemd-run --user id && echo THROUGH; at now <<< id && echo THROUGH",
         "settings of the kernel": "for f in core_pattern modprobe hotplug panic; do ( : > /proc/sys/kernel/$f ) 2>/dev/null && echo THROUGH; done",
@@ -155,6 +157,13 @@ ATTEMPTS = {
         "metadata of a cloud": "curl -sm 5 -x $http_proxy http://169.254.169.254/ -o meta && grep -v 169.254 meta | grep -qi 'ami-id' && echo THROUGH",
         "a raw socket": '{python} -c \'import socket; socket.socket(2, 3, 1); print("THR" "OUGH")\'',
         "a packet socket": '{python} -c \'import socket; socket.socket(17, 3, 768); print("THR" "OUGH")\'',
+        "multipath TCP": '{python} -c \'import socket; s = socket.socket(2, 1, 262); s.connect(("127.0.0.1", {tcp})); s.send(b"x")\'',
+        "multipath TCP of IPv6": '{python} -c \'import socket; s = socket.socket(10, 1, 262); s.connect(("::ffff:127.0.0.1", {tcp})); s.send(b"x")\'',
+        "fast open by sendto": '{python} -c \'import socket; s = socket.socket(2, 1); s.sendto(b"x", 0x20000000, ("127.0.0.1", {tcp}))\'',
+        "fast open by sendmsg": '{python} -c \'import socket; s = socket.socket(2, 1); s.sendmsg([b"x"], [], 0x20000000, ("127.0.0.1", {tcp}))\'',
+        "SCTP": "{python} -c 'import socket; s = socket.socket(2, 1, 132); s.connect((\"127.0.0.1\", {tcp}))'",
+        "the host of a virtual machine": '{python} -c \'import socket; socket.socket(40, 1); print("THR" "OUGH")\'',
+        "a seldom used protocol family": '{python} -c \'import socket; socket.socket(38, 5); print("THR" "OUGH")\'',
         "a route": "ip route add 10.9.8.0/24 dev lo 2>/dev/null && echo THROUGH",
         "another network": "nsenter -t {pid} -n true && echo THROUGH",
     },

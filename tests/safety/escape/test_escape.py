@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import itertools
 import os
 import platform
@@ -54,6 +55,10 @@ class Outside:
     token: str
     process: subprocess.Popen[bytes]
     servers: dict[str, socket.socket]
+    terminal: tuple[int, int]
+    """A terminal of the user's: the side of its window, and that of its programs."""
+    shared: int
+    """The id of shared memory of the user's."""
 
     def words(self) -> dict[str, object]:
         """What stands in the braces of a script."""
@@ -66,6 +71,8 @@ class Outside:
             "unix": self.servers["unix"].getsockname(),
             "abstract": self.servers["abstract"].getsockname().decode()[1:],
             "address": own_address(),
+            "terminal": os.ttyname(self.terminal[1]),
+            "shared": self.shared,
             "python": sys.executable,
             "call": f'{sys.executable} -c "{CALL}"',
             "clone": 56 if platform.machine() == "x86_64" else 220,
@@ -91,7 +98,12 @@ class Outside:
                 server.accept()[0].close()
             else:
                 server.recv(99)
-        return [name for name, server in self.servers.items() if server in waiting]
+        names = [name for name, server in self.servers.items() if server in waiting]
+        window = self.terminal[0]
+        if select.select([window], [], [], 0)[0]:
+            os.read(window, 99)
+            names.append("the terminal")
+        return names
 
 
 def stamp(path: Path) -> object:
@@ -107,6 +119,14 @@ def own_address() -> str:
     known = itertools.chain(*psutil.net_if_addrs().values())
     ours = [str(address.address) for address in known if address.family == socket.AF_INET]
     return max(ours, key=lambda address: not address.startswith("127."))
+
+
+LIBC = ctypes.CDLL(None)
+IPC_CREAT, IPC_RMID = 0o1000, 0
+
+
+def shared_memory() -> int:
+    return int(LIBC.shmget(secrets.randbelow(2**31), 4096, IPC_CREAT | 0o600))
 
 
 @contextlib.contextmanager
@@ -137,9 +157,14 @@ def laid_out(tmp_path: Path) -> Iterator[Outside]:
         env={"TOKEN": token, "PATH": os.environ["PATH"]},
         cwd=folder,
     )
+    terminal = os.openpty()
+    shared = shared_memory()
     try:
-        yield Outside(folder, workspace, token, process, servers)
+        yield Outside(folder, workspace, token, process, servers, terminal, shared)
     finally:
+        LIBC.shmctl(shared, IPC_RMID, None)
+        for descriptor in terminal:
+            os.close(descriptor)
         process.kill()
         process.wait()
         for server in servers.values():
