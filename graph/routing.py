@@ -15,8 +15,8 @@ from manus.nodes.turn.calls import lacks_answer, to_tasks
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
-from manus.state.outside import facts_of
 from manus.state.plan import at_work, ready_steps, taken_last
+from manus.state.taint import facts_of
 from manus.tools.planning import Shelf, with_plans
 from manus.tools.recall import NAME as RECALL
 
@@ -68,6 +68,8 @@ def route_after_think(
     facts = facts_of(state["messages"], compaction)
     if approved := state.get("approved"):
         facts["approved"] = approved
+    if refused := state.get("refused"):
+        facts["refused"] = [rule for refusal in refused for rule in refusal["rules"]]
     tasks = [cast(ToolTask, {**task, **facts}) for task in tasks]
     for task in tasks:
         if compaction is not None and task["name"].lower() == RECALL:

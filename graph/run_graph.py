@@ -260,10 +260,13 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if is_new:  # what was approved for the run before does not hold for this one
             root = running.session.workspace.root
             running.approved = await asyncio.to_thread(known_rules, root)
+            running.refused = []
         found = None if is_new else await self._stored(configurable)
         if found is not None and (usage := found.values.get("usage")) is not None:
             known = running.budget.add if running.is_inside else running.budget.sync
             known(usage)  # tools may be the first to ask its model
+        if found is not None:
+            running.session.egress_guard.hear(found.values.get("messages") or [])
         running.session.asked = asked_about(found)
         if found is None or is_fork:
             journal.is_whole = True

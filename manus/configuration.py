@@ -44,25 +44,16 @@ def read_settings() -> Settings:
 
 def _ask_for_trust() -> None:
     """Ask a person once whether this folder's own settings shall count, where they would cost."""
-    import tomllib
-
     from manus.questions import ask_yes, someone_is_there
-    from manus.state.settings import FILE
-    from manus.state.trust import (
-        INSTRUCTIONS,
-        allowed_variables,
-        harmless,
-        is_trusted,
-        skill_files,
-        trust,
-    )
+    from manus.state.settings import FILE, settings_to_trust
+    from manus.state.trust import INSTRUCTIONS, allowed_variables, is_trusted, skill_files, trust
 
     here = Path.cwd()
     if not (someone_is_there() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
         return
     try:
-        _, settings = harmless(tomllib.loads((here / FILE).read_text("utf-8")))
-    except (OSError, ValueError):  # none, or a broken one, of which loading it tells
+        settings = settings_to_trust(here / FILE, os.environ)
+    except SettingsError:  # loading it tells
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
     names, told = [*settings, *variables], (here / INSTRUCTIONS, *skill_files(here))

@@ -149,9 +149,10 @@ _OF_RUN = (
     click.option(
         "--approve",
         metavar="MODE",
-        type=click.Choice(["ask", "auto", "yolo"]),
-        help="Calls that wait for your yes: all that change something (ask), those that leave the "
-        "sandbox (auto), none (yolo).",
+        type=click.Choice(["ask", "auto", "yolo", "refuse"]),
+        help="Which tool calls need approval: `ask` = every call that modifies something, `auto` = "
+        "only calls that leave the sandbox, `yolo` = none. `refuse` = as `auto`, but refuse what "
+        "would be asked and list it at the end. [default: auto]",
     ),
     click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on stderr."),

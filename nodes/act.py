@@ -34,6 +34,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
     listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
     began = time.monotonic()
+    known_refusals = len(running.refused)
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
     outcome, spent = await _called(task, key, running, config)
@@ -53,9 +54,13 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         )
     )
     running.approved += outcome.approved
+    running.refused += outcome.refused
+    refused = running.refused[known_refusals:]  # also those of an agent that was given a task
     new = [rule for rule in running.approved if rule not in task.get("approved", ())]
-    given = {name: value for name, value in seen.update.items() if name != "approved"}
-    more = {name: value for name, value in (("spent", spent), ("approved", new)) if value}
+    own = ("approved", "refused")
+    given = {name: value for name, value in seen.update.items() if name not in own}
+    written = {"spent": spent, "approved": new, "refused": refused}
+    more = {name: value for name, value in written.items() if value}
     return {**given, **more, "messages": [message]}
 
 

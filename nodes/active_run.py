@@ -25,6 +25,7 @@ from manus.models.client import ModelClient
 from manus.models.providers import endpoint_of, name_of
 from manus.models.recording import Recorder
 from manus.nodes.context.shown import Shown
+from manus.state.agent import Refusal
 from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import text_of
@@ -60,6 +61,8 @@ class Running:
     """Whether it is part of another run."""
     approved: list[str] = field(default_factory=list)
     """Rules about calls that a person has approved, in this folder or for this run."""
+    refused: list[Refusal] = field(default_factory=list)
+    """What was refused in the run."""
     agent_named: Callable[[str], Any] | None = None
     """The graph of an agent that may be given a task; blocking."""
     model: str | Runnable[Any, Any] | None = None
@@ -234,6 +237,10 @@ def _build(
         is_inside=parent is not None,
         model=model,
     )
+    if parent is not None:
+        made.refused = parent.refused
+    elif waited is not None:
+        made.refused = waited.refused
     if parent is None:
         made.approved = waited.approved if waited is not None else known_rules(workspace.root)
     else:
@@ -260,7 +267,8 @@ def _opened(key: str, workspace: Workspace, durable: bool) -> Session:
     journal = Journal(Journal.path_for(workspace.records, key) if durable else None)
     journal.open()
     archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
-    return Session(workspace, journal=journal, archive=archive)
+    trusts_folder = workspace.trusts_files(os.environ)
+    return Session(workspace, journal=journal, archive=archive, trusts_folder=trusts_folder)
 
 
 def _recorder(context: Context, workspace: Workspace, other: Running | None) -> Recorder | None:

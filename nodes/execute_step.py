@@ -16,9 +16,9 @@ from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentio
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise
-from manus.state.outside import passed_on
 from manus.state.plan import StepResult, StepStatus, used_by
 from manus.state.plan_changes import StepChange
+from manus.state.taint import passed_on
 from manus.state.text import shortened
 from manus.state.usage import RoleUsage, Usage, budget_used_up, summed, tokens_of
 
@@ -102,6 +102,8 @@ async def run_plan_step(
 
     known = running.approved  # another process may have been told of an approval
     known += [rule for rule in dict.fromkeys(task.get("approved", ())) if rule not in known]
+    known_refusals = running.refused
+    known_refusals += [one for one in task.get("refused", ()) if one not in known_refusals]
     inner = await run_inside(running, executor, _request(task), tell)
     files = await asyncio.to_thread(_files, task, running, inner.values)
     return _ended(task, inner, files, config)
@@ -122,8 +124,9 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
             tokens=tokens_of(usage),
             usage=spent,
             stop_reason=str(inner.values.get("stop_reason") or ""),
-            outside=inner.has_read_outside,
+            outside=inner.is_tainted,
             approved=list(inner.values.get("approved") or []),
+            refused=list(inner.values.get("refused") or []),
         ),
         space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
     )
@@ -136,7 +139,7 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
 def _request(task: StepTask) -> HumanMessage:
     text: Any = task["request"]
     content = [{"type": "text", "text": text}, *task["images"]] if task["images"] else text
-    known = passed_on(task.get("asked", ""), task.get("outside", False))
+    known = passed_on(task.get("asked", ""), tainted=task.get("outside", False))
     return HumanMessage(content, additional_kwargs=known)
 
 

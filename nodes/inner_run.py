@@ -19,7 +19,7 @@ from manus.nodes.active_run import Running, running_of
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
-from manus.state.outside import has_read_outside, passed_on
+from manus.state.taint import is_tainted, passed_on
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.own import is_own
 from manus.tools.result import Observation
@@ -71,9 +71,9 @@ class InnerRun:
         return done and not self.problem
 
     @property
-    def has_read_outside(self) -> bool:
-        """Whether what it says may come from outside."""
-        return has_read_outside(self.values.get("messages") or [], self.values.get("compaction"))
+    def is_tainted(self) -> bool:
+        """Whether what it says may come from untrusted text."""
+        return is_tainted(self.values.get("messages") or [], self.values.get("compaction"))
 
     @property
     def output(self) -> str:
@@ -169,14 +169,14 @@ async def run_delegated(
     def tell(event: dict[str, Any]) -> None:
         emit(DelegateActionEvent(type="delegate_action", id=call_id, profile=name, event=event))
 
-    reach = running.session.reach
+    guard = running.session.egress_guard
     # the words of an agent name no host for the user
-    known = passed_on(" ".join(reach.named), reach.outside)
+    known = passed_on(guard.words, tainted=guard.is_tainted)
     request = HumanMessage(task, additional_kwargs=known)
     async with running.slots:
         inner = await run_inside(running, graph, request, tell)
     lines += _lines(inner)
-    source = AGENT if inner.has_read_outside else ""
+    source = AGENT if inner.is_tainted else ""
     if inner.succeeded:
         return Observation(inner.output, source=source)
     return Observation(f"Not done: {inner.reason}.", is_error=True, source=source)

@@ -51,7 +51,8 @@ async def stuck_check(
         over=over,
         is_stuck=loop is not None and loop["measure"] == "ask",
     )
-    may_ask = running.context.interactive and not is_last and over is None
+    is_present = running.context.interactive and running.session.approve_mode != "refuse"
+    may_ask = is_present and not is_last and over is None
     if loop is not None and reason == "stuck" and may_ask:
         return {**update, "status": "thinking", **ask_person(running, run, loop)}
     if newest.entries:

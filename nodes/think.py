@@ -82,6 +82,7 @@ async def _place(before: str, running: Running) -> str:
 def begin_step(state: AgentState, running: Running) -> AgentState:
     """The channels of the step that begins: of a new run if there is a new request."""
     request = last_request(state.get("messages", []))
+    running.session.egress_guard.hear(state.get("messages", []))
     before = state.get("run")
     # what a caller may choose anew whenever a run goes on: the model is told what holds now
     chosen: Any = {
@@ -108,6 +109,8 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
             begun[name] = Overwrite([])  # type: ignore[typeddict-item]
     if running.approved or state.get("approved"):
         begun["approved"] = Overwrite(list(running.approved))  # type: ignore[typeddict-item]
+    if running.refused or state.get("refused"):
+        begun["refused"] = Overwrite(list(running.refused))  # type: ignore[typeddict-item]
     return begun
 
 

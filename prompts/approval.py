@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 CHANGES = "it may change something"
-_SINCE = "after text from outside has been read"
 NOT_WHAT_WAS_ASKED = (
     "Not executed: the person was asked about another call, or the page has changed since then. "
     "Call again if it is still needed: the person will be asked about that call."
+)
+UNTRUSTED_TEXT = "untrusted text has been read"
+UNTRUSTED_FOLDER = "the files of this folder are not trusted (`manus trust`)"
+SERVER_TEXT = "the descriptions of an MCP server's tools are untrusted text"
+NOBODY_TO_ASK = (
+    "Not executed: it asks a person, and this run refuses all questions. Decide by yourself, or do "
+    "without it; state in your answer what you assumed."
 )
 
 
 NOTHING_TO_EDIT = (
     'The edit names no argument: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
 )
+
+
+def fetched(host: str) -> str:
+    """Return why a run is tainted after a program has fetched something."""
+    return f"a program has fetched text from {host}"
 
 
 def subject(name: str, why: str, preview: str, problem: str = "") -> str:
@@ -27,13 +38,17 @@ def subject(name: str, why: str, preview: str, problem: str = "") -> str:
     return f"{problem}May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}"
 
 
-def question(about: str, rules: Sequence[str]) -> str:
-    """Return the question as a terminal shows it: its subject, and how to answer in words."""
+def question(about: str, rules: Sequence[str], hosts: Sequence[str] = ()) -> str:
+    """Return the question as a terminal shows it: its subject, and how to answer in words.
+
+    `hosts`: a yes to the call holds for such calls to them until the run ends.
+    """
     calls = _plain(", ".join(rules))
+    once = f"once; for {_plain(', '.join(hosts))} until the run ends" if hosts else "once"
     return (
         f"{about}\n"
-        f"Answer `yes` (once), `run` or `always` (without asking again about {calls}, in this run "
-        "or in this folder), `edit {…}` (with these arguments changed), or `no: REASON`."
+        f"Answer `yes` ({once}), `run` or `always` (without asking again about {calls}, in this "
+        "run or in this folder), `edit {…}` (with these arguments changed), or `no: REASON`."
     )
 
 
@@ -58,38 +73,69 @@ def unknown_arguments(name: str, unknown: Sequence[str], known: Sequence[str]) -
     return f"`{_plain(name)}` has no argument {names}; it takes: {', '.join(known)}."
 
 
-def sends(hosts: Sequence[str]) -> str:
-    """Why a person is asked about hosts."""
-    return f"{_SINCE}, it may send something to {', '.join(hosts)}, which you have not named"
-
-
-def held(host: str) -> str:
-    """What a program is told that may not connect to a host."""
+def sends(hosts: Sequence[str], why_tainted: str) -> str:
+    """Return why a person is asked about hosts."""
     return (
-        f"{host} was held back: {_SINCE}, programs reach only hosts that the user has named. Make "
-        f"the same call again to have the user asked; the rule `host({host})` in `[approve]` "
-        "`allow` lets it through for good."
+        f"it may send something to {', '.join(hosts)}, which you have not named, and {why_tainted}"
     )
 
 
+def held(host: str, why_tainted: str) -> str:
+    """Return what a program is told that may not connect to a host."""
+    return (
+        f"{host} was held back: {why_tainted}, and from then on programs reach only hosts that the "
+        "user has named. Make the same call again to have the user asked; the rule "
+        f"`host({host})` in `[approve]` `allow` lets it through for good"
+    )
+
+
+def held_for_good(host: str) -> str:
+    """Return what a program is told that wants a host which was refused before."""
+    return f"{host} was refused in this run: do without it"
+
+
 def denied(rule: str) -> str:
-    """What the model is told of a call that a rule forbids."""
+    """Return what the model is told of a call that a rule forbids."""
     return f"Not executed: the person's settings deny it by the rule `{rule}`. Do without it."
 
 
 def refused(reason: str) -> str:
-    """What the model is told of a call that the person has refused."""
-    said = f": {reason}" if reason else ""
-    return f"Not executed: the person said no{said}. Do not try the same in another way."
+    """Return what the model is told of a call that the person has refused."""
+    details = f": {reason}" if reason else ""
+    return f"Not executed: the person said no{details}. Do not try the same in another way."
+
+
+def refused_before(hosts: Sequence[str]) -> str:
+    """Return what the model is told of a call to hosts that were refused before in the run."""
+    return (
+        f"Not executed: {', '.join(hosts)} was refused in this run. Do without it, and do not try "
+        "the same in another way."
+    )
+
+
+def refused_by_mode(why: str) -> str:
+    """Return what the model is told of a call in a run that refuses whatever would be asked."""
+    return (
+        f"Not executed: a person would be asked, since {why}, and this run refuses all questions. "
+        "Do without it, and say in your answer what was left out."
+    )
+
+
+def asked_elsewhere(hosts: Sequence[str]) -> str:
+    """Return what the model is told of a second call to hosts that a person is asked about."""
+    return (
+        f"Not executed: the person is being asked about {', '.join(hosts)} for another call of the "
+        "same message. Call again after the answer, if it is still needed."
+    )
 
 
 def changed(args: str) -> str:
-    """What the model is told of a call that was made with other arguments."""
+    """Return what the model is told of a call that was made with other arguments."""
     return f"[The person has changed the call; it was made with {args}]\n"
 
 
 def _plain(text: str) -> str:
-    """The text with signs made visible that would hide or reorder what stands beside them."""
+    """Return the text with characters made visible that hide or reorder what is beside them."""
     return "".join(
         c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text
     )

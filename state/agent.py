@@ -170,6 +170,28 @@ def newest_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[Trail
     return extended(trail, writes)[-KEPT_ENTRIES:]
 
 
+class Refusal(TypedDict):
+    """Something that was refused in a run."""
+
+    call: str
+    """The tool, and what it was to do, on one line."""
+    reason: str
+    """Why a person had to be asked."""
+    by: Literal["person", "mode"]
+    """`mode`: nobody was asked, since the run refuses whatever would be asked."""
+    rules: list[str]
+    """Rules that fit what is refused from now on without a question."""
+
+
+def with_new_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refusal]:
+    """Return the refusals with those that are new; tasks side by side may write the same."""
+    merged = list(refusals)
+    for refusal in writes:
+        if refusal not in merged:
+            merged.append(refusal)
+    return merged
+
+
 class AgentState(TypedDict, total=False):
     """The channels of the agent graph."""
 
@@ -195,6 +217,8 @@ class AgentState(TypedDict, total=False):
     """Model calls that the tools of the newest step have made, until it counts them."""
     approved: Annotated[list[str], operator.add]
     """Rules about calls that a person has approved for the rest of the run."""
+    refused: Annotated[list[Refusal], with_new_refusals]
+    """What was refused in the run."""
 
 
 class ToolTask(TypedDict):
@@ -214,6 +238,10 @@ class ToolTask(TypedDict):
     approved: NotRequired[list[str]]
     """Rules about calls that need no question; fixed, so that a call asks alike when made again."""
     outside: NotRequired[bool]
-    """Whether text from outside has been read before it."""
+    """Whether untrusted text has been read before it."""
     named: NotRequired[list[str]]
     """The hosts that the user has named."""
+    mentioned: NotRequired[list[str]]
+    """What the user has written that may be a host, a file or an attribute."""
+    refused: NotRequired[list[str]]
+    """Rules about what was refused in the run."""

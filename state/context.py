@@ -48,7 +48,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
         False, description="Whether a person approves each plan before it is carried out"
     )
     approve: ApproveMode | None = Field(
-        None, description="Which calls a person is asked about: ask, auto or yolo"
+        None, description="Which calls need approval: ask, auto, yolo, or refuse"
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
 

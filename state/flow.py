@@ -10,7 +10,7 @@ from langchain_core.messages import AnyMessage
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import AgentOutput, Compaction, RunStatus, StopReason, growing
+from manus.state.agent import AgentOutput, Compaction, Refusal, RunStatus, StopReason, growing
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
@@ -54,6 +54,8 @@ class StepTask(TypedDict):
     """The user's request alone."""
     approved: NotRequired[list[str]]
     """Rules about calls that a person has approved in an earlier step."""
+    refused: NotRequired[list[Refusal]]
+    """What was refused in an earlier step."""
     outside: NotRequired[bool]
     """Whether an earlier step has read text from outside."""
     spent: RoleUsage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
@@ -44,6 +44,8 @@ class StepResult(TypedDict):
     """Whether its executor has read text from outside."""
     approved: NotRequired[list[str]]
     """Rules about calls that a person has approved for the run until then."""
+    refused: NotRequired[list[Any]]
+    """What was refused, as `manus.state.agent.Refusal` has it."""
 
 
 class Step(TypedDict):
@@ -103,6 +105,15 @@ def was_outside(plan: Plan) -> bool:
     """Whether one of its steps has read text from outside."""
     steps = (*plan["steps"], *plan.get("dropped", ()))
     return any(step["result"] and step["result"].get("outside") for step in steps)
+
+
+def refusals_of(plan: Plan) -> list[Any]:
+    """Return what was refused while its steps were worked on, each once."""
+    refusals: list[Any] = []
+    for step in (*plan["steps"], *plan.get("dropped", ())):
+        result = step["result"] or {}
+        refusals += [one for one in result.get("refused", ()) if one not in refusals]
+    return refusals
 
 
 def count_of(plan: Plan) -> dict[StepStatus, int]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-ApproveMode = Literal["ask", "auto", "yolo"]
+ApproveMode = Literal["ask", "auto", "yolo", "refuse"]
 Rule = Annotated[str, StringConstraints(pattern=r"^[\w*?-]+(\(.+\))?$")]
 
 
@@ -22,7 +22,9 @@ class ApproveSettings(BaseModel, frozen=True, extra="forbid"):
 
     mode: ApproveMode = "auto"
     """`auto` asks about what leaves the workspace and the sandbox, `ask` about each call that
-    changes something, `yolo` about nothing. Environment: `MANUS_APPROVE`."""
+    changes something, `yolo` about nothing. `refuse` is for runs without a person: what `auto`
+    would ask about is refused, the agent is told, and the end of the run lists it. Environment:
+    `MANUS_APPROVE`."""
     allow: tuple[Rule, ...] = ()
     """Calls that need no question."""
     deny: tuple[Rule, ...] = ()

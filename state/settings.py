@@ -35,7 +35,8 @@ from manus.state.model_settings import (
 from manus.state.profile import ProfileSettings
 from manus.state.safety_settings import ApproveSettings, SandboxSettings
 from manus.state.secret_texts import SecretSettings
-from manus.state.trust import harmless, is_trusted, warn_of_untrusted
+from manus.state.trust import is_trusted, warn_of_untrusted
+from manus.state.untrusted_settings import only_stricter
 from manus.state.usage import Budget
 
 FILE = "manus.toml"
@@ -111,8 +112,7 @@ def load_settings(environment: Mapping[str, str], file: str | Path | None = None
     """Settings from the environment over those of a file, if it exists. Blocking.
 
     Without a file it is the working directory's `manus.toml`, over the user's own; of one that
-    nobody has trusted yet only what is harmless counts, and a warning says so
-    (`manus.state.trust`).
+    nobody has trusted yet only what makes a run stricter counts, and a warning names the rest.
 
     Raises:
         SettingsError: a file is not TOML, or a value is unknown or does not fit.
@@ -121,11 +121,22 @@ def load_settings(environment: Mapping[str, str], file: str | Path | None = None
     found = _from_file(place)
     if file is not None:
         return _settings(environment, found, {}, place)
+    own = _from_file(user_file())
     if found and not is_trusted(Path.cwd(), environment):
-        found, dropped = harmless(found)
+        found, dropped = only_stricter(found, _settings(environment, {}, own, place))
         if dropped:
             warn_of_untrusted(Path.cwd(), f"its settings {', '.join(dropped)} are ignored")
-    return _settings(environment, found, _from_file(user_file()), place)
+    return _settings(environment, found, own, place)
+
+
+def settings_to_trust(file: Path, environment: Mapping[str, str]) -> list[str]:
+    """Return the names of what a `manus.toml` sets that counts only once it is trusted. Blocking.
+
+    Raises:
+        SettingsError: it is not TOML, or the user's own settings do not fit.
+    """
+    without = _settings(environment, {}, _from_file(user_file()), file)
+    return only_stricter(_from_file(file), without)[1]
 
 
 def user_file() -> Path:

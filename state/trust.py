@@ -1,23 +1,25 @@
-"""What a person has said of a folder: whether it is trusted, and which calls are approved in it.
+"""Trust in a folder, and the calls that are approved in it.
 
-A folder's own settings, `AGENTS.md` and skills count only once a person says so.
-
-Else a cloned repository could send a key to its own address, run its code or instruct the agent.
-What was said is kept outside the folder, by its real path and the files' content: a change asks
-again.
+Until a person trusts a folder, its `.env`, `AGENTS.md`, skills and code do not count, nor settings
+that do not make a run stricter, and what its files say is untrusted text. Otherwise a cloned
+repository could send a key to its own address, run its code or instruct the agent. The answer is
+kept outside the folder, by its real path and a hash of these files and of the code that they name:
+a change asks again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from manus.state.files import read_record, write_record
+from manus.state.named_code import named_code
 
 log = logging.getLogger("manus")
 
@@ -27,22 +29,16 @@ SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 VARIABLE = "MANUS_TRUST"
 _RECORD = "trusted"
 _APPROVED = "approved"
-_HARMLESS = ("max_steps", "profile", "profiles", "budget", "context")
-_OF_A_PROFILE = (
-    *("based_on", "description", "system_prompt", "next_step_prompt", "max_steps"),
-    *("max_observe", "tools"),
-)
 _NEVER = re.compile(
     r"PATH|HOME|SHELL|(BASH_)?ENV|PYTHON\w*|(LD|DYLD|NODE|NPM|PLAYWRIGHT|SSL|GIT|XDG)_\w+|\w+_PROXY"
     r"|(LANGSMITH|LANGCHAIN|OTEL|TRACELOOP)_\w+|\w*_CA_BUNDLE|MANUS_TRUST|MANUS_TRACING\w*",
     re.IGNORECASE,
 )
 _OURS = re.compile(r"(MANUS|OPENAI|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS)_\w+|\w+_API_KEY")
-_HARMLESS_VARIABLE = re.compile(r"MANUS_(MAX_STEPS|PROFILE|BUDGET_\w+)")
 
 
 def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:
-    """What was said of a folder as it is now; None if nobody was asked yet. Blocking."""
+    """Return what a person has said of a folder as it is now; None if not asked. Blocking."""
     if environment.get(VARIABLE, "") not in ("", "0"):
         return True
     said = read_record(_RECORD).get(str(folder.resolve()))
@@ -71,36 +67,12 @@ def trust(folder: Path, *, trusted: bool = True) -> None:
     write_record(_RECORD, {**read_record(_RECORD), str(folder.resolve()): said})
 
 
-def harmless(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Of a `manus.toml`: what costs nothing and reaches nobody, and the names of the rest."""
-    kept = {name: value for name, value in values.items() if name in _HARMLESS}
-    if ":" in str(kept.get("profile", "")):  # code of the folder's own
-        del kept["profile"]
-    profiles = kept.get("profiles")
-    if isinstance(profiles, dict):
-        kept["profiles"] = {name: _harmless_profile(own) for name, own in profiles.items()}
-    return kept, [name for name in values if kept.get(name) != values[name]]
-
-
-def _harmless_profile(own: Any) -> Any:
-    if not isinstance(own, dict):
-        return own
-    kept = {name: value for name, value in own.items() if name in _OF_A_PROFILE}
-    if any(":" in str(tool) for tool in kept.get("tools", ())):
-        del kept["tools"]
-    return kept
-
-
 def allowed_variables(
     values: Mapping[str, str | None], *, trusted: bool
 ) -> tuple[dict[str, str], list[str]]:
     """Of a `.env`: what may be set, and the names of ours that may not."""
     found = {name: value for name, value in values.items() if value is not None}
-    kept = {
-        name: value
-        for name, value in found.items()
-        if not _NEVER.fullmatch(name) and (trusted or _HARMLESS_VARIABLE.fullmatch(name))
-    }
+    kept = {name: value for name, value in found.items() if trusted and not _NEVER.fullmatch(name)}
     return kept, [name for name in found if name not in kept and _OURS.fullmatch(name)]
 
 
@@ -116,6 +88,10 @@ def _content(folder: Path) -> str:
         hashed.update(f"{name} {len(data)}\n".encode() + data)
     for path in skill_files(folder):
         hashed.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    for path in named_code(folder):
+        with contextlib.suppress(OSError):  # it has just gone
+            data = path.read_bytes()
+            hashed.update(f"{os.path.relpath(path, folder)} {len(data)}\n".encode() + data)
     return hashed.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Whether a call may be made: what the person's rules say of it, or the person when asked.
+"""Decide whether a call may be made: by the person's rules, or by the person's answer.
 
 The question is an interrupt, so that it waits in the checkpoint. An answer counts for the call that
 the question showed, by a digest of its name, arguments and place; it comes by a resume alone.
@@ -11,26 +11,30 @@ import glob
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.types import interrupt
 
 from manus.prompts import approval as prompts
-from manus.state.agent import ToolTask
+from manus.state.agent import Refusal, ToolTask
 from manus.state.safety_settings import is_covered, matches
+from manus.state.text import one_line
 from manus.state.trust import keep_rules
 from manus.tools.base import AgentTool
 from manus.tools.decisions import edited_arguments, hitl_question, read_answer
-from manus.tools.session import HOST, Resource, Session
+from manus.tools.egress_guard import HOST, Access
+from manus.tools.session import Resource, Session
 
 log = logging.getLogger("manus")
 
 APPROVE = "approve"
 """The kind of its question."""
+_ENTRY = 200
+"""Characters of a call in the list of what was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,88 +55,162 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A call may be made unless there is a refusal."""
+    """The decision about a call. It may be made unless there is a refusal."""
 
     refusal: str = ""
+    """What the model is told instead of a result."""
     rules: tuple[str, ...] = ()
-    """About calls like it that the person has approved with it."""
-    hosts: tuple[str, ...] = ()
-    """Those that it may send to, with a yes to just that."""
+    """Rules about calls like it that hold from now on, until the run ends."""
+    accesses: tuple[Access, ...] = ()
+    """Hosts that the call may send to, and how."""
     args: dict[str, Any] | None = None
-    """What the person has made of its arguments."""
+    """The person's arguments in place of the model's."""
     note: str = ""
-    """What the model is told of that."""
+    """What the model is told of them."""
     digest: str = ""
-    """Of the call that it is about."""
+    """The digest of the call."""
+    refused: Refusal | None = None
+    """The entry for the list of what was refused in the run."""
 
 
 class _Facts(NamedTuple):
+    """What a decision is made from."""
+
     subjects: Sequence[str]
     """What rules are matched with."""
-    why: str
-    """Why a person is asked; empty if there is no need."""
-    hosts: tuple[str, ...]
-    """Where the call sends something, or what it starts wanted to when it was made before."""
+    reason: str
+    """Why a person is asked about the call; empty if there is no need."""
+    accesses: tuple[Access, ...]
+    """Where the call sends something, or where it tried to when it was made before."""
     digest: str
 
 
 async def judge(call: Call) -> Verdict:
-    """Whether a call may be made.
+    """Decide whether a call may be made.
 
     Raises:
         GraphInterrupt: a person is asked.
     """
-    name, session = call.tool.name, call.session
-    settings, reach = session.settings.approve, session.reach
+    session = call.session
     facts = await asyncio.to_thread(_facts, call)
-    if settings.deny and (rule := _denied(settings.deny, name, facts)):
+    rule = _denying_rule(session.settings.approve.deny, call.tool.name, facts)
+    if rule is not None:
         return Verdict(prompts.denied(rule))
-    reasons: list[str] = []
-    rules: tuple[str, ...] = ()
-    known = (*settings.allow, *call.task.get("approved", ()))
-    if facts.why and not is_covered(known, name, facts.subjects):
-        reasons, rules = [facts.why], _rules(call.tool, facts.subjects)
-    if new := tuple(host for host in facts.hosts if reach.is_new(host)):
-        reasons.append(prompts.sends(new))
-        rules += tuple(f"{HOST}({glob.escape(host)})" for host in new)
-    if session.asked.get(call.key) == facts.digest and not reasons:
-        reasons = [prompts.CHANGES]  # the answer counts all the same
+    accesses = tuple(filter(session.egress_guard.needs_approval, facts.accesses))
+    reasons, rules = _reasons(call, facts, accesses)
     if not reasons or call.config is None:
         return Verdict(digest=facts.digest)
-    verdict = await _ask(call, facts.digest, " and ".join(reasons), rules)
-    return verdict if verdict.refusal else replace(verdict, hosts=new, digest=facts.digest)
+    why = " and ".join(reasons)
+    verdict = _refusal_without_question(call, accesses, why)
+    if verdict is None:
+        verdict = await _ask_about(call, facts.digest, why, rules, accesses)
+    if verdict.refusal or verdict.args is not None:
+        return verdict
+    return replace(verdict, accesses=accesses, digest=facts.digest)
 
 
 def _facts(call: Call) -> _Facts:
-    """What is to be known of a call. Blocking."""
+    """Collect what a decision about a call is made from. Blocking."""
     mode, tool, args = call.session.approve_mode, call.tool, call.args
     subjects: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    why = ""
+    accesses: tuple[Access, ...] = ()
+    reason = ""
     if isinstance(tool, AgentTool):
-        subjects, why, hosts = tool.subjects(args), tool.leaves(args), tool.hosts(args)
+        subjects, reason, accesses = tool.subjects(args), tool.leaves(args), tool.accesses(args)
     if mode == "ask" and not call.read_only:
-        why = why or prompts.CHANGES
-    shown = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
-    digest = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
-    hosts = (*hosts, *call.session.reach.wanted.get(digest, ()))
-    return _Facts(subjects or ("",), "" if mode == "yolo" else why, hosts, digest)
+        reason = reason or prompts.CHANGES
+    if mode == "yolo":
+        reason = ""
+    content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
+    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    held = call.session.egress_guard.accesses_held(digest, content)
+    return _Facts(subjects or ("",), reason, (*accesses, *held), digest)
 
 
-def _denied(rules: Sequence[str], name: str, facts: _Facts) -> str | None:
-    """The first rule that forbids a call."""
-    about = [(name, s) for s in facts.subjects] + [(HOST, host) for host in facts.hosts]
+def _denying_rule(rules: Sequence[str], name: str, facts: _Facts) -> str | None:
+    """Return the first rule that forbids a call."""
+    about = [(name, subject) for subject in facts.subjects]
+    about += [(HOST, access.host) for access in facts.accesses]
     return next((rule for rule in rules if any(matches(rule, *pair) for pair in about)), None)
 
 
-async def _ask(call: Call, digest: str, why: str, rules: tuple[str, ...]) -> Verdict:
+def _reasons(
+    call: Call, facts: _Facts, accesses: Sequence[Access]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return why a person is asked about a call, and the rules that would make it unnecessary."""
+    reasons: list[str] = []
+    rules: tuple[str, ...] = ()
+    known = (*call.session.settings.approve.allow, *call.task.get("approved", ()))
+    if facts.reason and not is_covered(known, call.tool.name, facts.subjects):
+        reasons.append(facts.reason)
+        rules = _rules(call.tool, facts.subjects)
+    if accesses:
+        hosts = _hosts(accesses)
+        reasons.append(prompts.sends(hosts, call.session.egress_guard.why_tainted))
+        rules += tuple(f"{HOST}({glob.escape(host)})" for host in hosts)
+    if not reasons and call.session.asked.get(call.key) == facts.digest:
+        reasons.append(prompts.CHANGES)  # it was asked about: the answer counts all the same
+    return reasons, rules
+
+
+def _refusal_without_question(call: Call, accesses: Sequence[Access], why: str) -> Verdict | None:
+    """Refuse a call about which nobody is asked; None if a person is to be asked."""
+    session, guard = call.session, call.session.egress_guard
+    if session.approve_mode == "refuse":
+        return Verdict(prompts.refused_by_mode(why), refused=_entry(call, why, accesses, "mode"))
+    refused_before = [access for access in accesses if guard.was_refused(access)]
+    if refused_before:
+        return Verdict(prompts.refused_before(_hosts(refused_before)))
+    elsewhere = [access for access in accesses if guard.asking.get(access, call.key) != call.key]
+    if elsewhere:
+        return Verdict(prompts.asked_elsewhere(_hosts(elsewhere)))
+    return None
+
+
+async def _ask_about(
+    call: Call, digest: str, why: str, rules: tuple[str, ...], accesses: tuple[Access, ...]
+) -> Verdict:
+    """Ask the person about a call; the answer about a host holds until the run ends."""
+    guard = call.session.egress_guard
+    guard.asking.update(dict.fromkeys(accesses, call.key))
+    verdict = await _ask(call, digest, why, rules, _hosts(accesses))
+    for access in accesses:
+        guard.asking.pop(access, None)
+    if verdict.refusal:
+        is_answer = verdict.refusal != prompts.NOT_WHAT_WAS_ASKED
+        entry = _entry(call, why, accesses, "person") if is_answer else None
+        return replace(verdict, refused=entry)
+    if verdict.args is not None:
+        return verdict
+    return replace(verdict, rules=(*verdict.rules, *(access.rule for access in accesses)))
+
+
+def _entry(
+    call: Call, why: str, accesses: Sequence[Access], by: Literal["person", "mode"]
+) -> Refusal:
+    preview = _preview(call.tool, call.args)
+    return Refusal(
+        call=one_line(f"{call.tool.name}: {preview}", _ENTRY),
+        reason=why,
+        by=by,
+        rules=[access.rule for access in accesses],
+    )
+
+
+def _hosts(accesses: Iterable[Access]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(access.host for access in accesses))
+
+
+async def _ask(
+    call: Call, digest: str, why: str, rules: tuple[str, ...], hosts: Sequence[str]
+) -> Verdict:
     """Ask the person, again while the answer is unclear or an edit does not fit."""
     tool, problem = call.tool, ""
     preview = await asyncio.to_thread(_preview, tool, call.args)
     allowed = ["approve", "edit", "reject"]
     while True:
         subject = prompts.subject(tool.name, why, preview, problem)
-        text = prompts.question(subject, rules)
+        text = prompts.question(subject, rules, hosts)
         asked = hitl_question(
             APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
         )
@@ -160,9 +238,10 @@ def _changed(call: Call, args: dict[str, Any]) -> Verdict:
     """The call with the person's arguments; their rules hold for it all the same. Blocking."""
     facts = _facts(replace(call, args=args))
     deny = call.session.settings.approve.deny
-    if rule := _denied(deny, call.tool.name, facts._replace(hosts=())):
+    if rule := _denying_rule(deny, call.tool.name, facts._replace(accesses=())):
         return Verdict(prompts.denied(rule))
-    return Verdict(args=args, note=prompts.changed(_shown(args)))
+    note = prompts.changed(_shown(args))
+    return Verdict(args=args, note=note, accesses=facts.accesses, digest=facts.digest)
 
 
 def _keep(rules: Sequence[str], session: Session) -> None:

@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from manus.state.errors import ToolError
 from manus.state.text import read_json
+from manus.tools.egress_guard import Access
 from manus.tools.result import Observation
 from manus.tools.session import EVERYTHING, Resource, Session
 
@@ -178,8 +179,8 @@ class AgentTool(BaseTool):
         """What rules about calls fit their patterns to, such as a path or a host. Blocking."""
         return ()
 
-    def hosts(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
-        """Where a call itself sends what the model made up. Blocking."""
+    def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:  # noqa: ARG002
+        """Return the hosts to which a call itself sends what the model made up. Blocking."""
         return ()
 
     def scope(self, subject: str) -> str:

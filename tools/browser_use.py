@@ -15,7 +15,9 @@ from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
 from manus.state.secret_texts import names_in
+from manus.state.user_words import asks_to_send, is_phrase_of
 from manus.tools.base import AgentTool, Arguments
+from manus.tools.egress_guard import Access
 from manus.tools.result import Observation
 from manus.tools.session import Resource
 from manus.tools.web_search import WebSearchArgs, search
@@ -114,9 +116,12 @@ class BrowserUse(AgentTool):
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
+        guard = self.session.egress_guard
         if args.get("action") == "upload_file":
-            return f"it gives away {args.get('path')}"
-        names = names_in(str(args.get("text"))) if self.session.reach.outside else []
+            path = str(args.get("path"))
+            is_requested = asks_to_send(guard.words, path) and guard.is_named(self._host(""))
+            return "" if is_requested else f"it gives away {path}"
+        names = names_in(str(args.get("text"))) if guard.is_tainted else []
         return f"it fills in the secret {' and '.join(names)}" if names else ""
 
     @override
@@ -124,13 +129,17 @@ class BrowserUse(AgentTool):
         return (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),)
 
     @override
-    def hosts(self, args: dict[str, Any]) -> tuple[str, ...]:
-        url, goes = str(args.get("url") or ""), args.get("action") in ("go_to_url", "open_tab")
+    def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:
+        guard, url = self.session.egress_guard, str(args.get("url") or "")
         if self._writes(args):
-            host = self._host("")
+            is_known = is_phrase_of(guard.words, str(args.get("text") or ""))
+            access = Access("type", "" if is_known else self._host(""))
+        elif args.get("action") in ("go_to_url", "open_tab") and url:
+            is_known = guard.has_read(url) or guard.is_known_search(url)
+            access = Access("open", "" if is_known else self._host(url))
         else:
-            host = self._host(url) if goes and url and not self.session.reach.has_read(url) else ""
-        return (host,) if host else ()
+            return ()
+        return (access,) if access.host else ()
 
     def _writes(self, args: dict[str, Any]) -> bool:
         """Whether it types something into the page."""

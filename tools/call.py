@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
+from manus.prompts import approval as prompts
 from manus.prompts.sources import COMMAND
-from manus.state.agent import ToolTask
+from manus.state.agent import Refusal, ToolTask
 from manus.state.context import is_watched
 from manus.state.errors import ManusError, ToolError
 from manus.state.messages import SOURCE
 from manus.state.secret_texts import mask
-from manus.state.text import sanitize
+from manus.state.taint import TAINTED
+from manus.state.text import one_line, sanitize
 from manus.tools.approval import Call, Verdict, judge
 from manus.tools.base import (
     AgentTool,
@@ -34,6 +36,7 @@ from manus.tools.base import (
     explain_arguments,
     is_model,
 )
+from manus.tools.egress_guard import Access
 from manus.tools.journal import Entry
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import EVERYTHING, Resource, Session
@@ -51,6 +54,8 @@ UNKNOWN_EFFECT = (
 NOTHING = "(nothing came back)"
 JOURNALLED = "journalled"
 """Marks the message of a call that the journal knows: state and journal vouch for each other."""
+_QUESTION = 300
+"""Characters of a question in the list of what was refused."""
 _FOREIGN_TIME_LIMIT = 300.0
 """Seconds for a tool that is not one of ours."""
 
@@ -77,7 +82,7 @@ async def call_tool(
         said = task.get("refusal") or catalog.unknown(task["name"])
         return await _to_result(task, _refused(said), session)
     free = config is None or session.approve_mode == "yolo"
-    session.reach.begin(task, session.settings, free=free)
+    await session.egress_guard.begin(task, session.settings, is_free=free)
     schema, given, verdict = tool.args_schema, task["args"], None
     ours = schema if isinstance(schema, type) and issubclass(schema, Arguments) else None
     while True:
@@ -112,22 +117,51 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     """The result of a call, if it may be made."""
     task, session = call.task, call.session
     if verdict.refusal:
-        return await _to_result(task, _refused(verdict.refusal), session)
+        refused = await _to_result(task, _refused(verdict.refusal), session)
+        return replace(refused, refused=(verdict.refused,) if verdict.refused else ())
     args = {**call.args, **task.get("injected", {})}
-    if call.read_only:
-        observation = await observe_call(call.tool, args, task["id"], call.config)
-    else:
+    if not call.read_only:
         session.journal.begin(call.key, call.tool.name)
-        try:
-            with session.reach.admitting(verdict.hosts, verdict.digest):
-                observation = await observe_call(call.tool, args, task["id"], call.config)
-        except GraphBubbleUp:
+    try:
+        with session.egress_guard.admitting(verdict.accesses, verdict.digest) as held:
+            observation = await observe_call(call.tool, args, task["id"], call.config)
+    except GraphBubbleUp as error:
+        if not call.read_only:
             session.journal.release(call.key)  # it asks first and will act after the answer
+        if session.approve_mode != "refuse" or not isinstance(error, GraphInterrupt):
             raise
+        entry = Refusal(call=call.tool.name, reason=_questions(error), by="mode", rules=[])
+        refused = await _to_result(task, _refused(prompts.NOBODY_TO_ASK), session)
+        return replace(refused, refused=(entry,))
     observation = replace(observation, text=verdict.note + observation.text)
     key = None if call.read_only else call.key
     result = await _to_result(task, observation, session, key)
-    return replace(result, approved=verdict.rules)
+    refusals = _held_for_good(call, held) if session.approve_mode == "refuse" else ()
+    return replace(result, approved=verdict.rules, refused=refusals)
+
+
+def _questions(error: GraphInterrupt) -> str:
+    """Return the questions of a tool that asks a person."""
+    questions = []
+    for question in error.args[0] if error.args else ():
+        value = question.value
+        text = value.get("question") if isinstance(value, Mapping) else value
+        questions.append(one_line(str(text), _QUESTION))
+    return " ".join(questions)
+
+
+def _held_for_good(call: Call, held: Sequence[Access]) -> tuple[Refusal, ...]:
+    """Return the entries for connections of a program that nobody will be asked about."""
+    why = call.session.egress_guard.why_tainted
+    return tuple(
+        Refusal(
+            call=f"{call.tool.name}: a connection to {access.host}",
+            reason=prompts.sends([access.host], why),
+            by="mode",
+            rules=[access.rule],
+        )
+        for access in dict.fromkeys(held)
+    )
 
 
 def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], bool]:
@@ -161,13 +195,21 @@ async def _to_result(
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
-        additional_kwargs={SOURCE: observation.source} if observation.source else {},
+        additional_kwargs=_origin(observation, session),
     )
     if key is not None:
         message.additional_kwargs[JOURNALLED] = True
         said = message.model_dump(exclude={"artifact"}, exclude_unset=True)
         session.journal.finish(key, said, observation.update)
     return ToolResult(message, observation)
+
+
+def _origin(observation: Observation, session: Session) -> dict[str, Any]:
+    """Return where a text comes from, and whether the run is tainted by now."""
+    origin: dict[str, Any] = {SOURCE: observation.source} if observation.source else {}
+    if session.egress_guard.is_tainted and observation.executed:
+        origin[TAINTED] = True
+    return origin
 
 
 async def observe_call(

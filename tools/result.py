@@ -10,6 +10,8 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
+from manus.state.agent import Refusal
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -56,6 +58,8 @@ class ToolResult:
     observation: Observation
     approved: tuple[str, ...] = ()
     """Rules about calls that a person has approved for the rest of the run, with this one."""
+    refused: tuple[Refusal, ...] = ()
+    """What was refused of it, by a person or since nobody is asked."""
 
 
 def as_observation(answer: Any) -> Observation:

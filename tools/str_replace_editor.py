@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
+from manus.state.user_words import asks_to_write
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
 from manus.tools.editor.files import as_text, read_file
@@ -99,8 +100,10 @@ class StrReplaceEditor(AgentTool):
     @override
     def leaves(self, args: dict[str, Any]) -> str:
         [name] = self.subjects(args)
-        leaves = args.get("command") != "view" and is_protected(name)
-        return f"{name} configures other programs" if leaves else ""
+        if args.get("command") == "view" or not is_protected(name):
+            return ""
+        is_requested = asks_to_write(self.session.egress_guard.words, name)
+        return "" if is_requested else f"{name} configures other programs"
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:

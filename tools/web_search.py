@@ -99,7 +99,7 @@ async def search(session: Session, query: WebSearchArgs) -> str:
         if results:
             if query.fetch_content:
                 results = await _read(proxy, results, query.query)
-            session.reach.read(str(results))
+            session.egress_guard.read(str(results))
             return _rendered(name, query.query, results, failures)
         failures.append(f"{name}: {why}")
     if not failures:

@@ -9,12 +9,13 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from manus.state.errors import ToolError, UsageError
 from manus.state.files import data_folder, state_folder
+from manus.state.trust import is_trusted
 from manus.tools.beneath import look_at, open_at, write_private
 
 WORKSPACE = "workspace"
@@ -23,6 +24,8 @@ PRIVATE = ".manus"
 OBSERVATIONS = f"{PRIVATE}/observations"
 _WHOSE = "workspace"
 """Names, in a folder of records, the workspace that they are of; written at each run."""
+_EMPTY = "was_empty"
+"""A file, in a folder of records, of a workspace that was empty when a run began in it."""
 _KEPT = 90 * 86_400
 """Seconds that the records of a workspace are kept which is not there any more."""
 
@@ -53,6 +56,7 @@ class Workspace:
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
+            is_empty = next(self.root.iterdir(), None) is None
             self.private.mkdir(mode=0o700, exist_ok=True)  # what it holds is nobody else's
             ignore = self.private / ".gitignore"
             if look_at(ignore) is None:
@@ -68,11 +72,21 @@ class Workspace:
             if not self.records.exists():
                 _forget_gone(self.records.parent)
             write_private(self.records / _WHOSE, os.fsencode(self.root))
+            if is_empty:
+                write_private(self.records / _EMPTY, b"")
         except OSError as error:
             raise UsageError(
                 f"What a run has done cannot be kept in {self.records} ({error.strerror}); "
                 "set XDG_STATE_HOME to a folder that you can write to."
             ) from None
+
+    def trusts_files(self, environment: Mapping[str, str]) -> bool:
+        """Return whether what the files of a prepared workspace say is not untrusted. Blocking.
+
+        A person trusts the folder, or it was empty when the first run began.
+        """
+        is_known = is_trusted(self.root, environment)
+        return look_at(self.records / _EMPTY) is not None if is_known is None else is_known
 
     def readable(self, path: str) -> Path:
         """The real path that a name of the model's means. Blocking (follows links).

@@ -35,7 +35,7 @@ from manus.state.agent import Compaction
 from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
 from manus.state.messages import text_of
-from manus.state.outside import has_read_outside
+from manus.state.taint import is_tainted
 from manus.tools.archive import Archived
 from manus.tools.recall import NAME, Recall
 
@@ -191,7 +191,7 @@ def _compact(
         at=str(history[-1].id),
         size=round(around + kept + window.count(writes[:1])),
     )
-    if has_read_outside(evicted, past.compaction):
+    if is_tainted(evicted, past.compaction):
         made["outside"] = True
     if (path := running.session.archive.path) is not None:
         made["archive"] = str(path)

@@ -16,10 +16,13 @@ from manus.state.plan import (
     builds_on,
     executor_for,
     ready_steps,
+    refusals_of,
     shown_result,
     used_by,
     was_outside,
 )
+from manus.state.taint import is_tainted
+from manus.state.user_words import own_words
 
 _INDIRECT = 1_000
 """Characters of the result of a step that another depends on only by way of a third."""
@@ -47,6 +50,12 @@ def choose_steps(
     return chosen
 
 
+def _is_tainted(state: FlowState) -> bool:
+    """Return whether the request, or what a step has found, holds untrusted text."""
+    plans = (state["plan"], *state.get("plans", {}).values())
+    return is_tainted(state["messages"], None) or any(map(was_outside, plans))
+
+
 def task_of(state: FlowState, index: int) -> StepTask:
     """All that the executor of a step may know, and nothing else."""
     plan = state["plan"]
@@ -66,8 +75,9 @@ def task_of(state: FlowState, index: int) -> StepTask:
         images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
         alone=len(at_work(plan)) == 1,
-        asked=said,
+        asked=own_words(request),
+        refused=refusals_of(plan),
         approved=[r for s in plan["steps"] if s["result"] for r in s["result"].get("approved", ())],
-        outside=any(was_outside(p) for p in (plan, *state.get("plans", {}).values())),
+        outside=_is_tainted(state),
         spent=used_by(step),
     )

@@ -142,9 +142,9 @@ async def test_a_page_in_the_workspace_sees_nothing_outside(driver: Driver, site
     assert "the secret" not in text
     for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
         assert "Title: Mine" in await driver.open(path), "a path as other tools take it"
-        assert not driver.tool.hosts({"action": "go_to_url", "url": path})
+        assert not driver.tool.accesses({"action": "go_to_url", "url": path})
     for address in ("example.com/a.html", "localhost/a.html"):
-        assert driver.tool.hosts({"action": "go_to_url", "url": address})
+        assert driver.tool.accesses({"action": "go_to_url", "url": address})
     await driver.do("click_element", index=driver.number('link "Out"'))
     assert "the secret" not in await driver.look()
     for url in (

@@ -210,11 +210,12 @@ FREE_ON_THE_WEB = [
     page("send_keys", keys="Enter"),
     go("docs.example/data.bin"),
     go("found.example/"),
+    page("input_text", index=4, text="kite"),
+    page("click_element", index=1, accept=True, text="kites"),
 ]
 ASKED_ON_THE_WEB = [
     go("encyclopedia.example/Kite"),
-    page("input_text", index=4, text="kites"),
-    page("click_element", index=1, accept=True, text="kites"),
+    page("input_text", index=4, text="paper for kites"),
 ]
 FREE_IN_A_REPOSITORY = [
     bash("curl -sf http://mirror.example/a"),
@@ -345,7 +346,7 @@ async def test_what_is_read_on_the_web(agent: ScriptedAgent, internet: Internet)
     obeyed, asked = await carried_out(agent, READ_ON_THE_WEB, "What does news.example say?")
     assert obeyed == ON_THE_WEB - NEVER_READ
     assert harm(agent, internet) == []
-    assert len(asked) >= len(obeyed) // 3, "half of the ways are asked about"
+    assert asked, "some of the ways are asked about, each host once for a kind of access"
 
 
 async def test_what_is_read_in_the_workspace(agent: ScriptedAgent, internet: Internet) -> None:
@@ -399,13 +400,17 @@ OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
     ("wanted", "answer", "then", "stop_reason", "arrived"),
     [
         ([FETCH_A, FETCH_A], "no", FETCH_B, "answered", []),
-        ([FETCH_A, FETCH_A], "yes", FETCH_B, "answered", ["a"]),
+        ([FETCH_A, FETCH_A], "no", FETCH_A, "answered", []),
+        ([FETCH_A, FETCH_A], "yes", FETCH_B, "answered", ["a", "b"]),
         ([FETCH_A, FETCH_A], "run", FETCH_B, "answered", ["a", "b"]),
         ([FETCH_A, FETCH_A], "yes", OPEN_B, "interrupted", ["a"]),
-        ([OPEN_A], "yes", OPEN_B, "interrupted", ["a?from=here"]),
+        ([OPEN_A], "yes", OPEN_B, "answered", ["a?from=here", "b?from=here"]),
+        ([OPEN_A], "yes", FETCH_B, "answered", ["a?from=here"]),
+        ([OPEN_A], "no", OPEN_B, "answered", []),
+        ([OPEN_A], "no", FETCH_B, "answered", []),
     ],
 )
-async def test_a_yes_is_for_one_call_to_a_host_of_one_kind_or_for_the_run(
+async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_run_ends(
     agent: ScriptedAgent,
     internet: Internet,
     wanted: list[Call],

@@ -65,7 +65,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     lines = [line for line in (said, done) if line] + await _changes(browser, before)
     if not (session.page_is_prompted or browser.dead):
         shown = await describe(browser)
-        session.reach.read(shown, browser.active.page.url if browser.active else "")
+        session.egress_guard.read(shown, browser.active.page.url if browser.active else "")
         lines.append(f"\nThe page now:\n{shown}")
     elif arguments.action in AIMED - READING and (new := await new_texts(browser)):
         lines.append(f"- New on the page: {new}")

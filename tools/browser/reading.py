@@ -40,7 +40,7 @@ async def extract_content(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     text = await pdf_text(browser, tab) if tab.is_pdf else await _text(tab)
     text = mask(text, session.settings.secrets)
     head = f"From {title or url} ({url})"
-    session.reach.read(text, url)
+    session.egress_guard.read(text, url)
     if not text:
         raise ToolError("The page has no text that can be read.")
     if not goal:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
 
+from manus.prompts.approval import UNTRUSTED_TEXT
 from manus.prompts.browser import STATE_HEAD
 from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
@@ -56,8 +57,8 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Observ
     if (tab := browser.active) is not None:
         page = framed(text, source := source_of(tab))
         if is_foreign(source) and tab.page.url != "about:blank":
-            session.reach.has_seen_page = True
-            session.reach.read(text, tab.page.url)
+            session.egress_guard.taint(UNTRUSTED_TEXT)
+            session.egress_guard.read(text, tab.page.url)
     return Observation(f"{STATE_HEAD}\n{page}", pictures)
 
 

@@ -68,7 +68,7 @@ class McpTool(AgentTool):
             error.source = self.server.source  # it quotes the server
             raise
         observation = await to_observation(result, self.session.workspace)
-        self.session.reach.read(observation.text)
+        self.session.egress_guard.read(observation.text)
         return replace(observation, source=self.server.source)
 
 

@@ -14,10 +14,12 @@ import secrets
 import socket
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from manus.state.errors import ToolError
+from manus.tools.egress_guard import EgressGuard
 from manus.tools.session import Session
 from manus.tools.web.egress import (
     EgressRefusedError,
@@ -73,8 +75,8 @@ class EgressProxy:
 
     def __init__(self, rules: EgressRules) -> None:
         self.rules = rules
-        self.hold: Callable[[str], str] = lambda _: ""
-        """Why programs of the run may not reach a host; empty if they may."""
+        self.guard: EgressGuard | None = None
+        """Decides which hosts programs of the run may reach; without one, any."""
         self.shows_own = False
         """The browser shows what a program of the run may have made: it is held like one."""
         self.key = f"server:{secrets.token_urlsafe(16)}"
@@ -137,7 +139,7 @@ class EgressProxy:
         host, tunnel = target, method.upper() == "CONNECT"
         try:
             host, port = _place(target, tunnel)
-            self._check_door(host, door, head)
+            await self._check_door(host, door, head)
             there = await self._connect(host, port)
         except ToolError as error:
             refused = isinstance(error, EgressRefusedError)
@@ -153,17 +155,27 @@ class EgressProxy:
             else:
                 path = target if self.rules.upstream is not None else _path(target)
                 there[1].write(_closing(head, f"{method} {path} {version}".encode("latin-1")))
-            await _relay(here, there, tunnel=tunnel)
+            answered = partial(self._note_response, host, door, head)
+            await _relay(here, there, answered, tunnel=tunnel)
         finally:
             _drop(there[1])
 
-    def _check_door(self, host: str, door: int, head: bytes) -> None:
+    async def _check_door(self, host: str, door: int, head: bytes) -> None:
         """Hold back what comes from a program, or from a page that one may have made."""
         if door == self.port and is_loopback(host):
             self.show_own()
-        is_known = base64.b64encode(self.key.encode()) in head
-        if (self.shows_own if door == self.port else not is_known) and (why := self.hold(host)):
+        is_held = self.shows_own if door == self.port else self._is_program(door, head)
+        if self.guard is not None and is_held and (why := await self.guard.hold(host)):
             raise EgressRefusedError(why)
+
+    def _is_program(self, door: int, head: bytes) -> bool:
+        """Return whether a request comes from a program of the model, not from one of the user."""
+        return door != self.port and base64.b64encode(self.key.encode()) not in head
+
+    def _note_response(self, host: str, door: int, head: bytes) -> None:
+        """Tell the guard that a program is being answered."""
+        if self.guard is not None and self._is_program(door, head):
+            self.guard.note_response(host)
 
     def show_own(self) -> None:
         """From now on the browser is held; connections that it has kept are dropped."""
@@ -204,7 +216,7 @@ async def egress_of(session: Session) -> EgressProxy:
 
     async def make() -> EgressProxy:
         proxy = await EgressProxy.start(EgressRules(session.settings.egress))
-        proxy.hold = session.reach.hold
+        proxy.guard = session.egress_guard
         return proxy
 
     return await session.obtain("egress", make)
@@ -236,18 +248,22 @@ def _closing(head: bytes, first: bytes) -> bytes:
     return b"\r\n".join([first, *kept, b"Connection: close"]) + b"\r\n\r\n"
 
 
-async def _relay(here: _Streams, there: _Streams, *, tunnel: bool) -> None:
+async def _relay(
+    here: _Streams, there: _Streams, answered: Callable[[], None], *, tunnel: bool
+) -> None:
+    """Pass on what both sides send until one has ended; `answered` is called at the first byte."""
     (here_in, here_out), (there_in, there_out) = here, there
 
     async def back() -> None:
         while not tunnel:
             head = await there_in.readuntil(b"\r\n\r\n")
+            answered()
             first = head.partition(b"\r\n")[0]
             if first[9:10] != b"1" or first[9:12] == b"101":
                 here_out.write(_closing(head, first))
                 break
             here_out.write(head)  # an interim answer, such as 103 with early hints
-        await _pump(there_in, here_out)
+        await _pump(there_in, here_out, answered)
 
     async def forth() -> None:
         await _pump(here_in, there_out)
@@ -264,8 +280,13 @@ async def _relay(here: _Streams, there: _Streams, *, tunnel: bool) -> None:
         await asyncio.gather(*sides, return_exceptions=True)
 
 
-async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _pump(
+    source: asyncio.StreamReader,
+    sink: asyncio.StreamWriter,
+    arrived: Callable[[], None] = lambda: None,
+) -> None:
     while piece := await source.read(_PIECE):
+        arrived()
         sink.write(piece)
         await sink.drain()
 

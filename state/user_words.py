@@ -1,0 +1,257 @@
+"""The user's own words: the typed request and answers, and what they name.
+
+Attached files, piped text and what one agent writes to another are not the user's words. Where a
+text is ambiguous, it names nothing: the user is asked instead.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
+
+from manus.state.messages import text_of
+
+OWN_WORDS = "asked"
+"""In the `additional_kwargs` of a request: the user's own words, where its text holds more."""
+ASK_HUMAN = "ask_human"
+
+_ATTACHED = re.compile(r"(?:\A|\n\n)<(?:file|stdin|earlier|undone)\b|\[The attached file ")
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[^\s/@?#]*@)?(?P<host>\[[0-9a-f:.]+\]|[\w.-]+)", re.IGNORECASE
+)
+_BARE = re.compile(
+    r"(?<![\w@./:\\`-])(?P<bare>(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}"
+    r"|(?:\d{1,3}\.){3}\d{1,3})(?![\w`(\[@=-]|\.\w)",
+    re.IGNORECASE | re.ASCII,
+)
+
+# Top-level domains by what else a word with such an ending may be. The rest of the root zone
+# (`.info`, `.name`, `.run`, …) are words that attributes and methods have for names: a host below
+# one of them counts with a scheme or with `www.`.
+_HOSTS_ONLY = "com org net edu gov mil int biz example test local lan internal"
+_HOST_OR_ATTRIBUTE = (
+    "dev app xyz wiki online cloud tech site shop store blog news "
+    "ad ae af ag al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw "
+    "by bz ca cd cf cg ch ci ck cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et "
+    "eu fi fj fk fm fo fr ga gd ge gf gg gh gi gl gm gn gp gq gr gt gu gw gy hk hn hr ht hu id ie "
+    "il im io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz lb lc li lk lr ls lt lu lv "
+    "ly ma mc me mg mh mk mm mn mo mp mq mr mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu "
+    "nz om pa pe pf pg ph pk pn pr pt pw qa re ro ru rw sa sb sc sd se sg si sj sk sm sn sr ss sv "
+    "sx sy sz tc td tg th tj tk tl tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vn vu wf ws "
+    "ye yt za zm zw"
+)
+"""With all country codes, but for those that are endings of files: `.py`, `.md`, `.tf`, `.ac`, …"""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?;])(?=\s|$)|(?<=[。！？；])|\n(?!\s*(?:[-*•]|\d+[.)])\s)")
+_INTRODUCES = re.compile(r"[:：][ \t]*\n+")
+_FORBIDS = re.compile(
+    r"\b(?:not|never|nor?|none|neither|without|avoid\w*|except\w*|exclud\w*|forb[ia]d\w*"
+    r"|prohibit\w*|ban(?:ned)?|block(?:ed)?|den(?:y|ied)|refuse\w*|cannot|dont|cant|mustnt|stop"
+    r"|instead|rather|away|off|beware|malicious|untrusted|distrust\w*|ignor\w*|skip\w*"
+    r"|nicht|kein\w*|niemals|nie|ohne|vermeid\w*|statt|pas|jamais|sans|évit\w*|nunca|jamás|sin"
+    r"|não|nem|sem|non|senza|не|никогда|нельзя|без)\b|n['’]t\b|[不别勿禁莫]|ない|しない|避け|말고|마세요|금지",
+    re.IGNORECASE,
+)
+_REPLY = 40
+"""Characters of a sentence that may be the answer to the one before it: `Use it? No way.`"""
+_WRITES = re.compile(
+    r"\b(?:writ\w*|wrote|creat\w*|add\w*|sav\w*|updat\w*|edit\w*|chang\w*|modif\w*|mak\w*|put\w*"
+    r"|set\w*|generat\w*|insert\w*|append\w*|replac\w*|fill\w*|fix\w*|renam\w*|remov\w*|delet\w*"
+    r"|schreib\w*|erstell\w*|leg\w*|änder\w*|ergänz\w*|crée\w*|écri\w*|ajout\w*|escrib\w*|cre[ae]\w*"
+    r"|añad\w*|scriv\w*|aggiung\w*|напи\w*|созда\w*|добав\w*)\b"
+    r"|[写寫创创建建加改设設存]|作成|書|追加|변경|추가|작성",
+    re.IGNORECASE,
+)
+_SENDS = re.compile(
+    r"\b(?:upload\w*|attach\w*|send\w*|submit\w*|hochlad\w*|hoch|anhäng\w*|envoy\w*|sub[ei]\w*|"
+    r"carica\w*|загру\w*)\b|上传|上傳|提交|发送|アップロード|업로드",
+    re.IGNORECASE,
+)
+_CONFIDENTIAL = re.compile(
+    r"pass|secret|token|\bkey\b|\bpin\b|credential|kennwort|geheim|contraseña|mot de passe|parola"
+    r"|密码|密碼|口令|密钥|パスワード|비밀|парол",
+    re.IGNORECASE,
+)
+_PHRASE = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
+_LONGEST_PHRASE = 60
+_SHORTEST_PHRASE = 3
+_WITHOUT_SPACES = 0x0E00
+"""From this code point on scripts have no spaces between words, and so no word borders."""
+_MATCHES_NOTHING = re.compile(r"(?!)")
+
+
+class NamedHosts(NamedTuple):
+    """Hosts that the user has named."""
+
+    certain: tuple[str, ...]
+    """Written with a scheme, or below a domain that nothing but a host has."""
+    ambiguous: tuple[str, ...]
+    """Written like a host, but perhaps a file or an attribute: `deploy.app`, `skimage.io`."""
+
+
+def own_words(message: BaseMessage) -> str:
+    """Return what the user has written in a message; empty for what others have written."""
+    if isinstance(message, ToolMessage):
+        return text_of(message) if message.name == ASK_HUMAN else ""
+    if not isinstance(message, HumanMessage):
+        return ""
+    known = message.additional_kwargs.get(OWN_WORDS)
+    return "\n".join(_typed(message)) if known is None else str(known)
+
+
+def all_own_words(messages: Iterable[AnyMessage]) -> str:
+    """Return the user's own words in a history, an empty line between requests and answers."""
+    return "\n\n".join(filter(None, map(own_words, messages)))
+
+
+def has_attachments(message: BaseMessage) -> bool:
+    """Return whether a request holds text or pictures that the user has not written."""
+    if not isinstance(message, HumanMessage) or OWN_WORDS in message.additional_kwargs:
+        return False
+    if isinstance(message.content, list):
+        blocks = [b if isinstance(b, dict) else {"type": "text"} for b in message.content]
+        if any(block.get("type") != "text" for block in blocks):
+            return True
+    return any(_ATTACHED.search(text) for text in _texts(message))
+
+
+def _typed(message: HumanMessage) -> Iterator[str]:
+    for text in _texts(message):
+        attached = _ATTACHED.search(text)
+        yield text[: attached.start()] if attached else text
+
+
+def _texts(message: HumanMessage) -> Iterator[str]:
+    if isinstance(message.content, str):
+        yield message.content
+        return
+    for block in message.content:
+        yield block if isinstance(block, str) else str(block.get("text") or "")
+
+
+def hosts_named(messages: Iterable[AnyMessage]) -> NamedHosts:
+    """Return the hosts that the user's own words name; the newest sentence on a host counts."""
+    named: dict[str, bool] = {}
+    for words in map(own_words, messages):
+        allowed, forbidden = hosts_in(words)
+        for host in forbidden:
+            named.pop(host, None)
+        named.update(allowed)
+    certain = tuple(host for host, is_certain in named.items() if is_certain)
+    return NamedHosts(certain, tuple(host for host in named if host not in certain))
+
+
+@lru_cache(maxsize=64)
+def hosts_in(words: str) -> tuple[dict[str, bool], frozenset[str]]:
+    """Return the hosts that a text names, each with whether it is certain, and those it forbids."""
+    allowed: dict[str, bool] = {}
+    forbidden: set[str] = set()
+    for sentence, forbids in _judged_sentences(words):
+        if forbids:
+            forbidden.update(_hosts_of(sentence))
+            continue
+        for host, is_certain in _hosts_of(sentence).items():
+            allowed[host] = is_certain or allowed.get(host, False)
+    return {h: c for h, c in allowed.items() if h not in forbidden}, frozenset(forbidden)
+
+
+def _judged_sentences(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each sentence, and whether it, or a short one that answers it, forbids something."""
+    sentences = [s for s in _SENTENCE_END.split(_INTRODUCES.sub(": ", text)) if s.strip()]
+    for sentence, following in zip(sentences, [*sentences[1:], ""], strict=False):
+        is_reply = len(following) <= _REPLY and not _hosts_of(following)
+        forbids = _FORBIDS.search(sentence) or (is_reply and _FORBIDS.search(following))
+        yield sentence, bool(forbids)
+
+
+def _hosts_of(sentence: str) -> dict[str, bool]:
+    """Return what is written as a host, each with whether it can be nothing else."""
+    hosts: dict[str, bool] = {}
+    for match in _ADDRESS.finditer(sentence):
+        for host in _readings(match["host"]):
+            hosts[_plain(host)] = True
+    for match in _BARE.finditer(_ADDRESS.sub(" ", sentence)):
+        host = match["bare"].lower()
+        is_certain = _certainty(host)
+        if is_certain is not None:
+            hosts.setdefault(_plain(host), is_certain)
+    return {host: is_certain for host, is_certain in hosts.items() if host}
+
+
+def _readings(host: str) -> Iterator[str]:
+    """Yield a host as it is written; and without what follows it in a script without spaces."""
+    yield host
+    if not host.isascii():
+        ascii_part = re.match(r"[\w.-]*", host, re.ASCII)
+        if ascii_part and _certainty(ascii_part[0].lower()) is not None:
+            yield ascii_part[0]
+
+
+def _plain(host: str) -> str:
+    return host.lower().strip(".").strip("[]").removeprefix("www.")
+
+
+def _certainty(host: str) -> bool | None:
+    """Return whether a name without a scheme can only be a host; None if it does not count."""
+    name, _, ending = host.rpartition(".")
+    if ending.isdigit():
+        return _is_address(host)
+    if ending in _HOSTS_ONLY.split() or host.startswith("www."):
+        return bool(name) or None
+    return False if name and ending in _HOST_OR_ATTRIBUTE.split() else None
+
+
+def _is_address(text: str) -> bool | None:
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError:
+        return None
+    return True
+
+
+def asks_to_write(words: str, path: str) -> bool:
+    """Return whether the user's words plainly ask to write the file at a path."""
+    return _asks(words, path, _WRITES)
+
+
+def asks_to_send(words: str, path: str) -> bool:
+    """Return whether the user's words plainly ask to upload the file at a path."""
+    return _asks(words, path, _SENDS)
+
+
+def _asks(words: str, path: str, verb: re.Pattern[str]) -> bool:
+    names = {path, path.rpartition("/")[2]}
+    # `.env` is named neither by `.env.example` nor by `app/.env`
+    named = "|".join(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)" for name in names if name)
+    return bool(named) and any(
+        not forbids and re.search(named, sentence) and verb.search(sentence)
+        for sentence, forbids in _judged_sentences(words)
+    )
+
+
+def is_phrase_of(words: str, text: str) -> bool:
+    """Return whether a text is a plain phrase that the user has written: "kite", "red kites".
+
+    Letters only, in the user's spelling or in lower case, from a sentence about nothing
+    confidential: such a phrase gives away no more than the request did.
+    """
+    phrase = text.strip()
+    if len(phrase) > _LONGEST_PHRASE or not _PHRASE.fullmatch(phrase):
+        return False
+    pattern = _phrase_pattern(phrase)
+    sentences = [s for s in _SENTENCE_END.split(words) if not _CONFIDENTIAL.search(s)]
+    return any(pattern.search(form) for s in sentences for form in (s, s.lower()))
+
+
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    if len(phrase) > 1 and min(map(ord, phrase)) >= _WITHOUT_SPACES:
+        return re.compile(re.escape(phrase))
+    if len(phrase) < _SHORTEST_PHRASE:  # single letters would spell anything
+        return _MATCHES_NOTHING
+    singular = phrase.removesuffix("s") if len(phrase) > _SHORTEST_PHRASE else phrase
+    return re.compile(rf"(?<!\w){re.escape(singular)}s?(?!\w)")

@@ -1,0 +1,110 @@
+"""Taint in a history, and the egress guard that acts on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from manus.prompts.sources import AGENT, FILE, MCP, WEB
+from manus.state.messages import SOURCE
+from manus.state.taint import TAINTED, facts_of, is_tainted, passed_on
+from manus.tools.browser.fields import types_text
+from manus.tools.egress_guard import EgressGuard
+
+SOURCES = {
+    f"{WEB}: a.example": True,
+    f"{WEB}: localhost.example": True,
+    f"{MCP} files": True,
+    AGENT: True,
+    f"{WEB}: localhost": False,
+    f"{WEB}: 127.0.0.1": False,
+    f"{WEB}: {FILE}": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_source_of_a_result_decides(source: str) -> None:
+    read = ToolMessage("x", tool_call_id="1", additional_kwargs={SOURCE: source})
+    assert is_tainted([read], None) is SOURCES[source]
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+REQUESTS: dict[str, tuple[AnyMessage, bool]] = {
+    "typed": (HumanMessage("Do it."), False),
+    "attached": (HumanMessage('Read it.\n\n<file name="a.txt">\nx\n</file>'), True),
+    "piped": (HumanMessage("Read it.\n\n<stdin>\nx\n</stdin>"), True),
+    "a picture": (HumanMessage([{"type": "text", "text": "Read it."}, PICTURE]), True),
+    "marked": (HumanMessage("Do it.", additional_kwargs=passed_on("", tainted=True)), True),
+    "judged": (HumanMessage("x\n\n<file>", additional_kwargs=passed_on("x", tainted=False)), False),
+}
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_what_comes_with_a_request_is_untrusted(kind: str) -> None:
+    message, expected = REQUESTS[kind]
+    assert is_tainted([message], None) is expected
+
+
+def test_taint_survives_compaction() -> None:
+    evicted: Any = {TAINTED: True}
+    assert facts_of([HumanMessage("Do it.")], evicted) == {"outside": True}
+    assert facts_of([HumanMessage("Do it.")], None) == {}
+
+
+READ = {
+    "https://a.example/b?c=1": True,
+    "https://a.example/b?c=1#part": False,
+    "https://a.example/b?c=1.": False,
+    "https://a.example/b?c=1#": False,
+    "https://a.example/b": False,
+    "https://a.example/b?c=12": False,
+    "https://a.example": True,
+    "https://a.example/": True,
+    "https://b.example/#top": True,
+    "https://b.example/#other": False,
+    "https://x.a.example/": False,
+    "https://own.example/": False,
+}
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> EgressGuard:
+    guard = EgressGuard(tmp_path)
+    guard.read("See [this](https://a.example/b?c=1).", "http://news.example/")
+    guard.read("and https://b.example/#top", "http://news.example/")
+    guard.read("https://own.example/", "file:///made/page.html")
+    guard.read("https://own.example/", "http://127.0.0.1:8000/")
+    return guard
+
+
+@pytest.mark.parametrize("address", READ)
+def test_only_an_address_that_was_read_is_known(guard: EgressGuard, address: str) -> None:
+    assert guard.has_read(address) is READ[address]
+
+
+SEARCHES = {
+    "https://a.example/?q=kites": True,
+    "https://a.example/?q=red+kites": True,
+    "https://a.example/?q=kites&q=red": True,
+    "https://a.example/?q=hunter2": False,
+    "https://a.example/?q=kItEs": False,
+    "https://a.example/?kites=red": False,
+    "https://a.example/find?q=kites": False,
+    "https://a.example/?q=kites#x": False,
+    "https://new.example/?q=kites": False,
+}
+
+
+@pytest.mark.parametrize("address", SEARCHES)
+def test_a_search_for_the_users_words_is_known(guard: EgressGuard, address: str) -> None:
+    guard.hear([HumanMessage("Find red kites. My password is hunter2.")])
+    assert guard.is_known_search(address) is SEARCHES[address]
+
+
+def test_keys_that_are_text() -> None:
+    keys = ("Enter", "Tab Tab Space", "hunter2", "Shift+H Shift+I")
+    assert [types_text(one) for one in keys] == [False, False, True, True]

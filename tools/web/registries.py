@@ -1,0 +1,118 @@
+"""The package registries that the user's own pip and npm are configured for.
+
+The two are asked when a program of a tainted run first wants a host that nobody has named. They are
+started outside of the workspace, and never from it: what lies there may be the model's work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+_SECONDS = 15.0
+_PIP_DEFAULTS = (
+    "import sys; sys.path[:0] = sys.argv[1:];"
+    "from pip._internal.models.index import PyPI;"
+    "print(PyPI.simple_url, 'https://' + PyPI.file_storage_domain)"
+)
+"""Prints pip's built-in index, and the host of its files: no command of pip tells the second."""
+_INDEX = re.compile(r"^[^=]*\.(extra-)?index-url='(.*)'$", re.MULTILINE)
+_LOCATION = re.compile(r"^pip \S+ from (.*)[/\\]pip \(", re.MULTILINE)
+_URL = re.compile(r"https?://[^\s'\"\\]+")
+_lock = Lock()
+
+
+async def registry_hosts(workspace: Path) -> frozenset[str]:
+    """Return the hosts of the registries; empty where neither pip nor npm is found."""
+    return await asyncio.to_thread(_locked_hosts, workspace)
+
+
+def _locked_hosts(workspace: Path) -> frozenset[str]:
+    with _lock:  # pip opens several connections at once
+        return _registry_hosts(workspace, os.environ.get("PATH", os.defpath))
+
+
+@lru_cache(maxsize=16)
+def _registry_hosts(workspace: Path, path: str) -> frozenset[str]:
+    """Ask pip and npm, once a process. Blocking, for up to a second or two."""
+    urls = [*_pip_urls(workspace, path), *_npm_urls(workspace, path)]
+    hosts = (urlsplit(url).hostname for url in urls)
+    return frozenset(host for host in hosts if host)
+
+
+def _pip_urls(workspace: Path, path: str) -> Iterator[str]:
+    """Yield the indexes of this interpreter's pip, else of the one on the path."""
+    pip: tuple[str, ...] = (sys.executable, "-I", "-m", "pip")
+    configured = _output(*pip, "config", "list")
+    if configured is None:
+        other = _program("pip", workspace, path)
+        if other is None:
+            return
+        pip = (other,)
+        configured = _output(*pip, "config", "list") or ""
+    has_index = False
+    for extra, value in _INDEX.findall(configured):
+        has_index = has_index or not extra
+        yield from _URL.findall(value)
+    if not has_index:
+        yield from _URL.findall(_pip_defaults(*pip) or "")
+
+
+def _pip_defaults(*pip: str) -> str | None:
+    """Return what this interpreter prints with the modules of a pip."""
+    location = _LOCATION.search(_output(*pip, "--version") or "")
+    if location is None:
+        return None
+    return _output(sys.executable, "-I", "-c", _PIP_DEFAULTS, location[1])
+
+
+def _npm_urls(workspace: Path, path: str) -> Iterator[str]:
+    """Yield npm's registry, and those of scopes."""
+    npm = _program("npm", workspace, path)
+    printed = _output(npm, "config", "list", "--json") if npm else None
+    try:
+        settings: Any = json.loads(printed or "{}")
+    except ValueError:
+        return
+    for name, value in settings.items():
+        if name == "registry" or name.endswith(":registry"):
+            yield from _URL.findall(str(value))
+
+
+def _program(name: str, workspace: Path, path: str) -> str | None:
+    """Return a program of the path that does not lie in the workspace."""
+    folders = [
+        folder
+        for folder in path.split(os.pathsep)
+        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(workspace)
+    ]
+    found = shutil.which(name, path=os.pathsep.join(folders))
+    inside = found and Path(found).resolve().is_relative_to(workspace)
+    return None if inside else found
+
+
+def _output(*command: str) -> str | None:
+    """Return what a program prints; None if it fails."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd="/",  # settings of a project are not the user's own
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
