@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from langgraph.checkpoint.base import id as checkpoint_ids
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.state.errors import SettingsError, StorageError
+from manus.state.events import RetryEvent
 from manus.state.files import data_folder
 from manus.state.settings import Settings
 
@@ -91,6 +93,12 @@ class Store(BaseCheckpointSaver[Any]):
         """For LangGraph: itself."""
         return self
 
+    def watch_outages(self, tell: Callable[[RetryEvent], None]) -> None:
+        """Call `tell` before each wait for a database that is away; a file has no such waits."""
+
+    def stop_waiting(self) -> None:
+        """Fail at once, from now on, where a database that is away would be waited for."""
+
     async def recent(self, limit: int) -> list[str]:
         """Ids of threads, the one worked on last first."""
         raise NotImplementedError
@@ -116,7 +124,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
     if chosen.startswith(_POSTGRES):
         from manus.postgres import open_postgres
 
-        return open_postgres(chosen)
+        return open_postgres(chosen, settings.retry_for)
     scheme, is_url, _ = chosen.partition("://")
     if is_url:
         raise SettingsError(

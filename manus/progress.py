@@ -14,6 +14,7 @@ from manus.formatting import clean, count, first_line, flat, in_words, main_argu
 from manus.plan_view import PlanView, said_of
 from manus.run_report.edits import Edit, edit_in
 from manus.screen import CALL, DONE, FAILED, WARNING, Screen
+from manus.state.events import RetryEvent
 from manus.state.messages import thinking_in
 
 _LABEL = 8
@@ -71,6 +72,10 @@ class Progress:
             handler = getattr(self, f"_on_{data.get('type')}", None)
             if handler is not None:
                 handler(data)
+
+    def show_outage(self, event: RetryEvent) -> None:
+        """Show that the database is away: no node is told, so no stream has it."""
+        self._on_retry({**event})
 
     def end(self, answer: str = "") -> None:
         """The run stands still; what was said last is not shown if it is the answer."""

@@ -21,6 +21,8 @@ from manus.options import RunOptions
 from manus.progress import Progress
 from manus.questions import ask_all, ask_for_more_steps
 from manus.screen import Screen
+from manus.state.agent import RunStatus, StopReason
+from manus.state.errors import StorageUnavailableError
 from manus.state.settings import Settings
 from manus.state.usage import Usage, no_usage
 from manus.stopping import Stopping
@@ -45,6 +47,7 @@ class Run:
             self._screen, live=not args.json, currency=settings.currency, verbose=args.verbose
         )
         self._stopping = Stopping(self._announce_stop)
+        self._store: Store | None = None
         self._workspace = ""
         self._asks = False
         """Whether a person is there, and has answered all that was asked."""
@@ -59,6 +62,8 @@ class Run:
         with self._stopping:
             try:
                 async with open_store(self._settings) as store:
+                    self._store = store
+                    store.watch_outages(self._progress.show_outage)
                     if meant is None:
                         self._thread_id = secrets.token_hex(5)
                     else:
@@ -71,7 +76,9 @@ class Run:
                 return self._stopping.exit_code or 1
             except Exception as error:  # raised on, whatever it is: how to resume is told here
                 if self._progress.has_begun:
-                    self._report_failure(str(error))
+                    self._report_failure(error)
+                    if self._stopping.exit_code and isinstance(error, StorageUnavailableError):
+                        return self._stopping.exit_code
                     raise report.ReportedError(str(error)) from error
                 raise
             self._report(outcome)
@@ -151,12 +158,19 @@ class Run:
 
     def _announce_stop(self) -> None:
         self._screen.end_live()
+        if self._store is not None:
+            self._store.stop_waiting()
         self._screen.paragraph("\nStopping (once more ends it at once) …", always=True)
 
-    def _report_failure(self, said: str) -> None:
+    def _report_failure(self, error: Exception) -> None:
         """The outcome of a run that broke off, from what is known without its state."""
+        said = str(error)
+        status: RunStatus = "error"
+        stop_reason: StopReason = "error"
+        if isinstance(error, StorageUnavailableError):
+            status, stop_reason = "idle", "interrupted"
         usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
-        outcome = Outcome(self._thread_id, "error", "error", False, said, [], usage)
+        outcome = Outcome(self._thread_id, status, stop_reason, False, said, [], usage)
         if self._args.json:
             report.print_json(outcome.as_json())
         self._progress.end()

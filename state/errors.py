@@ -5,6 +5,7 @@ ManusError
 │   ├── SettingsError          a setting is missing, unknown or does not fit
 │   └── ThreadBusyError        the thread is being worked on by another run
 ├── StorageError               checkpoints cannot be read or written
+│   └── StorageUnavailableError  the database is away; waited for first
 ├── ModelError                 a model call failed for good
 │   ├── ModelUnavailableError  the server is away (429, 5xx, connection, silence); waited for first
 │   ├── ModelRefusedError      it will not pass: key, model name, request
@@ -41,6 +42,10 @@ class ThreadBusyError(UsageError):
 
 class StorageError(ManusError):
     """Checkpoints cannot be read or written."""
+
+
+class StorageUnavailableError(StorageError):
+    """The database was away for all the time that it is waited for; it may be there again later."""
 
 
 class ModelError(ManusError):

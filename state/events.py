@@ -72,7 +72,10 @@ class ObservationEvent(TypedDict):
 
 
 class RetryEvent(TypedDict):
-    """A model call failed in a way that may pass; it is tried again after `wait` seconds."""
+    """A model call, or a use of the database, failed in a way that may pass.
+
+    It is tried again after `wait` seconds.
+    """
 
     type: Literal["retry"]
     attempt: int

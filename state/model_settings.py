@@ -67,7 +67,8 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     """Silence: before a reply begins and between two pieces of it. Not for a whole reply."""
     retry_for: float = Field(300.0, ge=0)
     """For which a server that is away (no connection, 429, 5xx, silence) is tried again; then the
-    run stops, and `manus resume` goes on with it. 0: not at all."""
+    run stops, and `manus resume` goes on with it. The same for a Postgres database with the
+    threads. 0: not at all."""
     vision: bool = True
     """Whether the model sees images; if not they are left out with a line that says so."""
     tool_calling: Literal["native", "prompted"] = "native"

@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ def binaries() -> Path | None:
 @dataclass(frozen=True)
 class PostgresServer:
     port: int
+    folder: Path
 
     def url(self, database: str) -> str:
         return f"postgresql://manus:{_ENCODED}@127.0.0.1:{self.port}/{database}"
@@ -37,6 +39,40 @@ class PostgresServer:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return self.url(name)
+
+    def start(self, *options: str, wait: bool = True) -> None:
+        """Start the server; without `wait` it need not accept connections."""
+        place = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder} -c fsync=off"
+        command: list[str | Path] = [
+            "start",
+            "-l",
+            self.folder / "log",
+            "-o",
+            " ".join([place, *options]),
+        ]
+        self._control(*command, "-w" if wait else "-W")
+
+    def stop(self, mode: str = "fast") -> None:
+        self._control("-m", mode, "-w", "stop")
+
+    @contextmanager
+    def starting_up(self) -> Iterator[None]:
+        """Let the restarted server refuse connections for a block, as one that is starting up."""
+        self.stop()
+        _as_postgres(["touch", self.folder / "data" / "standby.signal"])
+        self.start("-c hot_standby=off", wait=False)
+        from psycopg.pq import PGconn, Ping
+
+        address = f"host=127.0.0.1 port={self.port}".encode()
+        while PGconn.ping(address) != Ping.REJECT:
+            time.sleep(0.01)
+        yield
+        self._control("-w", "promote")
+
+    def _control(self, *words: str | Path) -> None:
+        tools = binaries()
+        assert tools is not None
+        _as_postgres([tools / "pg_ctl", "-D", self.folder / "data", *words])
 
 
 @contextmanager
@@ -51,13 +87,12 @@ def running(folder: Path) -> Iterator[PostgresServer]:
     port = free_port()
     access = ["-U", "manus", "-A", "scram-sha-256", f"--pwfile={secret}"]
     _as_postgres([tools / "initdb", "-D", data, *access, "-E", "UTF8", "--locale=C", "--no-sync"])
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
-    control: list[str | Path] = [tools / "pg_ctl", "-D", data, "-l", folder / "log", "-w"]
-    _as_postgres([*control, "-o", options, "start"])
+    server = PostgresServer(port, folder)
+    server.start()
     try:
-        yield PostgresServer(port)
+        yield server
     finally:
-        _as_postgres([*control, "-m", "immediate", "stop"])
+        server.stop("immediate")
 
 
 def _as_postgres(command: Sequence[str | Path]) -> None:
