@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from manus.prompts.visible import host_name, visible
+
+_LONG_PREVIEW, _MANY_LINES = 1_500, 20
+"""Characters and lines of a preview after which the reason may be out of view."""
 CHANGES = "it may change something"
 NOT_WHAT_WAS_ASKED = (
     "Not executed: the person was asked about another call, or the page has changed since then. "
@@ -31,30 +35,38 @@ def fetched(host: str) -> str:
 def subject(name: str, why: str, preview: str, problem: str = "") -> str:
     """Return what will happen and why a person is asked, without how to answer.
 
-    `problem` says what was wrong with the answer before.
+    `problem` says what was wrong with the answer before. Below a long preview the reason is
+    repeated, so that it is in view together with the choices.
     """
     problem = f"{problem}\n\n" if problem else ""
-    lines = "\n".join(f"  │ {_plain(line)}" for line in preview.split("\n"))
-    return f"{problem}May it call `{_plain(name)}`? You are asked because {_plain(why)}.\n{lines}"
+    reason = f"You are asked because {visible(why)}."
+    shown = visible(preview)
+    lines = "\n".join(f"  │ {line}" for line in shown.split("\n"))
+    is_long = len(shown) > _LONG_PREVIEW or shown.count("\n") > _MANY_LINES
+    again = f"\n(That was the whole call of `{visible(name)}`. {reason})" if is_long else ""
+    return f"{problem}May it call `{visible(name)}`? {reason}\n{lines}{again}"
 
 
 def question(about: str, rules: Sequence[str], hosts: Sequence[str] = ()) -> str:
     """Return the question as a terminal shows it: its subject, and how to answer in words.
 
-    `hosts`: a yes to the call holds for such calls to them until the run ends.
+    `rules` are what `run` and `always` would approve; without any they are not offered. `hosts`: a
+    yes to the call holds for such calls to them until the run ends.
     """
-    calls = _plain(", ".join(rules))
-    once = f"once; for {_plain(', '.join(hosts))} until the run ends" if hosts else "once"
-    return (
-        f"{about}\n"
-        f"Answer `yes` ({once}), `run` or `always` (without asking again about {calls}, in this "
-        "run or in this folder), `edit {…}` (with these arguments changed), or `no: REASON`."
-    )
+    until = f"; for {', '.join(map(host_name, hosts))} until the run ends" if hosts else ""
+    choices = [f"`yes` (once{until})"]
+    if rules:
+        calls = visible(", ".join(rules))
+        choices.append(
+            f"`run` or `always` (without asking again about {calls}, in this run or in this folder)"
+        )
+    choices += ["`edit {…}` (with these arguments changed)", "or `no: REASON`"]
+    return f"{about}\nAnswer {', '.join(choices)}."
 
 
 def no_answer(text: str) -> str:
     """Say that a person's text does not decide about the call."""
-    return f"`{_plain(text[:80])}` is neither a yes nor a no."
+    return f"`{visible(text[:80])}` is neither a yes nor a no."
 
 
 def bad_edit(problem: str) -> str:
@@ -64,20 +76,19 @@ def bad_edit(problem: str) -> str:
 
 def other_tool(name: str, other: str) -> str:
     """Say that an edit keeps the tool of the call."""
-    return f"An edit changes the arguments of `{_plain(name)}`; it cannot call `{_plain(other)}`."
+    return f"An edit changes the arguments of `{visible(name)}`; it cannot call `{visible(other)}`."
 
 
 def unknown_arguments(name: str, unknown: Sequence[str], known: Sequence[str]) -> str:
     """Say which arguments of an edit a tool does not have."""
-    names = _plain(", ".join(unknown))
-    return f"`{_plain(name)}` has no argument {names}; it takes: {', '.join(known)}."
+    names = visible(", ".join(unknown))
+    return f"`{visible(name)}` has no argument {names}; it takes: {', '.join(known)}."
 
 
 def sends(hosts: Sequence[str], why_tainted: str) -> str:
     """Return why a person is asked about hosts."""
-    return (
-        f"it may send something to {', '.join(hosts)}, which you have not named, and {why_tainted}"
-    )
+    names = ", ".join(map(host_name, hosts))
+    return f"it may send something to {names}, which you have not named, and {why_tainted}"
 
 
 def held(host: str, why_tainted: str) -> str:
@@ -132,10 +143,3 @@ def asked_elsewhere(hosts: Sequence[str]) -> str:
 def changed(args: str) -> str:
     """Return what the model is told of a call that was made with other arguments."""
     return f"[The person has changed the call; it was made with {args}]\n"
-
-
-def _plain(text: str) -> str:
-    """Return the text with characters made visible that hide or reorder what is beside them."""
-    return "".join(
-        c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text
-    )

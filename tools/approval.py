@@ -77,7 +77,9 @@ class _Facts(NamedTuple):
     """What a decision is made from."""
 
     subjects: Sequence[str]
-    """What rules are matched with."""
+    """What rules that forbid are matched with: whatever the call may be about."""
+    allowed_subjects: Sequence[str] | None
+    """What rules that allow must cover; None if no rule with a pattern can."""
     reason: str
     """Why a person is asked about the call; empty if there is no need."""
     accesses: tuple[Access, ...]
@@ -113,10 +115,14 @@ def _facts(call: Call) -> _Facts:
     """Collect what a decision about a call is made from. Blocking."""
     mode, tool, args = call.session.approve_mode, call.tool, call.args
     subjects: tuple[str, ...] = ()
+    allowed_subjects: tuple[str, ...] | None = ()
     accesses: tuple[Access, ...] = ()
     reason = ""
     if isinstance(tool, AgentTool):
-        subjects, reason, accesses = tool.subjects(args), tool.leaves(args), tool.accesses(args)
+        subjects = tool.subjects(args)
+        allowed_subjects = tool.allowed_subjects(args)
+        reason = tool.leaves(args)
+        accesses = tool.accesses(args)
     if mode == "ask" and not call.read_only:
         reason = reason or prompts.CHANGES
     if mode == "yolo":
@@ -124,7 +130,7 @@ def _facts(call: Call) -> _Facts:
     content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     held = call.session.egress_guard.accesses_held(digest, content)
-    return _Facts(subjects or ("",), reason, (*accesses, *held), digest)
+    return _Facts(subjects or ("",), allowed_subjects, reason, (*accesses, *held), digest)
 
 
 def _denying_rule(rules: Sequence[str], name: str, facts: _Facts) -> str | None:
@@ -141,9 +147,9 @@ def _reasons(
     reasons: list[str] = []
     rules: tuple[str, ...] = ()
     known = (*call.session.settings.approve.allow, *call.task.get("approved", ()))
-    if facts.reason and not is_covered(known, call.tool.name, facts.subjects):
+    if facts.reason and not is_covered(known, call.tool.name, facts.allowed_subjects or [""]):
         reasons.append(facts.reason)
-        rules = _rules(call.tool, facts.subjects)
+        rules = _rules(call.tool, facts.allowed_subjects)
     if accesses:
         hosts = _hosts(accesses)
         reasons.append(prompts.sends(hosts, call.session.egress_guard.why_tainted))
@@ -251,8 +257,10 @@ def _keep(rules: Sequence[str], session: Session) -> None:
         log.warning("The approval cannot be kept for the folder: %s.", error)
 
 
-def _rules(tool: BaseTool, subjects: Sequence[str]) -> tuple[str, ...]:
-    """Rules about calls like this one."""
+def _rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str, ...]:
+    """Return rules about calls like this one; none if no rule can say what it is about."""
+    if subjects is None:
+        return ()
     scopes = [tool.scope(s) for s in subjects if s] if isinstance(tool, AgentTool) else []
     return tuple(dict.fromkeys(f"{tool.name}({scope})" for scope in scopes)) or (tool.name,)
 

@@ -183,6 +183,13 @@ class AgentTool(BaseTool):
         """Return the hosts to which a call itself sends what the model made up. Blocking."""
         return ()
 
+    def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
+        """Return what rules that allow a call have to cover, all of it. Blocking.
+
+        None if the call is none that a rule with a pattern can describe.
+        """
+        return self.subjects(args)
+
     def scope(self, subject: str) -> str:
         """The pattern of the subjects for which the approval of this one may hold."""
         return glob.escape(subject)

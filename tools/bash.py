@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import re
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
@@ -14,16 +12,12 @@ from manus.state.errors import ToolError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 from manus.tools.sandbox.sandbox import sandbox_of
+from manus.tools.shell.commands import plain_commands, possible_commands
 from manus.tools.shell.process import exit_state
 from manus.tools.shell.shell import CommandResult, Shell
 from manus.tools.workspace import WORKSPACE, Workspace
 
 _LONGEST = 3600.0
-_BORDERS = re.compile(r"[;&|\n()`<>{}]+")
-"""Where another command, or the name of a file, may begin."""
-_ASSIGNED = re.compile(r"^(?:[A-Za-z_]\w*=\S*\s+)+")
-_SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
-
 _RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
 _FRESH = (
     "[the shell had ended since the last command: this one ran in a fresh shell, without the "
@@ -76,13 +70,11 @@ class Bash(AgentTool):
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
-        return commands_in(str(args.get("command") or ""))
+        return possible_commands(str(args.get("command") or ""))
 
     @override
-    def scope(self, subject: str) -> str:
-        words = subject.split()
-        count = 2 if _SUBCOMMAND.fullmatch(" ".join(words[1:2])) else 1
-        return f"{glob.escape(' '.join(words[:count]))} *"
+    def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
+        return plain_commands(str(args.get("command") or ""))
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
@@ -107,15 +99,6 @@ class Bash(AgentTool):
 
     async def _open(self) -> Shell:
         return Shell(self.session.workspace, await sandbox_of(self.session))
-
-
-def commands_in(line: str) -> tuple[str, ...]:
-    """The commands of a shell line, roughly: what is quoted is taken apart too.
-
-    An allowed command thus never carries another one along.
-    """
-    parts = (" ".join(_ASSIGNED.sub("", part.strip()).split()) for part in _BORDERS.split(line))
-    return tuple(part for part in parts if part)
 
 
 def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:

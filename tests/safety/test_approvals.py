@@ -12,8 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.types import Command, interrupt
 
-from manus.state.safety_settings import is_covered, matches
-from manus.tools.bash import commands_in
+from manus.state.safety_settings import matches
 from manus.tools.decisions import read_answer
 from manus.tools.str_replace_editor import is_protected
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
@@ -41,17 +40,6 @@ RULES = {
     ("browser_use(upload_file *.example)", "browser_use", "upload_file a.example"): True,
     ("browser_use(upload_file *.example)", "browser_use", "go_to_url a.example"): False,
 }
-LINES = {
-    "git status": True,
-    "A=1 git  log | git cat-file -p HEAD && git gc": True,
-    "": False,
-    "git log; rm -r .": False,
-    "git log &\nrm -r .": False,
-    'git log "$(rm -r .)"': False,
-    "git log `rm -r .`": False,
-    "git diff > .bashrc": False,
-    "git diff <(rm -r .)": False,
-}
 PROTECTED = (
     *(".env", "app/.env.production", ".envrc", ".git/hooks/pre-commit.sample", "sub/.git"),
     *(".VSCode/tasks.json", "manus.toml", ".bashrc"),
@@ -63,8 +51,6 @@ NOT_PROTECTED = (
 
 def test_what_rules_fit_and_what_is_protected() -> None:
     assert {call: matches(*call) for call in RULES} == RULES
-    carried = {line: is_covered(["bash(git *)"], "bash", commands_in(line)) for line in LINES}
-    assert carried == LINES, "an allowed command carries no other along"
     assert all(map(is_protected, PROTECTED))
     assert not any(map(is_protected, NOT_PROTECTED))
 
@@ -272,10 +258,10 @@ def pick() -> str:
     return str(interrupt({"question": "Which?"}))
 
 
-async def test_an_mcp_tool_is_asked_about_unless_it_says_that_it_only_reads(
+async def test_an_mcp_tool_is_asked_about_unless_the_settings_say_that_it_only_reads(
     agent: ScriptedAgent,
 ) -> None:
-    settings(agent, f"{ODD_SERVER}sandbox = false\n")
+    settings(agent, f"{ODD_SERVER}sandbox = false\nread_only = ['add']\n")
     asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, ASKING)
     waiting = await asking.run(
         calls(call("mcp_odd_add", a=2, b=3), call("mcp_odd_note", line="one"))

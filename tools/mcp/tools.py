@@ -55,8 +55,8 @@ class McpTool(AgentTool):
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
-        hints = self.told.annotations
-        if self.server.settings.trust or self.read_only(args) or (hints and hints.readOnlyHint):
+        # the server's own `readOnlyHint` is no reason: arguments may carry data to it
+        if self.server.settings.trust or self.read_only(args):
             return ""
         return f"the MCP server `{self.server.name}` may change something"
 
