@@ -10,8 +10,10 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import PregelTask, StateSnapshot
 
+from manus.graph.pending_calls import held_tasks
 from manus.tools.approval import APPROVE
 from manus.tools.call import JOURNALLED
+from manus.tools.catalog import Catalog
 from manus.tools.journal import Journal
 
 log = logging.getLogger("manus")
@@ -22,7 +24,9 @@ among the writes of one that another process takes over."""
 _RESUME = "__resume__"
 
 
-async def doubt_unfinished(saver: Any, journal: Journal, found: StateSnapshot) -> None:
+async def doubt_unfinished(
+    saver: Any, journal: Journal, found: StateSnapshot, catalog: Catalog
+) -> None:
     """Where journal and state do not fit, no call that is under way is carried out again.
 
     The journal may have been lost, or the state restored from an older copy: either way a call of
@@ -37,7 +41,7 @@ async def doubt_unfinished(saver: Any, journal: Journal, found: StateSnapshot) -
     if (found.metadata or {}).get("source") != "loop" and not is_taken:
         journal.fork()
         return
-    acts = _under_way(found, answered)
+    acts = _under_way(found, answered, catalog)
     written = [task.result.get("messages", []) for task in acts if isinstance(task.result, dict)]
     messages = list(chain(found.values.get("messages", []), *written))
     why = "This thread was last worked on with another record of its tool calls"
@@ -76,14 +80,18 @@ async def _take_over(saver: Any, found: StateSnapshot, journal: Journal) -> tupl
     return is_taken, {task for task, channel, _ in writes if channel == _RESUME}
 
 
-def _under_way(found: StateSnapshot, answered: set[str]) -> list[PregelTask]:
-    """The tasks that call tools, but for those that wait for a person."""
+def _under_way(found: StateSnapshot, answered: set[str], catalog: Catalog) -> list[PregelTask]:
+    """The tasks that call tools, but for those that wait for a person, or for one that does."""
     # an answer is stored for the task that asked, or, to a single question, for no task of the step
-    for_any = answered - {task.id for task in found.tasks}
+    tasks = {task.id for task in found.tasks}
+    if answered - tasks:
+        answered = tasks
+    held = held_tasks(found, catalog, answered)
     return [
         task
         for task in found.tasks
-        if task.name == "act" and (not task.interrupts or for_any or task.id in answered)
+        if task.name == "act" and (not task.interrupts or task.id in answered)
+        if task.id not in held
     ]
 
 

@@ -27,6 +27,7 @@ from manus.graph.given import (
 )
 from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
+from manus.graph.pending_calls import siblings_in
 from manus.graph.routing import with_all_labels
 from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
@@ -38,6 +39,7 @@ from manus.state.errors import UsageError
 from manus.state.profile import Profile
 from manus.state.trust import known_rules
 from manus.tools.delegate import DELEGATE
+from manus.tools.siblings import Siblings
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "
@@ -268,11 +270,16 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if found is not None:
             running.session.egress_guard.hear(found.values.get("messages") or [])
         running.session.asked = asked_about(found)
+        if found is not None:
+            newest = found.config["configurable"].get("checkpoint_id")
+            is_replay = is_fork and configurable["checkpoint_id"] != newest  # each call is repeated
+            siblings = siblings_in(found, running.catalog)
+            running.session.siblings = Siblings(unfinished=None) if is_replay else siblings
         if found is None or is_fork:
             journal.is_whole = True
         else:
             saver = configurable.get(_SAVER, self.checkpointer)
-            await doubt_unfinished(saver, journal, found)
+            await doubt_unfinished(saver, journal, found, running.catalog)
 
     async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:
         """The newest state of a run's thread; None without a checkpointer, here or above."""

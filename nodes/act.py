@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -29,15 +30,21 @@ from manus.tools.shell.output import listener
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
     """Execute one call and append its tool message."""
     running, tell = running_of(config), runtime.stream_writer
+    running.session.approved = running.approved
     if running.catalog.find(task["name"]) is None:
         await _load_tools_again(running, task)
-    tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
-    listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
     began = time.monotonic()
     known_refusals = len(running.refused)
+
+    def start() -> None:
+        nonlocal began
+        began = time.monotonic()
+        tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
+
+    listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
-    outcome, spent = await _called(task, key, running, config)
+    outcome, spent = await _called(task, key, running, config, start)
     message, seen, seconds = outcome.message, outcome.observation, time.monotonic() - began
     message.id = key  # the same when this task runs again, so that it replaces and never doubles
     message.artifact = {"seconds": round(seconds, 1), "executed": seen.executed}
@@ -65,7 +72,11 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
 
 
 async def _called(
-    task: ToolTask, key: str, running: Running, config: RunnableConfig
+    task: ToolTask,
+    key: str,
+    running: Running,
+    config: RunnableConfig,
+    start: Callable[[], None],
 ) -> tuple[ToolResult, list[Spending]]:
     """What came of the call, and the model calls that its tool has made."""
     lines: list[Spending] = []
@@ -73,7 +84,12 @@ async def _called(
     agent_at_work.set(partial(run_delegated, task["id"], lines))
     try:
         outcome = await call_tool(
-            task, session=running.session, catalog=running.catalog, key=key, config=config
+            task,
+            session=running.session,
+            catalog=running.catalog,
+            key=key,
+            config=config,
+            start=start,
         )
     except GraphBubbleUp:
         running.session.waiting = True

@@ -28,6 +28,7 @@ from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, since, text_of
 from manus.state.usage import Spending, Usage, no_usage, summed
 from manus.tools.mcp import load_mcp_tools
+from manus.tools.siblings import Siblings
 from manus.tools.skill import SKILL
 
 Update = dict[str, Any]
@@ -36,6 +37,7 @@ Update = dict[str, Any]
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step."""
     running, tell = running_of(config), runtime.stream_writer
+    running.session.siblings = Siblings(unfinished=None)
     if running.uses_mcp:
         await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)

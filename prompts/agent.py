@@ -153,6 +153,14 @@ def after_special(name: str) -> str:
     return f"Not executed: it came after `{name}` in the same message."
 
 
+def ruled_out(failed: str) -> str:
+    """Return the observation in place of a call that builds on one that has failed."""
+    return (
+        f"Not executed: an earlier call of the same message failed, {failed}, and this call builds "
+        "on what it was to do. See what is there now, then call again what is still needed."
+    )
+
+
 ANSWER_WANTED = (
     "Not executed: the user has read nothing yet. Call `terminate` again with `status` and "
     "`answer`: results, figures, files, and what is missing."

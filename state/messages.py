@@ -35,6 +35,10 @@ CUT_OFF = "cut_off"
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: where its text comes from (`prompts/sources.py`)."""
 
+FAILED = "failed"
+"""In a tool message's `additional_kwargs`: the call was refused, or its tool failed; a command that
+ended with an exit code did not."""
+
 _AT_LIMIT = {"length", "max_tokens", "max_output_tokens", "model_length"}
 _AT_LIMIT |= {"model_context_window_exceeded"}
 _TIMES = 8

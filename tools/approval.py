@@ -146,15 +146,18 @@ def _reasons(
     """Return why a person is asked about a call, and the rules that would make it unnecessary."""
     reasons: list[str] = []
     rules: tuple[str, ...] = ()
-    known = (*call.session.settings.approve.allow, *call.task.get("approved", ()))
+    session = call.session
+    known = [*session.settings.approve.allow, *call.task.get("approved", ())]
+    if call.key not in session.asked:  # else it must ask again, since an answer may be there
+        known += session.approved
     if facts.reason and not is_covered(known, call.tool.name, facts.allowed_subjects or [""]):
         reasons.append(facts.reason)
         rules = _rules(call.tool, facts.allowed_subjects)
     if accesses:
         hosts = _hosts(accesses)
-        reasons.append(prompts.sends(hosts, call.session.egress_guard.why_tainted))
+        reasons.append(prompts.sends(hosts, session.egress_guard.why_tainted))
         rules += tuple(f"{HOST}({glob.escape(host)})" for host in hosts)
-    if not reasons and call.session.asked.get(call.key) == facts.digest:
+    if not reasons and session.asked.get(call.key) == facts.digest:
         reasons.append(prompts.CHANGES)  # it was asked about: the answer counts all the same
     return reasons, rules
 

@@ -167,6 +167,13 @@ class AgentTool(BaseTool):
         """What a call uses; calls that use the same do not run side by side."""
         return frozenset() if self.without_effect else frozenset({Resource(self.uses)})
 
+    def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
+        """Return the resources that a call expects as the earlier calls of its message leave them.
+
+        It is not executed after one of those has failed.
+        """
+        return frozenset(r for r in self.resources(args) if r.name != EVERYTHING)
+
     def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Whether a call may be carried out again after a crash because it changes nothing."""
         return self.without_effect

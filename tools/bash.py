@@ -95,7 +95,12 @@ class Bash(AgentTool):
         said = _describe(outcome, self.session.workspace, wanted.timeout)
         said += sandbox.remarks(mark, outcome.output)
         said = f"{_RESTARTED}\n{said}" if wanted.restart else said
-        return Observation(said, is_error=outcome.status != 0, source=COMMAND)
+        return Observation(
+            said,
+            is_error=outcome.status != 0,
+            is_exit_code=outcome.status is not None,
+            source=COMMAND,
+        )
 
     async def _open(self) -> Shell:
         return Shell(self.session.workspace, await sandbox_of(self.session))

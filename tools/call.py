@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -19,11 +19,12 @@ from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
 from manus.prompts import approval as prompts
+from manus.prompts.agent import ruled_out
 from manus.prompts.sources import COMMAND
 from manus.state.agent import Refusal, ToolTask
 from manus.state.context import is_watched
 from manus.state.errors import ManusError, ToolError
-from manus.state.messages import SOURCE
+from manus.state.messages import FAILED, SOURCE
 from manus.state.secret_texts import mask
 from manus.state.taint import TAINTED
 from manus.state.text import one_line, sanitize
@@ -40,6 +41,7 @@ from manus.tools.egress_guard import Access
 from manus.tools.journal import Entry
 from manus.tools.result import Observation, ToolResult, as_observation
 from manus.tools.session import EVERYTHING, Resource, Session
+from manus.tools.siblings import Needs
 from manus.tools.truncation import HEAD, HEAD_OF_OUTPUT, truncate
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ JOURNALLED = "journalled"
 """Marks the message of a call that the journal knows: state and journal vouch for each other."""
 _QUESTION = 300
 """Characters of a question in the list of what was refused."""
+_SHOWN = 100
+"""Characters of a call's arguments in what is said of it."""
 _FOREIGN_TIME_LIMIT = 300.0
 """Seconds for a tool that is not one of ours."""
 
@@ -67,10 +71,13 @@ async def call_tool(
     catalog: Catalog,
     key: str,
     config: RunnableConfig | None = None,
+    start: Callable[[], None] | None = None,
 ) -> ToolResult:
     """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
 
-    One that has a result there is answered with it; one with a claim alone is not repeated.
+    One that has a result there is answered with it; one with a claim alone is not repeated. The
+    call waits for the earlier ones of its message that use the same resources, and is not executed
+    if one of those has failed. `start` is called when its turn has come.
 
     Raises:
         GraphBubbleUp: a person is asked, by the tool or whether it may be called.
@@ -78,16 +85,49 @@ async def call_tool(
         StorageError: the journal cannot be written.
     """
     tool = catalog.find(task["name"])
+    needs = needs_of(tool, task["args"])
+    sibling = session.siblings.start(task, describe_call(task["name"], task["args"]), needs)
+    cause = ""
+    try:
+        # a call with a reason of its own gets that; one in the journal was begun before
+        if "refusal" not in task and session.journal.look_up(key) is None:
+            cause = await session.siblings.wait_for_turn(task, needs)
+        if start is not None:
+            start()
+        if cause:
+            result = await _to_result(task, _refused(ruled_out(cause)), session)
+        else:
+            result = await _result_of(task, tool, session, catalog, key, config)
+    except BaseException:
+        sibling.state = "waiting"
+        raise
+    else:
+        sibling.cause = cause
+        sibling.state = "failed" if FAILED in result.message.additional_kwargs else "done"
+        return result
+    finally:
+        sibling.ended.set()
+
+
+async def _result_of(
+    task: ToolTask,
+    tool: BaseTool | None,
+    session: Session,
+    catalog: Catalog,
+    key: str,
+    config: RunnableConfig | None,
+) -> ToolResult:
+    """Return the result of a call whose turn has come."""
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
         return await _to_result(task, _refused(said), session)
     free = config is None or session.approve_mode == "yolo"
     await session.egress_guard.begin(task, session.settings, is_free=free)
     schema, given, verdict = tool.args_schema, task["args"], None
-    ours = schema if isinstance(schema, type) and issubclass(schema, Arguments) else None
     while True:
-        args = ours.tidy(given) if ours else given
-        call = Call(tool, args, *_needs(tool, args), task, key, session, config)
+        args = schema.tidy(given) if is_tidied(schema) else given
+        needs = needs_of(tool, args)
+        call = Call(tool, args, needs.resources, needs.read_only, task, key, session, config)
         async with session.locks.hold(call.resources):
             entry = None if call.read_only else session.journal.look_up(key)
             if entry is not None:
@@ -164,13 +204,34 @@ def _held_for_good(call: Call, held: Sequence[Access]) -> tuple[Refusal, ...]:
     )
 
 
-def _needs(tool: BaseTool, args: dict[str, Any]) -> tuple[frozenset[Resource], bool]:
-    """What a call uses, and whether it changes nothing; of a tool not ours the worst is assumed."""
-    if isinstance(tool, AgentTool):
-        with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):
-            return tool.resources(args), tool.read_only(args)
+def needs_of(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
+    """Return what a call uses. Of a tool that is not ours the worst is assumed.
+
+    So such a call runs alone; but calls of the same message do not depend on it, since nobody knows
+    what it works on.
+    """
+    if tool is None:
+        return Needs(frozenset())
+    if not isinstance(tool, AgentTool):
+        return Needs(frozenset({Resource(EVERYTHING)}))
+    args = tool.args_schema.tidy(args) if is_tidied(tool.args_schema) else args
+    try:
+        return Needs(tool.resources(args), tool.read_only(args), tool.relies_on(args))
+    except (TypeError, ValueError, LookupError, AttributeError):
         # arguments that do not fit the schema, as the call itself will say
-    return frozenset({Resource(EVERYTHING)}), False
+        used = frozenset() if tool.uses == EVERYTHING else frozenset({Resource(tool.uses)})
+        return Needs(frozenset({Resource(EVERYTHING)}), relies_on=used)
+
+
+def is_tidied(schema: Any) -> TypeGuard[type[Arguments]]:
+    """Return whether arguments of that schema may come under other names."""
+    return isinstance(schema, type) and issubclass(schema, Arguments)
+
+
+def describe_call(name: str, args: Mapping[str, Any]) -> str:
+    """Return a call in a few words."""
+    shown = one_line(json.dumps(args, ensure_ascii=False, default=str), _SHOWN)
+    return f"`{name}` with {shown}"
 
 
 async def _to_result(
@@ -197,6 +258,8 @@ async def _to_result(
         status="error" if observation.is_error else "success",
         additional_kwargs=_origin(observation, session),
     )
+    if observation.failed:
+        message.additional_kwargs[FAILED] = True
     if key is not None:
         message.additional_kwargs[JOURNALLED] = True
         said = message.model_dump(exclude={"artifact"}, exclude_unset=True)

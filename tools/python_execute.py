@@ -76,7 +76,12 @@ class PythonExecute(AgentTool):
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
         said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark, finished.output)
-        return Observation(said, is_error=finished.returncode != 0, source=COMMAND)
+        return Observation(
+            said,
+            is_error=finished.returncode != 0,
+            is_exit_code=finished.returncode is not None,
+            source=COMMAND,
+        )
 
 
 def _lay_down(code: bytes, workspace: Workspace) -> Path:

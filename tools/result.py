@@ -42,6 +42,13 @@ class Observation:
     fingerprint: str | None = None
     executed: bool = True
     source: str = ""
+    is_exit_code: bool = False
+    """The error is the exit code of a command, which itself was carried out."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call was not carried out as it was meant."""
+        return self.is_error and not self.is_exit_code
 
     def content(self) -> str | list[str | dict[str, Any]]:
         """The content of the tool message: the text alone, or blocks when there are images."""

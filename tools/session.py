@@ -23,6 +23,7 @@ from manus.state.settings import Settings
 from manus.tools.archive import Archive
 from manus.tools.egress_guard import EgressGuard
 from manus.tools.journal import Journal
+from manus.tools.siblings import Siblings
 from manus.tools.workspace import Workspace
 
 log = logging.getLogger("manus")
@@ -108,12 +109,16 @@ class Session:
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
         self.egress_guard = EgressGuard(workspace.root, trusts_folder=trusts_folder)
+        self.siblings = Siblings()
+        """The calls of the message that is being carried out."""
         self.complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
         """Asks the model of a role; set by whoever has models, None where there is none."""
         self.page_is_prompted = False
         """The next-step prompt shows the browser's page, so that its results need not."""
         self.waiting = False
         """A person has been asked; the run goes on when the answer comes."""
+        self.approved: list[str] = []
+        """Rules about calls that a person has approved so far."""
         self.asked: dict[str, str] = {}
         """Digests of the calls that a person was asked to approve, by the tasks that wait."""
         self._live: dict[str, Closeable] = {}

@@ -7,7 +7,7 @@ import difflib
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 from typing_extensions import override
@@ -15,6 +15,7 @@ from typing_extensions import override
 from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
 from manus.state.user_words import asks_to_write
+from manus.tools import workspace
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
 from manus.tools.editor.files import as_text, read_file
@@ -87,6 +88,7 @@ class StrReplaceEditor(AgentTool):
         "undoes the last edit of a file. Line numbers are not part of the file."
     )
     args_schema: type[BaseModel] = StrReplaceEditorArgs
+    uses: ClassVar[str] = workspace.WORKSPACE  # a call that names no file could mean any
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:

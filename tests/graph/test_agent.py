@@ -126,7 +126,7 @@ class TestCalls:
         (call("read", path="missing"), ["There is no file missing."]),
         (call("nothing", x=1), ["There is no tool `nothing`", "append", "terminate"]),
         (call("append", path="a"), ["`line`"]),
-        (call("append", path="a", line=["1"], colour="red"), ["`colour`", "`line`"]),
+        (call("append", path="b", line=["1"], colour="red"), ["`colour`", "`line`"]),
         (call("append", raw='{"path": "a", "li'), ["JSON", '{"path": "a", "li']),
         (call("append", raw="[1, 2]"), ["not an object", "[1, 2]"]),
         (call("broken"), ["RuntimeError", "the disk is on fire"]),
@@ -138,7 +138,9 @@ class TestCalls:
 
     async def test_there_is_one_message_for_each(self, agent: ScriptedAgent) -> None:
         """Whatever happens."""
-        await agent.run(calls(*(made for made, _ in self.MADE)), text("Done."))
+        made = [made for made, _ in self.MADE]
+        # `../a` may mean any file, so it would not be tried after a failed call on one
+        await agent.run(calls(*made[:9]), calls(*made[9:]), text("Done."))
         history = await agent.messages()
         assert_paired(history)
         for said, (_, words) in zip(await agent.observations(), self.MADE, strict=True):

@@ -50,6 +50,12 @@ class McpTool(AgentTool):
         return frozenset({Resource(EVERYTHING, write=not self.read_only(args))})
 
     @override
+    def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
+        hints = self.told.annotations
+        is_reading = self.read_only(args) or bool(hints and hints.readOnlyHint)
+        return frozenset({Resource(f"mcp/{self.server.name}", write=not is_reading)})
+
+    @override
     def read_only(self, args: dict[str, Any]) -> bool:
         return self.told.name in self.server.settings.read_only
 
