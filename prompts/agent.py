@@ -12,7 +12,7 @@ _WORK = """\
 - Reproduce a fault before you fix it. Afterwards run the program and its tests. Look at a page, a \
 picture or a file that you have made the way the user would.
 - Calls that do not need each other's results may go into one message; they run side by side where \
-they can.
+they can. Those on the same file, shell or page run in order, and stop when one of them fails.
 - When something fails, read the message, understand why, and change your approach. Do not repeat \
 a call that has just failed in the same way.
 - Programs that wait for input or open a screen do not work; use their non-interactive forms.

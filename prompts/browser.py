@@ -37,7 +37,8 @@ the way) and call `terminate`.\
 USE = """\
 Use a real browser. Only its present page is shown, before each step: write what is worth keeping \
 (prices, names, addresses) beside the call. Numbers in brackets are the elements to act on. \
-Calls of one message are done in their order, as long as the page stays the same one. \
+Calls of one message are done in their order; after one that fails, or once the page is another \
+one, the rest of them is not done. \
 Actions and what they need:
 - go_to_url(url), also page.html in the workspace; once a page was read, an address of your own \
 making waits for the user, while links and search results are free; go_back; refresh; wait(seconds)

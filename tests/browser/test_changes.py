@@ -183,3 +183,50 @@ async def test_what_has_an_effect_changes_the_digest(driver: Driver) -> None:
     await driver.show(CLOCK)
     first, second = await digests(2, "click_element", index=1)
     assert first == second is not None
+
+
+FORM = """<form action=/sent><label>Name <input name=n></label><label>Street <input name=s></label>
+  <label>News <input type=checkbox name=c></label><button>Send</button></form>"""
+
+
+async def test_a_form_is_filled_in_one_message(driver: Driver, site: Site) -> None:
+    """Where the page writes what it holds into its address, too."""
+    site.pages["/sent"] = "<title>Sent</title><p>Thanks</p>"
+    keep = "<script>oninput = () => history.replaceState(0, '', '?q=' + Math.random())</script>"
+    await driver.show(FORM + keep)
+    await driver.say("input_text", index=1, text="Ada")
+    await driver.say("input_text", index=2, text="High Street 1")
+    await driver.say("click_element", index=3)
+    said = await driver.say("click_element", index=4)
+    assert "/sent?n=Ada&s=High+Street+1&c=on" in said
+
+
+ROUTES = {
+    "path": "history.pushState(0, '', '/step/2')",
+    "view": "location.hash = '#/step/2'",
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+async def test_another_view_of_the_same_document_stops_a_batch(driver: Driver, name: str) -> None:
+    await driver.show(f'<button onclick="{ROUTES[name]}">Next</button><button>Delete</button>')
+    await driver.say("click_element", index=1)
+    said = await driver.fail("click_element", index=2)
+    assert said.startswith("Nothing was done: the page has changed since it was shown to you")
+    assert "/step/2" in said
+    await driver.look()
+    await driver.say("click_element", index=2)
+
+
+async def test_an_element_that_stands_for_another_one_now_is_left_alone(driver: Driver) -> None:
+    """As where a page uses its elements again for the next rows of a list."""
+    await driver.show("""<button onclick="one.textContent = 'Delete B'">Next</button>
+      <button id=one onclick="document.title = this.textContent">Delete A</button>
+      <button>Other</button>""")
+    await driver.say("click_element", index=1)
+    said = await driver.fail("click_element", index=2)
+    assert 'was button "Delete A" when it was shown to you, and is button "Delete B" now' in said
+    await driver.say("click_element", index=3)
+    await driver.look()
+    await driver.say("click_element", index=2)
+    assert "Title: Delete B" in await driver.look()

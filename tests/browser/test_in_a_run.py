@@ -10,7 +10,7 @@ from manus.graph.profiles import BROWSER
 from tests.browser.site import Site
 from tests.browser.test_changes import COUNTER
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Request, call, text
+from tests.server import Call, Request, call, calls, text
 
 SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>Buy it</button>"
 
@@ -80,3 +80,47 @@ async def test_a_button_without_effect_is_refused(surfer: ScriptedAgent, site: S
     assert hinted.index(True) == 7, "after the third click"
     refused = [o.startswith("Not executed") for o in await agent.observations()]
     assert refused == [False] * 8 + [True] * 2
+
+
+def use(action: str, **arguments: Any) -> Call:
+    return call("browser_use", action=action, **arguments)
+
+
+async def test_a_form_is_not_sent_after_a_field_that_was_not_filled(
+    surfer: ScriptedAgent, site: Site
+) -> None:
+    site.pages["/"] = "<title>Form</title><form action=/sent><input name=a><button>Send</button>"
+    site.pages["/sent"] = "<title>Sent</title>"
+    fills = use("input_text", index=9, text="Ada")
+    leaves = use("go_to_url", url=f"{site.base}/sent")
+    await surfer.run(
+        use("go_to_url", url=site.base),
+        calls(fills, use("click_element", index=2), leaves, use("extract_content")),
+        calls(use("input_text", index=1, text="Ada"), use("click_element", index=2)),
+        call("terminate", status="success", answer="Done."),
+    )
+    _, failed, sends, left, read, filled, sent, _ = await surfer.observations()
+    assert "[9] is not on the page" in failed
+    assert sends.startswith("Not executed: an earlier call of the same message failed")
+    assert left.startswith("Not executed: an earlier call of the same message failed")
+    assert "Form" in read, "the page is still there, and can be read"
+    assert "Typed" in filled
+    assert "/sent?a=Ada" in sent
+
+
+async def test_what_follows_on_a_page_that_was_left_is_not_done(
+    surfer: ScriptedAgent, site: Site
+) -> None:
+    site.pages["/"] = "<title>One</title><a href=/two>Next</a><button>Keep</button>"
+    site.pages["/two"] = "<title>Two</title><button>Delete</button><button>Delete all</button>"
+    clicks = [use("click_element", index=index) for index in (1, 2)]
+    await surfer.run(
+        use("go_to_url", url=site.base),
+        calls(*clicks, use("go_back"), use("extract_content")),
+        call("terminate", status="success", answer="Done."),
+    )
+    _, went, stopped, back, read, _ = await surfer.observations()
+    assert "The page is now" in went
+    assert stopped.startswith("Nothing was done: the page has changed since it was shown to you")
+    assert back.startswith("Not executed")
+    assert "Delete all" in read

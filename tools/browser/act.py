@@ -102,10 +102,8 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
 
 
 async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    # Numbers and keys were chosen for the page that was shown before; an earlier call of the same
-    # message may have led away from it.
-    if a.action in AIMED and browser.seen != (tab.id, await tab.token()):
-        raise ToolError("Nothing was done: the page had not been shown to you yet.")
+    if a.action in AIMED:
+        await _check_seen(browser, tab)
     tab.target = ""
     begun = time.monotonic()
     said, failure = "", None
@@ -120,6 +118,28 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if failure is not None:
         raise failure
     return said
+
+
+async def _check_seen(browser: Browser, tab: Tab) -> None:
+    """Check that the model has seen the page that its numbers and keys are meant for.
+
+    An earlier call of the same message may have led away from it.
+
+    Raises:
+        ToolError: it has not.
+    """
+    is_same_document = browser.seen == (tab.id, await tab.token())
+    if is_same_document and tab.route == browser.seen_route:
+        return
+    if browser.seen == (0, ""):
+        raise ToolError(
+            "Nothing was done: the browser was started anew, and the page that this was meant for "
+            "is not open in it."
+        )
+    raise ToolError(
+        f"Nothing was done: the page has changed since it was shown to you; it is {tab.page.url} "
+        "now, and you have not seen it yet."
+    )
 
 
 async def _wait(_: Browser, _tab: Tab, a: BrowserArgs) -> str:

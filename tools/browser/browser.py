@@ -129,6 +129,8 @@ class Browser:
         """What the action under way says to a question of the page; None: no."""
         self.seen: tuple[int, str] = (0, "")
         """The tab and the document that the model has seen last."""
+        self.seen_route = ""
+        """The route of that document then."""
         self.downloads = Downloads(session.workspace, self.log)
         self._shows_files = False
         self._last_tab = 0

@@ -87,6 +87,12 @@ async def find_target(tab: Tab, number: int | None, *unfit: str) -> Target:
         why = "is no longer on the page" if about else "is not on the page"
         raise ToolError(f"Nothing was done: {label} {why}.{nearest}")
     found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
+    before = tab.numbering.shown_labels.get(number or 0, about)
+    if before != about and found["kind"] != "text":  # what is edited there may be its name
+        raise ToolError(
+            f"Nothing was done: [{number}] was {shortened(before, 80)} when it was shown to you, "
+            f"and is {shortened(about, 80)} now."
+        )
     if found["kind"] in unfit:
         raise ToolError(f"{label} {_INSTEAD[found['kind']]}.")
     if unfit and found["disabled"]:

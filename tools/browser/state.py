@@ -108,6 +108,7 @@ async def _tabs(browser: Browser, active: Tab) -> str:
 async def _page(browser: Browser, tab: Tab, room: int) -> str:
     """The page; what of it is shown counts as known from now on."""
     before, browser.seen = browser.seen, (tab.id, "")
+    browser.seen_route = tab.route
     address = f"URL: {tab.page.url[:300]}\n"
     if tab.is_pdf:
         return address + await _pdf(browser, tab, room - len(address))
@@ -127,6 +128,7 @@ async def _page(browser: Browser, tab: Tab, room: int) -> str:
     body, numbers = fit(lines, max(200, room - len(head)))
     tab.numbering.known |= numbers
     tab.numbering.shown = numbers
+    tab.numbering.shown_labels = dict(tab.numbering.labels)
     return head + (body or "Nothing can be seen on the page.")
 
 

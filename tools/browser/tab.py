@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
@@ -101,6 +102,8 @@ class Numbering:
         """How far it was scrolled then."""
         self.labels: dict[int, str] = {}
         """What an element is: `link "Terms"`."""
+        self.shown_labels: dict[int, str] = {}
+        """The same, as the model was last shown it."""
         self.references: dict[int, Reference] = {}
         self._numbers: dict[Reference, int] = {}
 
@@ -192,6 +195,16 @@ class Tab:
     def is_pdf(self) -> bool:
         """Whether it shows a PDF, which has no elements."""
         return self.content_type.startswith("application/pdf")
+
+    @property
+    def route(self) -> str:
+        """The address without what pages change while they are filled in: query and anchor.
+
+        An anchor that is a path is one of a page's own views, and counts.
+        """
+        parts = urlsplit(self.page.url)
+        view = parts.fragment if parts.fragment.startswith(("/", "!")) else ""
+        return f"{parts.scheme}://{parts.netloc}{parts.path}#{view}"
 
     async def cdp(self) -> CDPSession | None:
         """The wire to the page's inner workings; None if the page does not answer there either."""
