@@ -209,14 +209,14 @@ async def test_questions_about_one_resource_are_asked_one_after_the_other(
     worker: ScriptedAgent,
 ) -> None:
     config = {"approve": "ask"}
-    commands = [bash(f"echo {n} >> log") for n in range(3)]
-    waiting = await worker.run(calls(*commands, call("look_up", word="otter")), **config)
-    assert len(waiting.questions) == 2, "the shell's first, and that of the other tool"
+    lines = [call("append", path="log", line=str(n)) for n in range(3)]
+    waiting = await worker.run(calls(*lines, call("look_up", word="otter")), **config)
+    assert len(waiting.questions) == 2, "the first of the file, and that of the other tool"
     first, other = waiting.questions
-    assert "echo 0" in str(first.value)
+    assert "line: 0" in str(first.value)
     still = await worker.invoke(Command(resume={first.id: "yes", other.id: "no"}), **config)
     [second] = still.questions
-    assert "echo 1" in str(second.value)
+    assert "line: 1" in str(second.value)
     outcome = await worker.invoke(Command(resume="run"), text("Done."), **config)
     assert outcome.stop_reason == "answered", "`run` holds for the third"
     assert worker.lines("log") == ["0", "1", "2"]
