@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import difflib
 from dataclasses import replace
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
@@ -19,22 +17,10 @@ from manus.tools import workspace
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
 from manus.tools.editor.files import as_text, read_file
+from manus.tools.protected_names import is_protected
 from manus.tools.result import Observation
 from manus.tools.session import Resource
 
-# Names of files that configure other programs: a person is asked before one is written.
-_ANYWHERE = frozenset(
-    (
-        *(".git", ".githooks", ".husky", ".ssh", ".vscode", ".idea", ".zed", ".devcontainer"),
-        *(".cursor", ".claude", ".codex", ".gemini"),
-    )
-)
-_FILES = (
-    *(".env", ".env.*", ".envrc", "manus.toml", ".mcp.json", ".pre-commit-config.yaml"),
-    *(".gitconfig", ".gitmodules", ".npmrc", ".pypirc", ".netrc"),
-    *(".profile", ".bashrc", ".bash_*", ".zshrc", ".zshenv", ".zprofile", ".zlog*", ".inputrc"),
-)
-_EXAMPLES = (".example", ".sample", ".template")
 _TITLE = 600
 """Characters of an answer beside the lines it shows."""
 
@@ -63,18 +49,6 @@ class StrReplaceEditorArgs(Arguments):
     view_range: list[int] | None = Field(
         None, description="`view` of a file: first and last line, such as [1, 50]; -1 for the end"
     )
-
-
-def is_protected(path: str) -> bool:
-    """Whether a path in the workspace is one of them: what a program reads that is started later.
-
-    Texts for agents (`AGENTS.md`) are not: people have them written, and see them in the diff.
-    """
-    parts = PurePosixPath(path.lower()).parts
-    if not _ANYWHERE.isdisjoint(parts):
-        return True
-    name = parts[-1] if parts else ""
-    return not name.endswith(_EXAMPLES) and any(fnmatchcase(name, p) for p in _FILES)
 
 
 class StrReplaceEditor(AgentTool):
