@@ -8,7 +8,8 @@ from typing import Any
 
 from langgraph.types import Interrupt, StateSnapshot
 
-from manus.state.agent import RunStatus, StopReason
+from manus.state.agent import Refusal, RunStatus, StopReason
+from manus.state.plan import refusals_of
 from manus.state.usage import Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
@@ -28,6 +29,8 @@ class Outcome:
     usage: Usage
     questions: tuple[Interrupt, ...] = ()
     plan: dict[str, Any] | None = None
+    refused: tuple[Refusal, ...] = ()
+    """What was refused in the run, by a person or by its mode of approval."""
 
     @property
     def waits_for_model(self) -> bool:
@@ -38,6 +41,11 @@ class Outcome:
     def asks_person(self) -> bool:
         """Whether somebody's answer is waited for."""
         return bool(self.questions) and not self.waits_for_model
+
+    @property
+    def unasked(self) -> list[Refusal]:
+        """What was refused since the run refuses whatever would be asked."""
+        return [one for one in self.refused if one["by"] == "mode"]
 
     def as_json(self) -> dict[str, Any]:
         """The outcome as the command line prints it with `--json`."""
@@ -54,6 +62,7 @@ class Outcome:
             "output": self.output,
             "results": self.results,
             "usage": usage,
+            "refused": [{"call": one["call"], "reason": one["reason"]} for one in self.unasked],
         }
         return shown if self.plan is None else {**shown, "plan": self.plan}
 
@@ -66,6 +75,7 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
     """
     values: dict[str, Any] = snapshot.values or {}
     questions = tuple(snapshot.interrupts)
+    plan = values.get("plan")
     if values.get("plan"):  # those of a step come in the order in which its calls were begun
         questions = tuple(sorted(questions, key=lambda one: one.id))
     ended = is_over(snapshot)
@@ -80,7 +90,8 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
         results=values.get("results", []),
         usage=values.get("usage") or no_usage(),
         questions=questions,
-        plan=values.get("plan"),
+        plan=plan,
+        refused=tuple(refusals_of(plan) if plan else values.get("refused") or ()),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from manus.state.errors import SettingsError
+from manus.state.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
     from manus.checkpoint import Store
@@ -43,10 +43,11 @@ def read_settings() -> Settings:
 
 
 def _ask_for_trust() -> None:
-    """Ask a person once whether this folder's own settings shall count, where they would cost."""
+    """Ask a person once whether they trust this folder, where its own settings depend on it."""
+    from manus.folder_trust import CONSEQUENCE, QUESTION, decide
     from manus.questions import ask_yes, someone_is_there
     from manus.state.settings import FILE, settings_to_trust
-    from manus.state.trust import INSTRUCTIONS, allowed_variables, is_trusted, skill_files, trust
+    from manus.state.trust import INSTRUCTIONS, allowed_variables, is_trusted, skill_files
 
     here = Path.cwd()
     if not (someone_is_there() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
@@ -56,17 +57,20 @@ def _ask_for_trust() -> None:
     except SettingsError:  # loading it tells
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
-    names, told = [*settings, *variables], (here / INSTRUCTIONS, *skill_files(here))
-    instructs = [str(file.relative_to(here)) for file in told if file.is_file()]
+    names = [*settings, *variables]
+    instructions = [
+        str(file.relative_to(here))
+        for file in (here / INSTRUCTIONS, *skill_files(here))
+        if file.is_file()
+    ]
     if names:
         sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
-    if instructs:
-        sys.stderr.write(f"The agent is told how to work by {', '.join(instructs)} in {here}.\n")
-    if names or instructs:
-        try:
-            trust(here, trusted=ask_yes("Do you trust this folder with that?"))
-        except OSError as error:
-            sys.stderr.write(f"manus: The answer cannot be kept: {error}.\n")
+    if instructions:
+        files = ", ".join(instructions)
+        sys.stderr.write(f"The agent is told how to work by {files} in {here}.\n")
+    if names or instructions:
+        sys.stderr.write(f"{CONSEQUENCE}\n")
+        decide(here, trusted=ask_yes(QUESTION))
 
 
 def _load_env() -> None:
@@ -101,6 +105,21 @@ def read_context(args: RunOptions, **known: Any) -> Context:
         budget |= limits
     interactive = sys.stdin.isatty() if args.interactive is None else args.interactive
     return Context(**{**known, **given, "budget": budget, "interactive": interactive})
+
+
+def check_presence(context: Context, settings: Settings) -> Context:
+    """Return the context of a run, without a person to ask where it refuses all questions.
+
+    Raises:
+        UsageError: its plans are to be approved all the same.
+    """
+    if (context.approve or settings.approve.mode) != "refuse":
+        return context
+    if context.approve_plan:
+        raise UsageError(
+            "--approve-plan needs a person to ask, and --approve refuse says that there is none."
+        )
+    return context.model_copy(update={"interactive": False})
 
 
 def with_store(use: Callable[[Store], Awaitable[T]], settings: Settings | None = None) -> T:

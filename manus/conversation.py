@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus import startup
-from manus.attachments import mentioned
+from manus.attachments import Request, mentioned
 from manus.commands.pages import has_desktop
 from manus.commands.run import begin, go_on
 from manus.configuration import read_settings, with_store, workspace_of
+from manus.folder_trust import ask_for_file_trust
 from manus.options import NEWEST, RunOptions
 from manus.questions import request_session
 from manus.screen import DONE, Screen
@@ -51,6 +52,7 @@ _BESIDES = {
 _ON_THREAD = ("show", "report")
 """Commands of the program that take the thread."""
 _ATTACHED = re.compile(r"\n\n<(?:file|earlier|undone)\b")
+_EARLIER = "<earlier>"
 _ENDED_BY = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
 
@@ -108,6 +110,7 @@ class Conversation:
         place = Path(workspace_of(settings, self._args.workspace)).expanduser()
         self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
+        ask_for_file_trust(self._args, settings)
         wall = wall_in_words(settings.sandbox)
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
         self._screen.paragraph("Say what is to be done; /help tells what else there is.", "dim")
@@ -150,7 +153,10 @@ class Conversation:
     def _begin(self, kind: str, said: str, args: RunOptions) -> None:
         files, images = mentioned(said, self._workspace)
         args = replace(args, thread=self._thread, files=files, images=images)
-        self._run(begin, kind, args, "\n\n".join([said, *self._happened]), read_settings())
+        # earlier answers may repeat what the agent has read
+        is_tainted = any(text.startswith(_EARLIER) for text in self._happened)
+        request = Request("\n\n".join([said, *self._happened]), said, is_tainted)
+        self._run(begin, kind, args, request, read_settings())
         self._happened.clear()
 
     def _run(self, work: Callable[..., int], *given: Any) -> None:
@@ -276,4 +282,4 @@ class Conversation:
 
 def _told(run: Run) -> str:
     asked, *_ = _ATTACHED.split(run.request)
-    return f"<earlier>\nThe user asked: {asked}\nYou answered: {run.output}\n</earlier>"
+    return f"{_EARLIER}\nThe user asked: {asked}\nYou answered: {run.output}\n</earlier>"

@@ -13,7 +13,7 @@ from typing import Any
 from langgraph.types import Command, Interrupt
 
 from manus.checkpoint import Store
-from manus.configuration import check_model, check_workspace, read_context
+from manus.configuration import check_model, check_presence, check_workspace, read_context
 from manus.graph.outcome import Outcome, is_over, outcome_of
 from manus.graph.state_update import reopen
 from manus.options import RunOptions
@@ -129,6 +129,7 @@ async def new_job(
         )
     profile = args.profile or (known and known.profile) or settings.profile
     context = read_context(args, **({"workspace": known.workspace} if known else {}))
+    context = check_presence(context, settings)
     graph = build(kind, profile, store)
     context = await _with_workspace(settings, context)
     request = (known and known.request) or request  # a thread is known by its first one
@@ -155,6 +156,7 @@ async def job_to_resume(
     snapshot = await graph.aget_state(config_of(thread_id))
     outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
     context = read_context(args, workspace=thread.workspace, **thread.chosen)
+    context = check_presence(context, settings)
     given = _answers_to(() if has_ended else outcome.questions, answers, args, thread_id)
     job = Job(thread_id, thread.kind, profile, context, thread.request, graph, given)
     is_done = has_ended and outcome.stop_reason not in ENDED_EARLY

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from manus.attachments import Request, typed
 from manus.screen import Screen
 from manus.state.errors import UsageError
 from manus.state.files import make_private_file, make_private_folder
@@ -35,8 +36,8 @@ def someone_is_there() -> bool:
     return sys.stdin.isatty()
 
 
-def read_request(words: Sequence[str]) -> str:
-    """The request: the words and what is piped; with neither, what is typed at the terminal.
+def read_request(words: Sequence[str]) -> Request:
+    """Return the words and what is piped; with neither, what is typed at the terminal.
 
     Piped text is the request itself where there are no words, or `-`; else it is attached.
 
@@ -46,14 +47,16 @@ def read_request(words: Sequence[str]) -> str:
     said = _decoded(" ".join(words)).strip()
     said = "" if said == "-" else said
     if (piped := _piped()).strip():
-        request = f"{said}\n\n<stdin>\n{piped.rstrip()}\n</stdin>" if said else piped.strip()
-    else:
-        request = said or (_asked("What is to be done? ") if someone_is_there() else "")
+        if said:
+            text = f"{said}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
+            return Request(text, said, is_tainted=True)
+        return Request(piped.strip(), "")
+    request = said or (_asked("What is to be done? ") if someone_is_there() else "")
     if not request:
         raise UsageError(
             "There is no request: give it as an argument, type it when asked, or send it to stdin."
         )
-    return request
+    return typed(request)
 
 
 def _piped() -> str:

@@ -87,11 +87,21 @@ def _put(text: str) -> None:
 def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -> None:
     """What a run took and how it goes on, on stderr."""
     screen.paragraph(f"{headline(outcome)}: {took}", "bold")
+    if refused := refused_lines(outcome):
+        screen.paragraph(refused, always=True)
     screen.paragraph(f"Thread {outcome.thread_id}, files in {workspace}", "dim")
     if hint := how_to_go_on(outcome):
         screen.paragraph(hint, always=True)
     elif screen.is_terminal:
         screen.paragraph(f"Look at it: {program()} report {shlex.quote(outcome.thread_id)}", "dim")
+
+
+def refused_lines(outcome: Outcome) -> str:
+    """Return the list of what was refused without a question; empty if nothing was."""
+    if not outcome.unasked:
+        return ""
+    lines = [f"- {one['call']} ({one['reason']})" for one in outcome.unasked]
+    return "Refused without a question (--approve refuse):\n" + "\n".join(lines)
 
 
 def headline(outcome: Outcome) -> str:

@@ -145,6 +145,8 @@ class Run:
         took = f"{count(steps, 'step')}, {spent}, {outcome.usage['seconds']:.1f} s"
         if self._args.chat:
             self._screen.paragraph(f"{report.headline(outcome)}: {took}", "dim")
+            if refused := report.refused_lines(outcome):
+                self._screen.paragraph(refused, always=True)
             if hint := report.hint_in_chat(outcome):
                 self._screen.paragraph(hint)
             self._screen.paragraph("")

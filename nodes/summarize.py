@@ -18,7 +18,15 @@ from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState
 from manus.state.messages import last_request, text_of
-from manus.state.plan import Plan, Step, as_text, hindered_by, is_completed, shown_result
+from manus.state.plan import (
+    Plan,
+    Step,
+    as_text,
+    hindered_by,
+    is_completed,
+    refusals_of,
+    shown_result,
+)
 from manus.state.text import flat, one_line
 from manus.state.usage import Spending
 
@@ -57,6 +65,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
         "output": output,
         "results": lines_of(state["plan"]),
         "usage": usage,
+        "refused": refusals_of(state["plan"]),
         "messages": [AIMessage(output, id=f"{state['run']['id']}-summary")],
     }
 

@@ -112,6 +112,28 @@ class Run(TypedDict):
     """The budget, in words, that had room for one last call only."""
 
 
+class Refusal(TypedDict):
+    """Something that was refused in a run."""
+
+    call: str
+    """The tool, and what it was to do, on one line."""
+    reason: str
+    """Why a person had to be asked."""
+    by: Literal["person", "mode"]
+    """`mode`: nobody was asked, since the run refuses whatever would be asked."""
+    rules: list[str]
+    """Rules that fit what is refused from now on without a question."""
+
+
+def with_new_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refusal]:
+    """Return the refusals with those that are new; tasks side by side may write the same."""
+    merged = list(refusals)
+    for refusal in writes:
+        if refusal not in merged:
+            merged.append(refusal)
+    return merged
+
+
 class AgentInput(TypedDict, total=False):
     """What a run is given: a request in words, or messages when it has images or a history."""
 
@@ -145,6 +167,8 @@ class AgentOutput(TypedDict, total=False):
     """What it has used."""
     messages: list[AnyMessage]
     """The thread's history."""
+    refused: list[Refusal]
+    """What was refused: by a person, or since the run refuses whatever would be asked."""
 
 
 def newest(_: Any, new: Any) -> Any:
@@ -168,28 +192,6 @@ KEPT_ENTRIES = 100
 def newest_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[TrailEntry]:
     """The trail with what was written behind it; only its end counts."""
     return extended(trail, writes)[-KEPT_ENTRIES:]
-
-
-class Refusal(TypedDict):
-    """Something that was refused in a run."""
-
-    call: str
-    """The tool, and what it was to do, on one line."""
-    reason: str
-    """Why a person had to be asked."""
-    by: Literal["person", "mode"]
-    """`mode`: nobody was asked, since the run refuses whatever would be asked."""
-    rules: list[str]
-    """Rules that fit what is refused from now on without a question."""
-
-
-def with_new_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refusal]:
-    """Return the refusals with those that are new; tasks side by side may write the same."""
-    merged = list(refusals)
-    for refusal in writes:
-        if refusal not in merged:
-            merged.append(refusal)
-    return merged
 
 
 class AgentState(TypedDict, total=False):

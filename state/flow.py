@@ -94,6 +94,8 @@ class FlowState(TypedDict, total=False):
     success: bool | None
     output: str
     results: list[str]
+    refused: list[Refusal]
+    """What was refused while its steps were worked on."""
     usage: Annotated[Usage, add_usage]
 
 

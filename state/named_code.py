@@ -72,8 +72,9 @@ def _files_of_module(root: Path, name: str) -> Iterator[Path]:
     """Yield where a module may be, and the packages around it."""
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
-        yield root.joinpath(*parts[:depth], "__init__.py")
-    yield root.joinpath(*parts[:-1], f"{parts[-1]}.py")
+        place = root.joinpath(*parts[:depth])
+        yield place / "__init__.py"
+        yield place.with_suffix(".py")
 
 
 def _imported_files(root: Path, path: Path) -> Iterator[Path]:

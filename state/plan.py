@@ -107,9 +107,11 @@ def was_outside(plan: Plan) -> bool:
     return any(step["result"] and step["result"].get("outside") for step in steps)
 
 
-def refusals_of(plan: Plan) -> list[Any]:
-    """Return what was refused while its steps were worked on, each once."""
+def refusals_of(plan: Plan | None) -> list[Any]:
+    """Return what was refused while the steps of a plan were worked on, each once."""
     refusals: list[Any] = []
+    if not plan:
+        return refusals
     for step in (*plan["steps"], *plan.get("dropped", ())):
         result = step["result"] or {}
         refusals += [one for one in result.get("refused", ()) if one not in refusals]

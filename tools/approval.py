@@ -165,11 +165,11 @@ def _reasons(
 def _refusal_without_question(call: Call, accesses: Sequence[Access], why: str) -> Verdict | None:
     """Refuse a call about which nobody is asked; None if a person is to be asked."""
     session, guard = call.session, call.session.egress_guard
-    if session.approve_mode == "refuse":
-        return Verdict(prompts.refused_by_mode(why), refused=_entry(call, why, accesses, "mode"))
     refused_before = [access for access in accesses if guard.was_refused(access)]
     if refused_before:
         return Verdict(prompts.refused_before(_hosts(refused_before)))
+    if session.approve_mode == "refuse":
+        return Verdict(prompts.refused_by_mode(why), refused=_entry(call, why, accesses, "mode"))
     elsewhere = [access for access in accesses if guard.asking.get(access, call.key) != call.key]
     if elsewhere:
         return Verdict(prompts.asked_elsewhere(_hosts(elsewhere)))

@@ -122,7 +122,8 @@ async def _result_of(
         said = task.get("refusal") or catalog.unknown(task["name"])
         return await _to_result(task, _refused(said), session)
     free = config is None or session.approve_mode == "yolo"
-    await session.egress_guard.begin(task, session.settings, is_free=free)
+    asks = session.approve_mode != "refuse"
+    await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
     schema, given, verdict = tool.args_schema, task["args"], None
     while True:
         args = schema.tidy(given) if is_tidied(schema) else given

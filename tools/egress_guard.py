@@ -84,6 +84,7 @@ class EgressGuard:
         self._taint = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
         self._fetched_from = ""
         self._is_free = False
+        self._asks = True
         self._entries: list[Entry] = []
         self._rules: tuple[str, ...] = ()
         self._refused: tuple[str, ...] = ()
@@ -111,9 +112,15 @@ class EgressGuard:
         """Take over the user's own words from a history."""
         self.words = all_own_words(messages)
 
-    async def begin(self, task: ToolTask, settings: Settings, *, is_free: bool) -> None:
-        """Take over what holds for a call and for those to come; `is_free`: nothing is asked."""
+    async def begin(
+        self, task: ToolTask, settings: Settings, *, is_free: bool, asks: bool = True
+    ) -> None:
+        """Take over what holds for a call and for those to come.
+
+        `is_free`: every host is free. `asks`: a person can be asked about those that are not.
+        """
         self._is_free = is_free
+        self._asks = asks
         # what a server says of its tools stands in each request
         if any(server.enabled and not server.trust for server in settings.mcp.values()):
             self.taint(prompts.SERVER_TEXT)
@@ -198,7 +205,7 @@ class EgressGuard:
             return ""
         for call in self._calls:
             call.held.append(access)
-        if self.was_refused(access):
+        if self.was_refused(access) or not self._asks:
             return prompts.held_for_good(host)
         return prompts.held(host, self._taint)
 

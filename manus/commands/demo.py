@@ -64,6 +64,7 @@ def play(name: str) -> int:
     """Play a recorded run in a new folder, and write its report there; the exit code."""
     import secrets
 
+    from manus.attachments import typed
     from manus.commands import program
     from manus.commands.pages import has_desktop
     from manus.commands.run import begin
@@ -84,7 +85,7 @@ def play(name: str) -> int:
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
-    code = begin(demo.kind, args, demo.request, read_settings())
+    code = begin(demo.kind, args, typed(demo.request), read_settings())
     words = ["report", thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
     program.main(words, "manus", standalone_mode=False)
     return code

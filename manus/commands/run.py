@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from manus.options import (
 )
 
 if TYPE_CHECKING:
+    from manus.attachments import Request
     from manus.checkpoint import Store
     from manus.jobs import Job
     from manus.run import Prepare
@@ -73,9 +75,11 @@ def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> 
 def go_on(args: RunOptions, meant: str) -> int:
     """Go on with a thread; the exit code."""
     from manus.configuration import read_settings
+    from manus.folder_trust import ask_for_file_trust
     from manus.logs import set_up_logging
 
     settings = read_settings()
+    ask_for_file_trust(replace(args, thread=meant or None, last=meant == NEWEST), settings)
     set_up_logging()
 
     async def prepare(store: Store, thread_id: str) -> Job:
@@ -96,13 +100,15 @@ def _begin(kind: str, args: RunOptions) -> int:
     return begin(kind, args, read_request(args.prompt), settings)
 
 
-def begin(kind: str, args: RunOptions, request: str, settings: Settings) -> int:
-    """Work on a request; the exit code."""
+def begin(kind: str, args: RunOptions, request: Request, settings: Settings) -> int:
+    """Work on a request; return the exit code."""
     from manus.attachments import given_of, with_files
     from manus.configuration import check_model
+    from manus.folder_trust import ask_for_file_trust
     from manus.logs import set_up_logging
 
-    request = with_files(request, args.files)
+    folder = ask_for_file_trust(args, settings)
+    request = with_files(request, args.files, folder)
     given = given_of(request, args.images)
     set_up_logging()
     _choose_recording(settings, args)
@@ -111,7 +117,7 @@ def begin(kind: str, args: RunOptions, request: str, settings: Settings) -> int:
     async def prepare(store: Store, thread_id: str) -> Job:
         from manus.jobs import new_job
 
-        return await new_job(kind, thread_id, request, given, args, settings, store)
+        return await new_job(kind, thread_id, request.text, given, args, settings, store)
 
     return _work(args, settings, prepare, NEWEST if args.last else args.thread, or_new=True)
 

@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from langgraph.types import Interrupt
 
-from manus.attachments import given_of
+from manus.attachments import Request, given_of, typed
 from manus.checkpoint import Store
 from manus.configuration import check_model, check_workspace, read_context, workspace_of
+from manus.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.graph.given import keep_upload
 from manus.graph.outcome import draft_of_change, is_of_model, subject_of
 from manus.jobs import ENDED_EARLY, Job, job_to_resume, new_job, read_outcome
@@ -29,6 +30,8 @@ from manus.trace.history import fingerprint
 from manus.trace.reading import read_trace
 from manus.ui.sessions import Sessions
 
+_TRUST = "trust"
+"""In place of a question's id: the one about the files of the folder."""
 _LISTED = 40
 """Threads in the list."""
 _CHOICES = {
@@ -62,7 +65,8 @@ class Conversation:
         runs = self.sessions
         # the end of a process that is killed leaves nothing in the store
         live = await self._is_running(thread), runs.waits(thread), runs.problems.get(thread)
-        known = mark, live, await self._store.recent(_LISTED)
+        trust = await self._trust_question(thread)
+        known = mark, live, trust, await self._store.recent(_LISTED)
         return hashlib.sha256(repr(known).encode()).hexdigest()[:24]
 
     async def page(self, thread: str) -> tuple[str, str]:
@@ -75,6 +79,7 @@ class Conversation:
             threads=[one for one in listed if one is not None],
             standing=state,
             asked=[(q.id, subject_of(q), _choices(q), draft_of_change(q)) for q in asked],
+            trust=await self._trust_question(thread),
             problem=self.sessions.problems.get(thread, ""),
             workspace=await asyncio.to_thread(self._where),
         )
@@ -131,10 +136,14 @@ class Conversation:
             raise UsageError("There is no request; say what is to be done.")
         given = await asyncio.to_thread(given_of, request, images)
         profile = self._args.profile if known is None else None
-        args = replace(self._args, profile=profile, approve_plan=kind == "flow")
+        mode = self._args.approve or self._settings.approve.mode
+        approve_plan = kind == "flow" and mode != "refuse"
+        args = replace(self._args, profile=profile, approve_plan=approve_plan)
 
         async def prepare() -> Job:
-            job = await new_job(kind, thread, request, given, args, self._settings, self._store)
+            job = await new_job(
+                kind, thread, request.text, given, args, self._settings, self._store
+            )
             return replace(job, at=at)
 
         await self.sessions.begin(thread, prepare)
@@ -145,7 +154,10 @@ class Conversation:
         Raises:
             ManusError: they are not open, or the run cannot go on.
         """
-        if not self.sessions.answer(thread, answers):
+        if _TRUST in answers:
+            folder = await self._folder(thread)
+            await asyncio.to_thread(decide, folder, trusted=answers[_TRUST] == "yes")
+        elif not self.sessions.answer(thread, answers):
             await self.resume(thread, answers)
 
     async def resume(self, thread: str, answers: Mapping[str, str] | None = None) -> None:
@@ -162,10 +174,10 @@ class Conversation:
 
     async def _with_files(
         self, known: Thread | None, text: str, files: Sequence[tuple[str, bytes]]
-    ) -> tuple[str, list[Path]]:
-        """The request, with files put into the workspace and named; and the pictures of them."""
+    ) -> tuple[Request, list[Path]]:
+        """Put files into the workspace; return the request that names them, and the pictures."""
         if not files:
-            return text, []
+            return typed(text), []
         context = read_context(self._args, **({"workspace": known.workspace} if known else {}))
         root = await asyncio.to_thread(check_workspace, self._settings, context)
         workspace = Workspace(root)
@@ -175,12 +187,29 @@ class Conversation:
             for name, (_, data) in zip(names, files, strict=True)
             if image_type(data)
         ]
-        return f"{text}\n\nAttached, in the workspace: {', '.join(names)}".strip(), pictures
+        named = f"{text}\n\nAttached, in the workspace: {', '.join(names)}".strip()
+        return Request(named, text, is_tainted=True), pictures
+
+    async def _folder(self, thread: str) -> Path:
+        """Return the workspace of a thread, which may be new."""
+        known = await read_thread(self._store, thread)
+        if known is not None and known.workspace:
+            return Path(known.workspace)
+        return await asyncio.to_thread(self._new_folder)
+
+    async def _trust_question(self, thread: str) -> str:
+        """Return the question about the files of a folder of which nobody has said anything."""
+        folder = await self._folder(thread)
+        is_open = await asyncio.to_thread(is_undecided, folder)
+        return f"{QUESTION}\n\n{folder}\n\n{CONSEQUENCE}" if is_open else ""
+
+    def _new_folder(self) -> Path:
+        """Return the workspace of a new thread. Blocking."""
+        return Path(workspace_of(self._settings, self._args.workspace)).expanduser().resolve()
 
     def _where(self) -> str:
         """The workspace of a new thread, and the wall around it. Blocking."""
-        place = Path(workspace_of(self._settings, self._args.workspace)).expanduser()
-        return f"{place.resolve()} ({wall_in_words(self._settings.sandbox)})"
+        return f"{self._new_folder()} ({wall_in_words(self._settings.sandbox)})"
 
     async def _is_running(self, thread: str) -> bool:
         """Whether a run is under way, here or in another process."""

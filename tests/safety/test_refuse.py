@@ -1,0 +1,117 @@
+"""Runs that refuse whatever would be asked: they go on, and list what was refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from langgraph.types import Command
+
+from manus.graph import build_agent
+from manus.graph.outcome import Outcome
+from tests.flow.helpers import ScriptedFlow, makes, succeeds
+from tests.helpers.agent import ScriptedAgent
+from tests.mcp.conftest import ASKING
+from tests.safety.conftest import Internet
+from tests.server import call, calls, text
+
+ENV = call("str_replace_editor", command="create", path=".env", file_text="KEY=1\n")
+LOOK = call("web_search", query="kites")
+FETCH = call("bash", command="curl -s http://new.example/page")
+OPEN = call("browser_use", action="go_to_url", url="http://new.example/page")
+
+
+@pytest.fixture
+def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
+    """An agent that may be asked about all kinds of things."""
+    internet.pages["search.example/searx/search"] = '{"results": []}'
+    internet.pages["seen.example/"] = "<p>Kites.</p>"
+    (agent.workspace.parent / "manus.toml").write_text(
+        f'[egress]\nupstream_proxy = "{internet.base}"\n'
+        '[search]\nengines = ["searxng"]\nsearxng_url = "http://search.example/searx"\n'
+    )
+    tools = (
+        "bash",
+        "str_replace_editor",
+        "browser_use",
+        "web_search",
+        "ask_human",
+        "delegate",
+        "terminate",
+    )
+    agent.graph = build_agent(replace(ASKING, tools=tools), checkpointer=agent.saver)
+    return agent
+
+
+def refused(outcome: Outcome) -> list[str]:
+    """What the outcome lists, by the tool."""
+    return [one["call"].partition(":")[0] for one in outcome.as_json()["refused"]]
+
+
+async def test_a_call_is_refused_told_and_listed(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(ENV, text("Done."), approve="refuse")
+    assert outcome.stop_reason == "answered"
+    [observation] = await agent.observations()
+    assert "this run refuses all questions" in observation
+    assert not (agent.workspace / ".env").exists()
+    [entry] = outcome.as_json()["refused"]
+    assert entry["call"].startswith("str_replace_editor: create .env")
+    assert entry["reason"] == ".env configures other programs"
+    assert (await agent.values())["refused"] == list(outcome.refused)
+
+
+async def test_what_needs_no_question_is_carried_out(agent: ScriptedAgent) -> None:
+    request = "Write .env with the key."
+    outcome = await agent.run(ENV, text("Done."), request=request, approve="refuse")
+    assert agent.lines(".env") == ["KEY=1"]
+    assert refused(outcome) == []
+
+
+async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
+    ask = call("ask_human", inquire="Which colour?")
+    outcome = await agent.run(calls(ask), text("Done."), approve="refuse")
+    assert outcome.stop_reason == "answered"
+    assert "Decide by yourself" in (await agent.observations())[0]
+    assert [one["reason"] for one in outcome.as_json()["refused"]] == ["Which colour?"]
+
+
+async def test_hosts_are_refused_once(agent: ScriptedAgent, internet: Internet) -> None:
+    look = call("browser_use", action="go_to_url", url="http://seen.example/")
+    outcome = await agent.run(
+        *(look, OPEN, OPEN, FETCH, FETCH, text("Done.")),
+        request="Look at seen.example.",
+        approve="refuse",
+    )
+    assert outcome.stop_reason == "answered"
+    assert internet.at("new.example") == []
+    assert refused(outcome) == ["browser_use", "bash"]
+    assert "again to have the user asked" not in str(await agent.observations())
+
+
+async def test_another_run_lists_only_its_own(agent: ScriptedAgent) -> None:
+    await agent.run(ENV, text("Done."), approve="refuse")
+    outcome = await agent.run(text("Hello."), approve="refuse")
+    assert refused(outcome) == []
+
+
+async def test_what_a_person_refuses_is_not_listed(agent: ScriptedAgent) -> None:
+    await agent.run(ENV)
+    outcome = await agent.invoke(Command(resume="no"), text("Well."))
+    assert refused(outcome) == []
+    assert [one["by"] for one in outcome.refused] == ["person"]
+
+
+async def test_what_the_agent_of_a_task_was_refused(agent: ScriptedAgent) -> None:
+    task = call("delegate", task="Write it.", profile="swe")
+    outcome = await agent.run(task, ENV, text("Not done."), text("Done."), approve="refuse")
+    assert refused(outcome) == ["str_replace_editor"]
+
+
+async def test_a_flow_lists_what_its_steps_were_refused(agent: ScriptedAgent) -> None:
+    flow = ScriptedFlow(agent.server, agent.workspace, agent.saver, (agent.graph.profile,))
+    flow.plans(makes("Write"))
+    flow.step("Write", ENV, succeeds())
+    flow.sums_up(text("All is done."))
+    outcome = await flow.run(approve="refuse")
+    assert outcome.stop_reason == "completed"
+    assert refused(outcome) == ["str_replace_editor"]
