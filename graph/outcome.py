@@ -62,8 +62,10 @@ class Outcome:
             "output": self.output,
             "results": self.results,
             "usage": usage,
-            "refused": [{"call": one["call"], "reason": one["reason"]} for one in self.unasked],
         }
+        if self.unasked:
+            listed = [{"call": one["call"], "reason": one["reason"]} for one in self.unasked]
+            shown["refused"] = listed
         return shown if self.plan is None else {**shown, "plan": self.plan}
 
 

@@ -45,7 +45,7 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
 
 def refused(outcome: Outcome) -> list[str]:
     """What the outcome lists, by the tool."""
-    return [one["call"].partition(":")[0] for one in outcome.as_json()["refused"]]
+    return [one["call"].partition(":")[0] for one in outcome.as_json().get("refused", [])]
 
 
 async def test_a_call_is_refused_told_and_listed(agent: ScriptedAgent) -> None:
