@@ -54,7 +54,7 @@ class Outcome:
         for name in _WHERE_KNOWN:
             if self.usage.get(name):
                 usage[name] = self.usage.get(name)
-        shown = {
+        shown: dict[str, Any] = {
             "thread_id": self.thread_id,
             "status": self.status,
             "stop_reason": self.stop_reason,
