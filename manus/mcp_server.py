@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -196,8 +197,38 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGHUP):
         # the SDK reads stdin in a thread, which nothing else ends
         asyncio.get_running_loop().add_signal_handler(number, end_at_once, 0)
-    await ToolServer(settings, profile, workspace).run_stdio_async()
+    with _own_streams():
+        await ToolServer(settings, profile, workspace).run_stdio_async()
     return 0
+
+
+class _ToClient(io.FileIO):
+    """Writes to the client; ends the process when the client has closed its end.
+
+    The SDK would wait for stdin to be closed, too, and fail with the broken pipe then.
+    """
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            end_at_once(0)
+
+
+@contextmanager
+def _own_streams() -> Iterator[None]:
+    """Give the SDK copies of stdin and stdout for a block: it closes what it works on.
+
+    Meanwhile what else is printed goes to stderr, where it does not break the protocol.
+    """
+    before = sys.stdin, sys.stdout
+    sys.stdin = os.fdopen(os.dup(0), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ToClient(os.dup(1), "w")), encoding="utf-8")
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout = before
 
 
 async def serve_http(server: ToolServer, host: str, port: int) -> int:

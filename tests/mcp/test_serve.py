@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from manus.state.settings import Settings
 from manus.tools.workspace import Workspace
 from tests.helpers.processes import working_in
 from tests.helpers.tools import RED_DOT
+from tests.manus.program import wait_for_file
 from tests.mcp.conftest import odd
 from tests.server import ScriptedServer, replies
 
@@ -113,33 +114,83 @@ async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedS
         assert said(ended) == "Blue it is."
 
 
-def test_over_pipes_until_a_signal(tmp_path: Path, environment: dict[str, str]) -> None:
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    client = {"name": "test", "version": "1"}
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    shell = {"name": "bash", "arguments": {"command": "echo $$"}}
-    messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": hello},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": shell},
-    ]
-    command = [sys.executable, *COMMAND]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+OPENING: list[dict[str, Any]] = [
+    {"id": 1, "method": "initialize", "params": HELLO},
+    {"method": "notifications/initialized"},
+]
+
+
+def call_of_bash(command: str) -> dict[str, Any]:
+    shell = {"name": "bash", "arguments": {"command": command}}
+    return {"id": 2, "method": "tools/call", "params": shell}
+
+
+class Pipes:
+    """A client of a server over pipes."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
+        self.process, self.stdin, self.stdout = process, process.stdin, process.stdout
+
+    def send(self, *messages: dict[str, Any]) -> None:
+        lines = (json.dumps({"jsonrpc": "2.0", **message}) for message in messages)
+        self.stdin.write("\n".join([*lines, ""]))
+        self.stdin.flush()
+
+    def answer(self) -> Any:
+        return json.loads(self.stdout.readline())
+
+
+@pytest.fixture
+def pipes(tmp_path: Path, environment: dict[str, str]) -> Iterator[Pipes]:
+    """A server over pipes; what it prints on stderr goes to the file `err`."""
+    streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [sys.executable, *COMMAND]
+    with (
+        (tmp_path / "err").open("w") as err,
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=err, **streams) as process,
+    ):
         try:
-            lines = (json.dumps({"jsonrpc": "2.0", **message}) for message in messages)
-            process.stdin.write("\n".join([*lines, ""]))
-            process.stdin.flush()
-            answers = [json.loads(process.stdout.readline()) for _ in range(2)]
-            assert [answer["id"] for answer in answers] == [1, 2]
-            assert "[exit code 0]" in answers[1]["result"]["content"][0]["text"]
-            assert len(working_in(tmp_path)) > 1
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
-            assert working_in(tmp_path) == []
+            yield Pipes(process)
         finally:
             process.kill()
+
+
+def test_over_pipes_until_a_signal(pipes: Pipes, tmp_path: Path) -> None:
+    pipes.send(*OPENING, call_of_bash("echo $$"))
+    answers = [pipes.answer() for _ in range(2)]
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert "[exit code 0]" in answers[1]["result"]["content"][0]["text"]
+    assert len(working_in(tmp_path)) > 1
+    pipes.process.send_signal(signal.SIGTERM)
+    assert pipes.process.wait(60) == 0
+    assert working_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("closed", [("stdin",), ("stdout",), ("stdout", "stdin")])
+@pytest.mark.parametrize("when", ["greeted", "in a call"])
+def test_a_client_that_goes_ends_the_server_without_a_word(
+    pipes: Pipes, tmp_path: Path, when: str, closed: tuple[str, ...]
+) -> None:
+    pipes.send(*OPENING)
+    assert pipes.answer()["id"] == 1
+    if when == "in a call":
+        pipes.send(call_of_bash("echo 1 > begun; until [ -e go ]; do sleep 0.05; done"))
+        wait_for_file(tmp_path / "work" / "begun")
+    for name in closed:
+        getattr(pipes, name).close()
+    if closed == ("stdout",):  # it is noticed at the next answer
+        (tmp_path / "work" / "go").write_text("")
+        pipes.send({"id": 3, "method": "tools/list"})
+    assert pipes.process.wait(60) == 0
+    assert (tmp_path / "err").read_text() == ""
+    assert working_in(tmp_path) == []
 
 
 async def test_over_http_with_a_token_that_is_made(
