@@ -100,6 +100,8 @@ def read_context(args: RunOptions, **known: Any) -> Context:
     given = {name: value for name, value in chosen.items() if value is not None}
     if args.approve_plan:
         given["approve_plan"] = True
+    if args.chat:
+        given["conversation"] = True
     budget = dict(known.get("budget", {}))
     for limits in args.budget:
         budget |= limits

@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, StreamWriter, interrupt
 
 from manus.nodes.active_run import Running, running_of, used_in
+from manus.nodes.turn.announcements import is_sent_back
 from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.turn.stop_conditions import end_of, ending_of, last_text, step_line
 from manus.prompts import agent as prompts
@@ -43,10 +44,14 @@ async def stuck_check(
     is_last = run["step"] >= run["max_steps"]
     over = run.get("closing") or running.budget.over
     special = special_call(message, answers, running.profile.special_tools)
+    sends_back = is_sent_back(state, running, message, is_last=is_last)
+    if sends_back:
+        update["run"] = {**run, "sent_back": run["step"]}
+    may_end = running.context.text_reply == "finish" and "closing" not in run
     reason = ending_of(
         special,
         message,
-        text_ends=running.context.text_reply == "finish" and "closing" not in run,
+        text_ends=may_end and not sends_back,
         is_last=is_last,
         over=over,
         is_stuck=loop is not None and loop["measure"] == "ask",

@@ -13,6 +13,8 @@ _WORK = """\
 picture or a file that you have made the way the user would.
 - Calls that do not need each other's results may go into one message; they run side by side where \
 they can. Those on the same file, shell or page run in order, and stop when one of them fails.
+- A reply without a call ends the run, and is all that the user reads. So do not announce what you \
+will do next: make the call, with a sentence beside it.
 - When something fails, read the message, understand why, and change your approach. Do not repeat \
 a call that has just failed in the same way.
 - Programs that wait for input or open a screen do not work; use their non-interactive forms.
@@ -41,7 +43,8 @@ MANUS = _MANUS + _PLACE
 
 MANUS_NEXT = """\
 Decide on the next step towards what the user asked for. If it is already answered or done, call \
-`terminate` with the result as its `answer` (or just answer, if nothing had to be done).\
+`terminate` with the result as its `answer` (or just answer, if nothing had to be done). A reply \
+without a call ends the run.\
 """
 
 PLANNER = (
@@ -65,7 +68,7 @@ How you work:
 
 SWE_NEXT = """\
 Decide on the next step. When the change is made and checked, call `terminate` with a summary as \
-its `answer`.\
+its `answer`. A reply without a call ends the run.\
 """
 
 
@@ -121,7 +124,8 @@ def loop_hint(what: str) -> str:
     """The hint after a loop was found."""
     return (
         f"You are stuck in a loop: {what} Doing the same again will not help. Say in a "
-        "sentence what you have learned from it, then try something different."
+        "sentence what you have learned from it and, in the same message, make a call that tries "
+        "something different; or call `terminate` and say what is in the way."
     )
 
 
@@ -159,6 +163,21 @@ def ruled_out(failed: str) -> str:
         f"Not executed: an earlier call of the same message failed, {failed}, and this call builds "
         "on what it was to do. See what is there now, then call again what is still needed."
     )
+
+
+SENT_BACK = (
+    "Your last reply called no tool, and the work does not seem to be done. Nothing happens "
+    "between two replies: what you announce is done only by a call. Go on now with a call that "
+    "does it"
+)
+"""Said once after a reply that announces work; how it ends depends on the tools."""
+
+
+def sent_back(*, can_terminate: bool) -> str:
+    """Return what is said after a reply that announces work instead of doing it."""
+    if can_terminate:
+        return f"{SENT_BACK}, or, if all is done, call `terminate` with the result as its `answer`."
+    return f"{SENT_BACK}, or, if all is done, reply with the result itself."
 
 
 ANSWER_WANTED = (

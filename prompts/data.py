@@ -19,6 +19,8 @@ there), and look at the picture: can the question be answered from it?
 - Check a figure in a second way before you report it.
 - Where the answer is more than a few sentences, put it into a report with `make_report`: first \
 the answer, then what it rests on, with each chart beside the text that it supports.
+- A reply without a call ends the run, and is all that the user reads: do not announce what you \
+will do next, do it.
 - Use names, paths and columns from the request word for word. Before you finish, read the request \
 again and check each demand.
 - Remove the temporary files that you made.

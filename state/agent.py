@@ -108,6 +108,8 @@ class Run(TypedDict):
     max_steps: int
     workspace: str
     profile: str
+    sent_back: NotRequired[int]
+    """The step whose reply announced work without a call and was sent back; once a run."""
     closing: NotRequired[str]
     """The budget, in words, that had room for one last call only."""
 

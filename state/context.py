@@ -41,6 +41,11 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     interactive: bool = Field(
         False, description="Whether a person is there to be asked when the run is stuck"
     )
+    conversation: bool = Field(
+        False,
+        description="Whether a person reads each reply and can answer: none is sent back for "
+        "announcing work without doing it",
+    )
     record: str | None = Field(None, description="File to which the model's turns are recorded")
     max_parallel_steps: int = Field(3, ge=1, description="Steps of a plan at work side by side")
     max_replans: int = Field(2, ge=0, description="Revisions of a plan after a step was blocked")

@@ -56,7 +56,7 @@ class Conversation:
     def __init__(self, store: Store, settings: Settings, args: RunOptions) -> None:
         self._store = store
         self._settings = settings
-        self._args = replace(args, interactive=True)
+        self._args = replace(args, interactive=True, chat=True)
         self.sessions = Sessions(store)
 
     async def version(self, thread: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from manus.nodes.active_run import Running
+from manus.nodes.turn.announcements import was_hinted
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
@@ -21,6 +22,7 @@ from manus.state.plan_changes import start_first
 from manus.state.profile import Profile
 from manus.state.usage import Budget, Usage, limits_of, shown_limit
 from manus.tools.result import Image
+from manus.tools.terminate import TERMINATE
 
 BROWSER_ALWAYS = "looks_at_browser"
 """In a profile's `extras`: the page is shown before each step, not only around browser calls."""
@@ -62,6 +64,9 @@ async def notes_for(
         told = [prompts.last_call(last)]
     elif nearly:
         told = [prompts.budget_nearly_used_up(nearly)]
+    if run.get("sent_back") == run["step"] - 1 and not last:
+        can_terminate = running.catalog.find(TERMINATE) is not None
+        told.append(prompts.sent_back(can_terminate=can_terminate))
     loop = state.get("loop") if run["step"] > 1 else None
     steps = step_notes(run, loop, running.context.tool_choice)
     # the last word calls no tool, which the profile's prompt speaks of
@@ -72,7 +77,7 @@ async def notes_for(
 def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:
     """The hint after a loop, the steps left in the last quarter of the run."""
     notes = [prompts.NO_TOOLS_NOW] if tool_choice == "none" else []
-    if loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1:
+    if loop is not None and was_hinted(loop, run):
         hint = prompts.polling_hint if loop["kind"] == "polling" else prompts.loop_hint
         notes.append(hint(loop["what"]))
     left = max(1, run["max_steps"] - run["step"] + 1)

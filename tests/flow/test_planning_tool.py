@@ -138,7 +138,7 @@ async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) 
 
 
 async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: ScriptedAgent) -> None:
-    await keeper.run(created("a"), text("Planned."))
+    await keeper.run(created("a"), text("Planned."), text("Planned, as you asked."))
     again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
     await again.run(call("planning", command="list"), text("Seen."), request="And?")
     assert (await again.observations())[-1] == "- p (active): P (0/1 steps completed)"
@@ -151,7 +151,7 @@ async def test_a_compaction_keeps_the_plan(keeper: ScriptedAgent, server: Script
     (keeper.workspace / "long").write_text("A wall, a door, a window. " * 40)
     overflow = fail(400, code="context_length_exceeded")
     work = [calls(call("read", path="long"), call("poll")) for _ in range(8)]
-    await keeper.run(created("a", "b"), *work, overflow, text("Done."))
+    await keeper.run(created("a", "b"), *work, overflow, text("Done."), text("Done."))
     last = server.requests[-1]
     assert "Notes on the messages" in last.text
     assert created("a", "b").arguments not in last.text, "the call that made it has gone"
