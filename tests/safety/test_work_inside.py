@@ -137,6 +137,37 @@ async def test_memory_of_all_together(limited: Session) -> None:
     assert "memory" in (await PythonExecute(session=limited).observe(code=code)).text
 
 
+SHARED_MEMORY = {
+    "a memfd that is not mapped": "f = os.memfd_create('x')\nfor _ in range(40): os.write(f, part)",
+    "a mapping that is shared": "m = mmap.mmap(-1, 400_000_000)\nfor _ in range(40): m.write(part)",
+    "a file in /dev/shm": "f = open('/dev/shm/x', 'wb')\nfor _ in range(40): f.write(part)",
+}
+
+
+@pytest.mark.parametrize("how", SHARED_MEMORY)
+async def test_memory_that_is_shared(tmp_path: Path, how: str) -> None:
+    settings = Settings(sandbox=SandboxSettings(memory_megabytes=200))
+    session = session_in(tmp_path, settings=settings)
+    code = f"import mmap, os, time\npart = bytes(10_000_000)\n{SHARED_MEMORY[how]}\ntime.sleep(60)"
+    observation = await PythonExecute(session=session).observe(code=code)
+    await session.close()
+    assert re.search("sandbox.memory_megabytes|No space left on device", observation.text)
+
+
+async def test_a_mapping_of_several_processes_counts_once(tmp_path: Path) -> None:
+    settings = Settings(sandbox=SandboxSettings(memory_megabytes=400))
+    session = session_in(tmp_path, settings=settings)
+    code = (
+        "import mmap, os, time\nm = mmap.mmap(-1, 120_000_000)\nm.write(bytes(120_000_000))\n"
+        "for _ in range(3):\n"
+        " if os.fork() == 0: max(memoryview(m)[::4096]); time.sleep(1.5); os._exit(0)\n"
+        "for _ in range(3): os.wait()\nprint('done')"
+    )
+    observation = await PythonExecute(session=session).observe(code=code)
+    await session.close()
+    assert observation.text.startswith("done")
+
+
 async def test_processes(limited: Session) -> None:
     bash = Bash(session=limited)
     said = (await bash.observe(command="for i in $(seq 60); do sleep 60 & done; wait")).text

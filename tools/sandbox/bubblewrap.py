@@ -37,6 +37,8 @@ _TOOLCHAINS = (
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )
 """What people install below their home to program with. No tool keeps a key there."""
+_SHARED_MEMORY_BYTES = 1 << 30
+"""Of `/dev/shm`, which has half of the machine's memory otherwise."""
 EXAMPLES = (".example", ".sample", ".template")
 """Endings of files that show what a file of secrets looks like."""
 _WALLS = (
@@ -114,6 +116,7 @@ def words(
     for path in (_ETC / folder.name for folder in (home / "etc").iterdir() if folder.is_dir()):
         found += ["--ro-bind-try", str(path), str(path)]
     found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    found += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
     for path in [*programs(), *read]:
@@ -124,7 +127,8 @@ def words(
             found += ["--tmpfs", str(path)]
     if filter_at:
         found += ["--seccomp", filter_at]
-    return [*found, "--chdir", str(directory), "--"]
+    # the root and `/dev` are file systems in memory without a size of their own
+    return [*found, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(directory), "--"]
 
 
 def programs() -> Iterator[Path]:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import psutil
 
 from manus.state.safety_settings import SandboxSettings
+from manus.tools.sandbox.memory import used_bytes
 
 _SECONDS = 0.25
 """Between two looks."""
@@ -49,7 +50,7 @@ class Limits:
             family = [top, *top.children(recursive=True)]
         except psutil.Error:
             return
-        memory = sum(map(_own_memory, family)) // 1_000_000
+        memory = used_bytes(family) // 1_000_000
         said = ""
         if memory > self._settings.memory_megabytes:
             limit = self._settings.memory_megabytes
@@ -61,11 +62,3 @@ class Limits:
             for process in family:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
-
-
-def _own_memory(process: psutil.Process) -> int:
-    """Bytes of memory that a process shares with no other."""
-    with contextlib.suppress(psutil.Error):
-        found = process.memory_info()
-        return int(found.rss - getattr(found, "shared", 0))
-    return 0
