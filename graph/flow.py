@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.pregel.protocol import PregelProtocol
 from langgraph.store.base import BaseStore
-from langgraph.types import Checkpointer
+from langgraph.types import Checkpointer, PregelTask, StateSnapshot
 from typing_extensions import override
 
 from manus.graph.agent import build_agent, check_model
@@ -75,6 +75,24 @@ class FlowGraph(RunGraph):
             yield _NODE, next(iter(self.executors.values()))
 
     @override
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """As `CompiledStateGraph.aget_state`; a step that was set aside has its executor's state.
+
+        Its executor runs in the namespace in which it asked, and not in that of the newest task.
+        """
+        snapshot = await super().aget_state(config, subgraphs=subgraphs)
+        tasks = list(snapshot.tasks)
+        for place, task in enumerate(tasks):
+            space = _space_of(task, snapshot.values)
+            if space is not None:
+                thread = {"thread_id": config["configurable"]["thread_id"], "checkpoint_ns": space}
+                state: Any = {"configurable": thread}
+                if subgraphs:
+                    state = await super().aget_state(state, subgraphs=True)
+                tasks[place] = task._replace(state=state)
+        return snapshot._replace(tasks=tuple(tasks))
+
+    @override
     async def aupdate_state(
         self,
         config: RunnableConfig,
@@ -129,6 +147,20 @@ def build_flow(
     for graph in graphs.values():
         graph.runs = flow_graph.runs
     return flow_graph
+
+
+def _space_of(task: PregelTask, values: Mapping[str, Any]) -> str | None:
+    """Return the namespace of the executor of a task that asks a person, if that is not its own."""
+    ids = {interrupt.id for interrupt in task.interrupts}
+    steps = values.get("plan", {}).get("steps", []) if ids else []
+    put = {}
+    for step in steps:
+        if (waiting := step.get("waiting")) and waiting["is_put"]:
+            put[step["space"]] = set(waiting["ids"])
+    same = [space for space, asked in put.items() if asked & ids]
+    if not same and len(put) == 1:  # the only one at work has gone on to its next question
+        same = [*put]
+    return same[0] if same else None
 
 
 def _builder(

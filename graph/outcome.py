@@ -78,8 +78,6 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
     values: dict[str, Any] = snapshot.values or {}
     questions = tuple(snapshot.interrupts)
     plan = values.get("plan")
-    if values.get("plan"):  # those of a step come in the order in which its calls were begun
-        questions = tuple(sorted(questions, key=lambda one: one.id))
     ended = is_over(snapshot)
     if not ended and values.get("stop_reason"):  # what is known is of the run before
         values = {"status": values["status"]}

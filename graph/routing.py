@@ -15,7 +15,7 @@ from manus.nodes.turn.calls import lacks_answer, to_tasks
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
-from manus.state.plan import at_work, ready_steps, taken_last
+from manus.state.plan import at_work, ready_steps, taken_last, waiting_steps
 from manus.state.taint import facts_of
 from manus.tools.planning import Shelf, with_plans
 from manus.tools.recall import NAME as RECALL
@@ -107,13 +107,14 @@ def route_after_plan(state: FlowState) -> AfterPlan:
 
 
 def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
-    """One task for each step that was taken; when they have ended, what can be done then.
+    """Send each step that was taken; when they have ended, name what can be done then.
 
-    A step that ends sees its siblings still in progress: the node looks again when all have ended.
+    A step that ends, or is set aside with its question, sees its siblings still in progress: the
+    node looks again when all have ended.
     """
     run, plan = state["run"], state["plan"]
     working = at_work(plan)
-    if working and working == taken_last(plan):
+    if working and sorted(working) == taken_last(plan):
         return [Send("execute_step", task_of(state, index)) for index in working]
     if working:
         return "ended"
@@ -121,7 +122,7 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
         return "complete"
     if can_revise(state):
         return "blocked"
-    return "ready_steps" if ready_steps(plan) else "complete"
+    return "ready_steps" if ready_steps(plan) or waiting_steps(plan) else "complete"
 
 
 def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> Graph:

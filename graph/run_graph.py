@@ -15,7 +15,7 @@ from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
+from langgraph.types import Interrupt, StateSnapshot
 
 from manus.graph.given import (
     check_served,
@@ -33,6 +33,7 @@ from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.nodes.active_run import KEY, Alive, Running, open_run, parent_of
+from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput, AgentState
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
@@ -46,8 +47,6 @@ NO_THREAD = (
     '{"configurable": {"thread_id": "…"}} as its configuration.'
 )
 
-_SAVER = "__pregel_checkpointer"
-"""Where LangGraph holds the saver of a graph that is inside another one."""
 _SUPERSTEPS = 1_000_000
 """At most, so that the step budget ends a run and not LangGraph's own limit."""
 
@@ -112,9 +111,24 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         """
         found = await super().ainvoke(input, config, **options)
         if isinstance(found, dict) and (waiting := found.get("__interrupt__")):
-            questions = "\n".join(map(question_of, waiting))
-            return {**found, "stop_reason": "interrupted", "output": questions}
+            asked = await self._in_order(waiting, config)
+            questions = "\n".join(map(question_of, asked))
+            interrupted = {"stop_reason": "interrupted", "output": questions}
+            return {**found, **interrupted, "__interrupt__": asked}
         return found
+
+    async def _in_order(
+        self, asked: list[Interrupt], config: RunnableConfig | None
+    ) -> list[Interrupt]:
+        """Return the questions in the order in which they were asked.
+
+        A stream has those of tasks side by side as they come.
+        """
+        configurable = (config or {}).get("configurable", {})
+        stored = await self._stored(configurable) if len(asked) > 1 else None
+        order = [interrupt.id for interrupt in stored.interrupts] if stored is not None else []
+        places = {interrupt_id: place for place, interrupt_id in enumerate(order)}
+        return sorted(asked, key=lambda interrupt: places.get(interrupt.id, len(places)))
 
     def astream(
         self,
@@ -270,6 +284,8 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if found is not None:
             running.session.egress_guard.hear(found.values.get("messages") or [])
         running.session.asked = asked_about(found)
+        tasks = found.tasks if found is not None else ()
+        running.interrupted = {task.id for task in tasks if task.interrupts}
         if found is not None:
             newest = found.config["configurable"].get("checkpoint_id")
             is_replay = is_fork and configurable["checkpoint_id"] != newest  # each call is repeated
@@ -278,7 +294,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if found is None or is_fork:
             journal.is_whole = True
         else:
-            saver = configurable.get(_SAVER, self.checkpointer)
+            saver = configurable.get(CHECKPOINTER, self.checkpointer)
             await doubt_unfinished(saver, journal, found, running.catalog)
 
     async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:

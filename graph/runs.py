@@ -106,8 +106,15 @@ class Runs:
                 asyncio.get_running_loop().call_later(LONGEST_WAIT, self._give_up, key, running)
                 return
             await running.session.close()
+            await self._close_waiting_inside(key)
         finally:
             self._turns.pop(key, None)
+
+    async def _close_waiting_inside(self, key: str) -> None:
+        """Close what waits inside a run that has ended, as a step whose question was dropped."""
+        inside = [other for other in self._waiting if other != key and other.startswith(key)]
+        for other in inside:
+            await self._waiting.pop(other).session.close()
 
     def _give_up(self, key: str, running: Running) -> None:
         """Close what a run kept open while nobody answered; an answer builds it again."""

@@ -58,7 +58,7 @@ def _plan(value: Any, present: Plan) -> Overwrite:
     again = [
         {"step": index, "notes": prompts.BEGUN_BEFORE}
         for index, step in enumerate(plan["steps"])
-        if step["status"] == "in_progress" and not step["notes"]
+        if step["status"] == "in_progress" and not (step["notes"] or step.get("waiting"))
     ]
     plan = fold_plan(plan, again)
     return Overwrite(plan)

@@ -44,9 +44,12 @@ class PlanView:
         self._show("plan", f"{event['why']}: {plan['title']} (ID: {plan['id']}), {steps}")
 
     def on_step(self, event: dict[str, Any]) -> None:
-        """A step begins or has ended."""
+        """Show a step that starts, is set aside with a question, or has ended."""
         index, status = event["step"], event["status"]
-        if status == "in_progress":
+        question = flat(event.get("question", ""))
+        if question:
+            self._actions[index] = f"waits for your answer: {question}"
+        elif status == "in_progress":
             self._began[index] = time.monotonic()
             self._actions.pop(index, None)
         if self.plan is not None and index < len(self.plan["steps"]):
@@ -64,6 +67,8 @@ class PlanView:
     def _said(self, event: dict[str, Any]) -> str:
         index, steps = event["step"], self.plan["steps"] if self.plan is not None else []
         text = flat(steps[index]["text"]) if index < len(steps) else ""
+        if question := flat(event.get("question", "")):
+            return f"waits for your answer, other steps go on first: {question}"
         if event["status"] == "in_progress":
             return f"begun by {event['executor']}: {text}"
         spent = in_words(self._used.get(index, {}), self._currency)

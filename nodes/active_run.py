@@ -63,6 +63,8 @@ class Running:
     """Rules about calls that a person has approved, in this folder or for this run."""
     refused: list[Refusal] = field(default_factory=list)
     """What was refused in the run."""
+    interrupted: set[str] = field(default_factory=set)
+    """Tasks that had asked a person when the run was resumed."""
     agent_named: Callable[[str], Any] | None = None
     """The graph of an agent that may be given a task; blocking."""
     model: str | Runnable[Any, Any] | None = None

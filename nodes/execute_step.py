@@ -9,18 +9,26 @@ from typing import Any, cast
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Interrupt
 
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.inner_run import InnerRun, run_inside
 from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned, next_tick
+from manus.nodes.planning.questions import (
+    config_of_step,
+    in_call_order,
+    interrupts_run,
+    waiting_of,
+)
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
-from manus.state.flow import FlowState, StepTask, can_revise
-from manus.state.plan import StepResult, StepStatus, used_by
+from manus.state.flow import FlowState, StepTask, can_revise, used_so_far
+from manus.state.plan import Plan, StepResult, StepStatus, Waiting, used_by, waiting_steps
 from manus.state.plan_changes import StepChange
 from manus.state.taint import passed_on
 from manus.state.text import shortened
-from manus.state.usage import RoleUsage, Usage, budget_used_up, summed, tokens_of
+from manus.state.usage import RoleUsage, budget_used_up, summed, tokens_of
 
 MOST_TEXT = 2_000
 """Characters of a step's result; its conversation holds all of it."""
@@ -51,22 +59,31 @@ async def execute_step(
 def take_steps(
     state: FlowState, running: Running, exclusive: Collection[str], *, began: int
 ) -> Update:
-    """Mark the steps that go to work now, which `began` tells in nanoseconds, as in progress.
+    """Mark the steps that start now, at `began` nanoseconds, as in progress.
 
-    None do if the budget is used up, or if the plan is to be revised first.
+    None do if the budget is used up, or if the plan is to be revised first. Where no step can
+    start, the questions of those that were set aside are put.
     """
     seconds = running.lap()
-    usage: Usage = {**state["usage"], "seconds": state["usage"]["seconds"] + seconds}
+    usage = used_so_far(state)
+    usage = {**usage, "seconds": usage["seconds"] + seconds}
     running.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
     if (over := budget_used_up(running.budget.limits, usage)) is not None:
         return {**update, "run": {**state["run"], "over": over}}
-    plan = state["plan"]
-    most = 0 if can_revise(state) else running.context.max_parallel_steps
-    chosen = choose_steps(plan, most, state["run"]["executors"], exclusive)
-    if not chosen:
+    if can_revise(state):
         return update
-    get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
+    plan, names = state["plan"], state["run"]["executors"]
+    chosen = choose_steps(plan, running.context.max_parallel_steps, names, exclusive)
+    if chosen:
+        get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
+        return {**update, **_start(plan, chosen, began)}
+    running.sync(state["usage"])  # the executors that resume add what they have used
+    return {**update, "plan": _put_questions(plan, began)}
+
+
+def _start(plan: Plan, chosen: Mapping[int, str], began: int) -> Update:
+    """Mark the chosen steps as in progress, each with its executor."""
     changes = []
     for index, executor in chosen.items():
         step = plan["steps"][index]
@@ -74,25 +91,43 @@ def take_steps(
         changes.append(change)
         _tell_of(index, "in_progress", step["notes"], executor, used_by(step))
     # a change of a step is stored as such: the whole plan anew would grow with its square
-    at_work = dict.fromkeys(chosen, "in_progress")
-    return {**update, "plan": changes, "todos": at_work, "status": "executing"}
+    todos = dict.fromkeys(chosen, "in_progress")
+    return {"plan": changes, "todos": todos, "status": "executing"}
 
 
-def _tell_of(step: int, status: StepStatus, notes: str, executor: str, spent: RoleUsage) -> None:
-    get_stream_writer()(
-        PlanStepEvent(
-            type="plan_step", step=step, status=status, notes=notes, executor=executor, spent=spent
-        )
+def _put_questions(plan: Plan, began: int) -> list[StepChange]:
+    """Take the steps that were set aside again, so that their questions interrupt the run."""
+    changes = []
+    for index in waiting_steps(plan):
+        waiting = plan["steps"][index].get("waiting")
+        if waiting is not None:
+            changes.append(StepChange(step=index, began=began, waiting={**waiting, "is_put": True}))
+    return changes
+
+
+def _tell_of(
+    step: int,
+    status: StepStatus,
+    notes: str,
+    executor: str,
+    spent: RoleUsage,
+    question: str = "",
+) -> None:
+    event = PlanStepEvent(
+        type="plan_step", step=step, status=status, notes=notes, executor=executor, spent=spent
     )
+    if question:
+        event["question"] = question
+    get_stream_writer()(event)
 
 
 async def run_plan_step(
     task: StepTask, running: Running, executor: Any, config: RunnableConfig
 ) -> Update:
-    """Carry out one step. Whatever happens to it, it ends as completed or as blocked.
+    """Carry out one step. Whatever happens to it, it ends as completed, blocked or set aside.
 
     Raises:
-        GraphBubbleUp: its executor asks a person.
+        GraphInterrupt: its executor asks a person, and the run waits for the answer.
         asyncio.CancelledError: the run itself is being cancelled.
     """
     emit = get_stream_writer()
@@ -104,13 +139,34 @@ async def run_plan_step(
     known += [rule for rule in dict.fromkeys(task.get("approved", ())) if rule not in known]
     known_refusals = running.refused
     known_refusals += [one for one in task.get("refused", ()) if one not in known_refusals]
-    inner = await run_inside(running, executor, _request(task), tell)
+    inner_config = await config_of_step(task, running, config)
+    async with running.slots:
+        inner = await run_inside(running, executor, _request(task), tell, inner_config)
+    space = str(inner_config["configurable"].get("checkpoint_ns", ""))
+    asked: list[Interrupt] = []
+    if inner.stop is not None:
+        asked = await in_call_order(inner.stop, executor, inner_config)
+        if not asked or interrupts_run(task, asked, running, config):
+            running.session.waiting = True
+            raise GraphInterrupt(asked)
     files = await asyncio.to_thread(_files, task, running, inner.values)
-    return _ended(task, inner, files, config)
+    if asked:
+        waiting = await waiting_of(task, asked, inner, files, inner_config)
+        return _set_aside(task, waiting, space)
+    return _ended(task, inner, files, space)
 
 
-def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableConfig) -> Update:
-    """What a step that has ended writes: `completed` only if its executor says it succeeded."""
+def _set_aside(task: StepTask, waiting: Waiting, space: str) -> Update:
+    """Return what a step writes that waits for a person while other steps go on."""
+    before = task.get("waiting")
+    if before is None or before["asked_at"] != waiting["asked_at"]:
+        question = waiting["question"]
+        _tell_of(task["step"], "in_progress", "", task["executor"], task["spent"], question)
+    return {"plan": StepChange(step=task["step"], waiting=waiting, space=space)}
+
+
+def _ended(task: StepTask, inner: InnerRun, files: list[str], space: str) -> Update:
+    """Return what a step that has ended writes: `completed` only if its executor says so."""
     usage = inner.usage
     spent = summed(task["spent"], usage)
     notes = "" if inner.succeeded else shortened(inner.reason, MOST_REASON)
@@ -128,8 +184,10 @@ def _ended(task: StepTask, inner: InnerRun, files: list[str], config: RunnableCo
             approved=list(inner.values.get("approved") or []),
             refused=list(inner.values.get("refused") or []),
         ),
-        space=str(config.get("configurable", {}).get("checkpoint_ns", "")),
+        space=space,
     )
+    if "waiting" in task:
+        change["waiting"] = None
     _tell_of(task["step"], change["status"], notes, task["executor"], spent)
     # seconds are the flow's own: steps side by side would count the same time more than once
     todo = {task["step"]: "completed" if inner.succeeded else "pending"}
@@ -144,7 +202,10 @@ def _request(task: StepTask) -> HumanMessage:
 
 
 def _files(task: StepTask, running: Running, values: dict[str, Any]) -> list[str]:
+    """Return the files that a step has made or changed, at most `MOST_FILES`. Blocking."""
     files = changed_since(running.session.workspace.root, task["began"])
     if not task["alone"]:
         files = mentioned(files, values.get("messages") or [])
-    return sorted(files[:MOST_FILES])
+    waiting = task.get("waiting")
+    earlier = waiting["files"] if waiting else []
+    return sorted([*dict.fromkeys([*files, *earlier])][:MOST_FILES])

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config, get_stream_writer
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.nodes.active_run import Running, running_of
 from manus.prompts.sources import AGENT
@@ -56,6 +57,8 @@ class InnerRun:
     """Its state, as far as it came."""
     problem: str = ""
     """Why it broke off, if it did."""
+    stop: GraphInterrupt | None = None
+    """With which it asks a person, or waits for its model."""
     special_tools: Sequence[str] = (TERMINATE,)
     """Tools whose call ends it."""
 
@@ -104,20 +107,24 @@ class InnerRun:
 
 
 async def run_inside(
-    running: Running, graph: Any, request: HumanMessage, tell: Callable[[dict[str, Any]], None]
+    running: Running,
+    graph: Any,
+    request: HumanMessage,
+    tell: Callable[[dict[str, Any]], None],
+    config: RunnableConfig | None = None,
 ) -> InnerRun:
-    """Run an agent's graph inside a run, in the namespace of the task that asks for it.
+    """Run an agent's graph inside a run, in the namespace of the task that calls it.
 
     It has the run's budget; `tell` is given its events. Where it had begun before a crash or a
-    question, it goes on.
+    question, it goes on. `config` takes the place of the task's. An interrupt is not raised but
+    noted, beside the state that it left.
 
     Raises:
-        GraphBubbleUp: it asks a person.
         asyncio.CancelledError: the run itself is being cancelled.
     """
     inner = InnerRun(special_tools=graph.profile.special_tools)
     left = running.budget.seconds_left
-    stream = _stream(running, graph, request)
+    stream = _stream(running, graph, request, config or get_config())
     try:
         async with asyncio.timeout(left) as clock, aclosing(stream) as parts:
             async for mode, data in parts:
@@ -125,8 +132,9 @@ async def run_inside(
                     inner.values.update(data)
                 else:
                     tell(data)
+    except GraphInterrupt as stop:
+        inner.stop = stop
     except GraphBubbleUp:
-        running.session.waiting = True
         raise
     except TimeoutError as error:
         inner.problem = "the run's time is used up" if clock.expired() else _said(error)
@@ -138,11 +146,11 @@ async def run_inside(
     return inner
 
 
-def _stream(running: Running, graph: Any, request: HumanMessage) -> Any:
+def _stream(running: Running, graph: Any, request: HumanMessage, config: RunnableConfig) -> Any:
     chosen = {"workspace": str(running.session.workspace.root), "approve_plan": False}
     return graph.astream(
         {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
-        get_config(),
+        config,
         context=running.context.model_copy(update=chosen),
         stream_mode=["values", "custom"],
     )
@@ -159,7 +167,7 @@ async def run_delegated(
 
     Raises:
         ToolError: there is no such profile.
-        GraphBubbleUp: it asks a person.
+        GraphInterrupt: it asks a person.
     """
     config, emit = get_config(), get_stream_writer()
     running = running_of(config)
@@ -175,6 +183,8 @@ async def run_delegated(
     request = HumanMessage(task, additional_kwargs=known)
     async with running.slots:
         inner = await run_inside(running, graph, request, tell)
+    if inner.stop is not None:
+        raise inner.stop
     lines += _lines(inner)
     source = AGENT if inner.is_tainted else ""
     if inner.succeeded:

@@ -21,7 +21,7 @@ from manus.state.agent import StopReason
 from manus.state.context import Context
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
-from manus.state.flow import FlowRun, FlowState, todos_of
+from manus.state.flow import FlowRun, FlowState, todos_of, used_so_far
 from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import NewStep, create, revise
@@ -45,7 +45,7 @@ async def plan(
     if new:
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    used = no_usage() if new else state["usage"]
+    used = no_usage() if new else used_so_far(state)
     lines: list[Spending] = []
     meter.set(lines)
     running.sync(used)
@@ -163,7 +163,7 @@ async def _revise(state: FlowState, running: Running, executors: Executors) -> P
         return revise(present, steps, args.title)
 
     try:
-        if budget_used_up(running.budget.limits, state["usage"]) is None:
+        if budget_used_up(running.budget.limits, used_so_far(state)) is None:
             question = HumanMessage(_question(state))
             revised = await ask_planner(state, running, executors, question, make)
     except ModelUnavailableError:

@@ -16,7 +16,7 @@ from manus.nodes.context.shown import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
-from manus.state.flow import FlowState
+from manus.state.flow import FlowState, used_so_far
 from manus.state.messages import last_request, text_of
 from manus.state.plan import (
     Plan,
@@ -44,7 +44,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
     meter.set(lines)
-    running.sync(state["usage"])
+    running.sync(used_so_far(state))
     text = await _summary(state, running)
     missing, over = not_done(state["plan"]), over_budget(state)
     done, parts = not missing, [text]
@@ -144,6 +144,8 @@ def not_done(plan: Plan) -> str:
             continue
         if step["status"] == "blocked":
             why = f"blocked: {flat(step['notes']) or 'no reason was given'}"
+        elif waiting := step.get("waiting"):
+            why = f"waits for an answer to: {flat(waiting['question'])}"
         elif index in hindered:
             why = f"given up, because it needs step {hindered[index]}, which is blocked"
         else:

@@ -120,7 +120,7 @@ class PlanEvent(TypedDict):
 
 
 class PlanStepEvent(TypedDict):
-    """A step of the plan begins or has ended."""
+    """A step of the plan begins, asks a person, or has ended."""
 
     type: Literal["plan_step"]
     step: int
@@ -129,6 +129,8 @@ class PlanStepEvent(TypedDict):
     executor: str
     spent: RoleUsage
     """What was used for this step so far."""
+    question: NotRequired[str]
+    """What it asks a person. It waits for the answer while other steps go on."""
 
 
 class PlanActionEvent(TypedDict):

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from manus.state.agent import AgentOutput, Compaction, Refusal, RunStatus, StopReason, growing
 from manus.state.messages import append_messages
-from manus.state.plan import Plan, to_revise
+from manus.state.plan import Plan, Waiting, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
 from manus.state.usage import RoleUsage, Usage, add_usage
 
@@ -35,6 +35,15 @@ class FlowRun(TypedDict):
     """Why the person rejected the plan."""
     over: NotRequired[str]
     """The budget of the run that is used up, in words."""
+
+
+QuestionMode = Literal["now", "once", "later"]
+"""What becomes of a question that a step's executor asks a person.
+
+`now`: the run waits for the answer. `later`: the step is set aside, since other steps may go on.
+`once`: the run waits; when it is resumed without the answer, the step is set aside, since the
+answers to other questions may let other steps go on.
+"""
 
 
 class StepTask(TypedDict):
@@ -60,6 +69,11 @@ class StepTask(TypedDict):
     """Whether an earlier step has read text from outside."""
     spent: RoleUsage
     """What was used for the step before, if it is not the first time that it is worked on."""
+    asks: QuestionMode
+    waiting: NotRequired[Waiting | None]
+    """What it waits for, if its executor has asked a person."""
+    space: NotRequired[str]
+    """Checkpoint namespace in which the executor continues; absent where it starts anew."""
 
 
 class FlowOutput(AgentOutput, total=False):
@@ -97,6 +111,16 @@ class FlowState(TypedDict, total=False):
     refused: list[Refusal]
     """What was refused while its steps were worked on."""
     usage: Annotated[Usage, add_usage]
+
+
+def used_so_far(state: FlowState) -> Usage:
+    """Return what the run has used, with the share of steps that are set aside."""
+    usage = state["usage"]
+    for step in state.get("plan", {}).get("steps", []):
+        waiting = step.get("waiting")
+        if waiting and not waiting["is_put"]:
+            usage = add_usage(usage, {**waiting["usage"], "seconds": 0.0})
+    return usage
 
 
 def can_revise(state: FlowState) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from manus.state.text import flat, one_line, shortened
-from manus.state.usage import NOTHING_USED, RoleUsage
+from manus.state.usage import NOTHING_USED, RoleUsage, Usage
 
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
 
@@ -48,6 +48,24 @@ class StepResult(TypedDict):
     """What was refused, as `manus.state.agent.Refusal` has it."""
 
 
+class Waiting(TypedDict):
+    """What a step waits for whose executor has asked a person."""
+
+    question: str
+    ids: list[str]
+    """Of the interrupts that ask."""
+    asked_at: int
+    """Nanoseconds since 1970."""
+    is_put: bool
+    """Whether the run itself waits for the answer; else it first does what else can be done."""
+    checkpoint_id: str
+    """The executor's newest checkpoint, with which it resumes."""
+    usage: Usage
+    """What the executor has used until now; the run's own usage does not contain it yet."""
+    files: list[str]
+    """Files made or changed until now."""
+
+
 class Step(TypedDict):
     """One step of a plan."""
 
@@ -66,6 +84,8 @@ class Step(TypedDict):
     """When its last execution began, in nanoseconds since 1970; one for steps taken together."""
     space: NotRequired[str]
     """Checkpoint namespace in which the conversation of its last execution is kept."""
+    waiting: NotRequired[Waiting | None]
+    """What it waits for while it is in progress and its executor has asked a person."""
 
 
 class Plan(TypedDict):
@@ -132,17 +152,25 @@ def is_completed(plan: Plan) -> bool:
 
 
 def ready_steps(plan: Plan) -> list[int]:
-    """Places of the steps that can begin: not ended, and all they depend on is completed.
+    """Return the places of the steps that can start: not ended, and their dependencies completed.
 
-    A step `in_progress` counts too: whoever asks has nothing running, so it was interrupted.
+    A step `in_progress` counts too: the caller has nothing running, so it was interrupted. One that
+    waits for a person does not.
     """
     steps = plan["steps"]
     return [
         index
         for index, step in enumerate(steps)
         if step["status"] in TO_DO
+        and not step.get("waiting")
         and all(steps[before]["status"] == "completed" for before in step["depends_on"])
     ]
+
+
+def waiting_steps(plan: Plan) -> list[int]:
+    """Return the places of the steps that wait for a person, in the order in which they asked."""
+    asked = [(w["asked_at"], i) for i, s in enumerate(plan["steps"]) if (w := s.get("waiting"))]
+    return [index for _, index in sorted(asked)]
 
 
 def taken_last(plan: Plan) -> list[int]:
@@ -152,8 +180,20 @@ def taken_last(plan: Plan) -> list[int]:
 
 
 def at_work(plan: Plan) -> list[int]:
-    """Those of them that have not ended."""
-    return [i for i in taken_last(plan) if plan["steps"][i]["status"] == "in_progress"]
+    """Return those of them that have not ended, those that put a question in the order of asking.
+
+    One that waits for a person while the run does other things is not at work.
+    """
+    steps = plan["steps"]
+    working = [i for i in taken_last(plan) if steps[i]["status"] == "in_progress"]
+    working = [i for i in working if not _is_set_aside(steps[i])]
+    asking = [i for i in waiting_steps(plan) if i in working]
+    return [*(i for i in working if i not in asking), *asking]
+
+
+def _is_set_aside(step: Step) -> bool:
+    waiting = step.get("waiting")
+    return waiting is not None and not waiting["is_put"]
 
 
 def to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
@@ -174,6 +214,18 @@ def hindered_by(plan: Plan) -> dict[int, int]:
         if blocked:
             found[index] = blocked[0]
     return found
+
+
+def may_go_on_without(plan: Plan, index: int) -> bool:
+    """Return whether another step can be done, now or later, before this one has ended."""
+    hindered = hindered_by(plan)
+    return any(
+        step["status"] in TO_DO
+        and other != index
+        and other not in hindered
+        and index not in builds_on(plan, other)
+        for other, step in enumerate(plan["steps"])
+    )
 
 
 def builds_on(plan: Plan, index: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NotRequired, TypedDict, cast
 from pydantic import TypeAdapter, ValidationError
 
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, Step, StepResult, StepStatus, cycle_in
+from manus.state.plan import Plan, Step, StepResult, StepStatus, Waiting, cycle_in
 
 
 class NewStep(TypedDict):
@@ -41,6 +41,7 @@ class StepChange(TypedDict):
     result: NotRequired[StepResult | None]
     began: NotRequired[int]
     space: NotRequired[str]
+    waiting: NotRequired[Waiting | None]
 
 
 def create(plan_id: str, title: str, steps: Sequence[NewStep]) -> Plan:
@@ -185,7 +186,10 @@ def changed_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
     index, steps = change["step"], [*plan.get("steps", [])]
     if not isinstance(index, int) or not 0 <= index < len(steps):
         raise PlanError(f"There is no step {index}: {_range(len(steps))}.")
+    text = steps[index]["text"]
     steps[index] = cast(Step, {**steps[index], **change})
+    if change.get("text", text) != text:  # what was asked belongs to another step
+        steps[index]["waiting"] = None
     return checked({**plan, "steps": steps})
 
 
@@ -274,6 +278,9 @@ def as_edited(plan: Plan, given: Any) -> Plan:
     old, sources = base["steps"], sources_of(texts, base["steps"])
     made = _build_steps(texts, old, sources)
     whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
+    for step, source in zip(whole, sources, strict=True):
+        if source is None and step.get("waiting"):  # what was asked belongs to another step
+            step["waiting"] = None
     if any(source not in (None, place) for place, source in enumerate(sources)):
         for step, carried, source in zip(whole, made, sources, strict=True):
             if source is not None and step["depends_on"] == old[source]["depends_on"]:

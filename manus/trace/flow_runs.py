@@ -24,6 +24,8 @@ class FlowRuns:
         self._children = children
         self._run = Run("flow")
         self._plan: Any = {}
+        self._set_aside: dict[str, Stage] = {}
+        """Stages of steps that wait for a person, by the namespace of their executor."""
 
     def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
         """The run that these supersteps are."""
@@ -38,7 +40,12 @@ class FlowRuns:
     def _take(self, superstep: Superstep, before: Superstep | None) -> None:
         run = self._run
         sends = [s.arg for s in before.written(_SENDS) if "step" in s.arg] if before else []
-        run.stages += [self._execution(superstep, task) for task in sends]
+        for task in sends:
+            stage = self._set_aside.pop(str(task.get("space")), None)
+            if stage is None:
+                stage = Stage("step", "")
+                run.stages.append(stage)
+            self._fill(stage, superstep, task)
         if not sends:
             run.notices += questions(superstep)
         written = superstep.written("plan")
@@ -53,24 +60,29 @@ class FlowRuns:
             run.stages.append(Stage("summary", "Summary", superstep.began, superstep.ended))
         end_run(run, superstep)
 
-    def _execution(self, superstep: Superstep, task: Mapping[str, Any]) -> Stage:
-        """A step that was sent out; what came of it is among what the superstep wrote."""
+    def _fill(self, stage: Stage, superstep: Superstep, task: Mapping[str, Any]) -> None:
+        """Fill in the stage of a step that was sent out, from what the superstep wrote.
+
+        A step that was set aside with a question is sent out again, and is one stage all the same.
+        """
         index = int(task["step"])
         steps = (self._plan or {}).get("steps", [])
         step = steps[index] if index < len(steps) else {}
         changes = (c for c in superstep.written("plan") if _is_end(c) and c["step"] == index)
         change: Mapping[str, Any] = next(changes, {})
         result = change.get("result") or {}
-        run = self._agent_run(superstep, task)
-        stage = _stage(index, step)
+        run = self._agent_run(superstep, task) or stage.run
+        _describe(stage, index, step)
         stage.executor = str(task.get("executor", ""))
         stage.status, stage.notes = change.get("status", "in_progress"), change.get("notes", "")
         stage.result, stage.files = result.get("text", ""), list(result.get("files", []))
-        stage.run, stage.began = run, superstep.began
+        stage.run, stage.began = run, stage.began or superstep.began
         stage.ended = superstep.ended if change else None
         if run is not None:  # steps side by side end together only for the flow
             stage.began, stage.ended = run.began or stage.began, run.ended or stage.ended
-        return stage
+        for change in superstep.written("plan"):
+            if isinstance(change, dict) and change.get("waiting") and change["step"] == index:
+                self._set_aside[str(change.get("space"))] = stage
 
     def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> Run | None:
         """The conversation of a step, known by its request; None before its first checkpoint."""
@@ -91,20 +103,17 @@ class FlowRuns:
         run.plan = dict(self._plan) or None
         for index, step in enumerate((run.plan or {}).get("steps", [])):
             if step["status"] == "not_started":
-                run.stages.append(_stage(index, step))
+                stage = Stage("step", "")
+                _describe(stage, index, step)
+                run.stages.append(stage)
 
 
-def _stage(index: int, step: Mapping[str, Any]) -> Stage:
-    """A step as it stands in the plan."""
-    return Stage(
-        "step",
-        str(step.get("text", "")),
-        index=index,
-        executor=str(step.get("executor", "")),
-        status=str(step.get("status", "")),
-        notes=str(step.get("notes", "")),
-        depends_on=list(step.get("depends_on", [])),
-    )
+def _describe(stage: Stage, index: int, step: Mapping[str, Any]) -> None:
+    """Describe a step as it stands in the plan."""
+    stage.title, stage.index = str(step.get("text", "")), index
+    stage.executor = str(step.get("executor", ""))
+    stage.status, stage.notes = str(step.get("status", "")), str(step.get("notes", ""))
+    stage.depends_on = list(step.get("depends_on", []))
 
 
 def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:

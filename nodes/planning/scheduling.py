@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from manus.nodes.planning.file_use import take_turns
 from manus.prompts import flow as prompts
-from manus.state.flow import FlowState, StepTask
+from manus.state.flow import FlowState, QuestionMode, StepTask
 from manus.state.messages import is_image, last_request, text_of
 from manus.state.plan import (
     Plan,
@@ -15,10 +15,12 @@ from manus.state.plan import (
     at_work,
     builds_on,
     executor_for,
+    may_go_on_without,
     ready_steps,
     refusals_of,
     shown_result,
     used_by,
+    waiting_steps,
     was_outside,
 )
 from manus.state.taint import is_tainted
@@ -36,17 +38,19 @@ def choose_steps(
     """Return the places of at most `most` steps that start now, each with its executor.
 
     Steps that write the same file take turns, as do a step that writes a file and one that reads
-    it, and executors in `exclusive`. Steps that only read a file run in parallel.
+    it, and executors in `exclusive`. Steps that only read a file run in parallel. A step that waits
+    for a person has had its turn, and has not ended it.
     """
+    steps = plan["steps"]
     chosen: dict[int, str] = {}
+    busy = {index: executor_for(steps[index], executors) for index in waiting_steps(plan)}
     for index in ready_steps(plan):
         if len(chosen) == most:
             break
-        step = plan["steps"][index]
-        executor = executor_for(step, executors)
-        is_taken = executor in exclusive and executor in chosen.values()
-        if not is_taken and not any(take_turns(step, plan["steps"][other]) for other in chosen):
-            chosen[index] = executor
+        executor = executor_for(steps[index], executors)
+        is_taken = executor in exclusive and executor in busy.values()
+        if not is_taken and not any(take_turns(steps[index], steps[other]) for other in busy):
+            chosen[index] = busy[index] = executor
     return chosen
 
 
@@ -54,6 +58,13 @@ def _is_tainted(state: FlowState) -> bool:
     """Return whether the request, or what a step has found, holds untrusted text."""
     plans = (state["plan"], *state.get("plans", {}).values())
     return is_tainted(state["messages"], None) or any(map(was_outside, plans))
+
+
+def question_mode(plan: Plan, index: int) -> QuestionMode:
+    """Return what becomes of a question that a step at work asks."""
+    if plan["steps"][index].get("waiting"):
+        return "once" if len(at_work(plan)) > 1 else "now"
+    return "later" if may_go_on_without(plan, index) else "now"
 
 
 def task_of(state: FlowState, index: int) -> StepTask:
@@ -68,7 +79,7 @@ def task_of(state: FlowState, index: int) -> StepTask:
         for i in sorted([*direct, *indirect])
     ]
     said = text_of(request)
-    return StepTask(
+    task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
         request=prompts.step(said, as_text(plan), results, index, step["text"]),
@@ -80,4 +91,9 @@ def task_of(state: FlowState, index: int) -> StepTask:
         approved=[r for s in plan["steps"] if s["result"] for r in s["result"].get("approved", ())],
         outside=_is_tainted(state),
         spent=used_by(step),
+        asks=question_mode(plan, index),
     )
+    if waiting := step.get("waiting"):
+        task["waiting"] = waiting
+        task["space"] = step["space"]
+    return task

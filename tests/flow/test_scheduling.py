@@ -7,17 +7,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langgraph.types import Command, StateSnapshot
 
-from manus.graph.outcome import question_of
 from manus.nodes.planning.changed_files import changed_since, mentioned
 from manus.nodes.planning.file_use import take_turns
 from manus.nodes.planning.scheduling import choose_steps
-from manus.state.errors import UsageError
 from manus.state.plan_changes import create
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.flow.test_plan import plan_of
-from tests.helpers.agent import thread_config
 from tests.server import call, text
 
 PAIRS = [
@@ -162,30 +158,3 @@ async def test_a_planner_says_which_steps_write_a_file(flow: ScriptedFlow) -> No
     steps = [r for r in flow.server.requests if is_step("of notes.md")(r)]
     assert [is_step("intro")(request) for request in steps] == [True, True, False, False]
     assert "`writes`" in flow.asked(is_planner)[0].text
-
-
-async def test_two_questions_are_answered_apart(flow: ScriptedFlow) -> None:
-    flow.plans(makes(free("alpha"), free("beta"), free("gamma")))
-    flow.step("alpha", call("ask_human", inquire="Red?"), succeeds("Alpha."))
-    flow.step("beta", call("ask_human", inquire="Blue?"), succeeds("Beta."))
-    flow.step("gamma", call("append", path="g", line="once"), succeeds("Gamma."))
-    flow.sums_up(text("All."))
-    outcome = await flow.run()
-    assert outcome.stop_reason == "interrupted"
-    by_question = {question_of(q): q.id for q in outcome.questions}
-    assert set(by_question) == {"Red?", "Blue?"}
-    snapshot = await flow.graph.aget_state(thread_config("t"), subgraphs=True)
-    inside = [task.state for task in snapshot.tasks if task.interrupts][0]  # noqa: RUF015
-    assert isinstance(inside, StateSnapshot), "a step at work can be looked into"
-    assert "Your step is number 0: alpha" in inside.values["messages"][0].text
-    assert inside.next == ("act",)
-    with pytest.raises(UsageError, match="have the run go on first"):  # or gamma's result is lost
-        await flow.graph.aupdate_state(thread_config("t"), {"plan": {"step": 2, "notes": "n"}})
-    outcome = await flow.invoke(Command(resume={by_question["Blue?"]: "navy"}))
-    assert [question_of(q) for q in outcome.questions] == ["Red?"]
-    outcome = await flow.invoke(Command(resume={outcome.questions[0].id: "crimson"}))
-    assert outcome.stop_reason == "completed"
-    assert flow.lines("g") == ["once"]
-    [said] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
-    assert "navy" not in said
-    assert len(flow.asked(is_planner)) == 1

@@ -1,0 +1,346 @@
+"""Steps that ask a person: other steps go on, and the questions come when nothing else can."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph._internal import _constants
+from langgraph.types import Command, StateSnapshot, interrupt
+from pydantic import BaseModel
+
+from manus.graph import build_flow
+from manus.graph.outcome import Outcome, question_of
+from manus.graph.state_update import reopen
+from manus.nodes import subgraph_config
+from manus.tools.base import AgentTool
+from manus.tools.result import Observation
+from manus.trace.reading import read_trace
+from tests.flow.helpers import (
+    ScriptedFlow,
+    free,
+    gives_up,
+    is_planner,
+    is_step,
+    makes,
+    revises,
+    succeeds,
+)
+from tests.helpers.agent import TESTER, thread_config
+from tests.helpers.tools import NoArgs
+from tests.server import call, calls, fail, text
+
+T = thread_config("t")
+
+
+def asks(question: str) -> Any:
+    return call("ask_human", inquire=question)
+
+
+def questions(outcome: Outcome) -> list[str]:
+    return [question_of(question) for question in outcome.questions]
+
+
+async def answer(flow: ScriptedFlow, outcome: Outcome, **answers: str) -> Outcome:
+    """The run resumed with answers to the questions that begin with these words."""
+    by_word = {question_of(q).split("?")[0]: q.id for q in outcome.questions}
+    given = {by_word[word]: said for word, said in answers.items()}
+    return await flow.invoke(Command(resume=given))
+
+
+async def restart(flow: ScriptedFlow) -> None:
+    """Go on as another process would: with nothing of what the first one kept open."""
+    await flow.graph.close_waiting()
+    flow.graph = build_flow((TESTER,), checkpointer=flow.saver)
+
+
+async def test_a_question_does_not_hold_up_a_branch(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1), free("delta", 2, 0)))
+    once = call("append", path="a", line="once")
+    flow.step("alpha", once, asks("Red?"), succeeds("Alpha."))
+    flow.step("beta", succeeds("Beta."))
+    flow.step("gamma", call("append", path="g", line="once"), succeeds("Gamma."))
+    outcome = await flow.run()
+    assert (outcome.stop_reason, questions(outcome)) == ("interrupted", ["Red?"])
+    assert await flow.statuses() == ["in_progress", "completed", "completed", "not_started"]
+    assert flow.asked(is_step("delta")) == []
+    flow.step("delta", succeeds("Delta."))
+    flow.sums_up(text("All."))
+    outcome = await answer(flow, outcome, Red="crimson")
+    assert outcome.stop_reason == "completed"
+    assert (flow.lines("a"), flow.lines("g")) == (["once"], ["once"])
+    assert "crimson" in flow.asked(is_step("alpha"))[-1].text
+    step = (await flow.plan())["steps"][0]
+    assert step["result"] is not None
+    assert (step["result"]["files"], step["waiting"]) == (["a"], None)
+    assert outcome.usage["model_calls"] == 1 + 3 + 1 + 2 + 1 + 1
+    [run] = await read_trace(flow.saver, "t")
+    stages = [(stage.title, stage.status) for stage in run.stages if stage.kind == "step"]
+    assert stages == [(name, "completed") for name in ("alpha", "beta", "gamma", "delta")]
+    alpha = run.stages[1].run
+    assert alpha is not None
+    assert len(alpha.steps) == 3
+
+
+async def test_who_watches_is_told_that_a_step_waits(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")))
+    flow.step("alpha", asks("Red?"))
+    flow.step("beta", succeeds())
+    events = await flow.events()
+    [told] = [event for event in events if event.get("question")]
+    assert (told["type"], told["step"], told["status"]) == ("plan_step", 0, "in_progress")
+    assert told["question"] == "Red?"
+
+
+def test_the_keys_are_langgraphs() -> None:
+    ours = ("CHECKPOINTER", "_RESUMING", "_ANSWERS", "_PARENTS", "_REPLAY")
+    theirs = ("CHECKPOINTER", "RESUMING", "RESUME_MAP", "CHECKPOINT_MAP", "REPLAY_STATE")
+    assert [getattr(subgraph_config, name) for name in ours] == [
+        getattr(_constants, f"CONFIG_KEY_{name}") for name in theirs
+    ]
+
+
+async def test_the_last_branch_asks_at_once(flow: ScriptedFlow) -> None:
+    flow.plans(makes("alpha", "beta"))
+    flow.step("alpha", asks("Red?"), asks("Blue?"), succeeds())
+    outcome = await flow.run()
+    assert questions(outcome) == ["Red?"]
+    assert (await flow.plan())["steps"][0].get("waiting") is None
+    outcome = await answer(flow, outcome, Red="yes")
+    assert questions(outcome) == ["Blue?"]
+    flow.step("beta", succeeds())
+    flow.sums_up(text("All."))
+    assert (await answer(flow, outcome, Blue="no")).stop_reason == "completed"
+
+
+async def test_questions_come_in_the_order_in_which_they_were_asked(flow: ScriptedFlow) -> None:
+    """Those of later rounds stand first in the plan."""
+    askers = (free("fourth", 6), free("third", 5), free("second", 4), free("first"))
+    flow.plans(makes(*askers, free("one"), free("two", 4), free("three", 5)))
+    for name in ("first", "second", "third", "fourth"):
+        flow.step(name, asks(f"{name}?"))
+    for name in ("one", "two", "three"):
+        flow.step(name, succeeds())
+    config = thread_config("t")
+    found = await flow.graph.ainvoke({"request": "Do it."}, config, context=flow.context())
+    outcome = await flow.outcome()
+    assert questions(outcome) == ["first?", "second?", "third?", "fourth?"]
+    assert found["output"] == outcome.output == "first?\nsecond?\nthird?\nfourth?"
+    assert [one.id for one in found["__interrupt__"]] == [one.id for one in outcome.questions]
+
+
+async def test_questions_of_one_message_come_in_call_order(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")))
+    wanted = [f"{number}?" for number in range(6)]
+    flow.step("alpha", calls(*(asks(question) for question in wanted)), succeeds())
+    flow.step("beta", succeeds())
+    outcome = await flow.run()
+    assert questions(outcome) == wanted
+    flow.sums_up(text("All."))
+    given = {question.id: f"answer {question_of(question)}" for question in outcome.questions}
+    assert (await flow.invoke(Command(resume=given))).stop_reason == "completed"
+    answers = [
+        m["content"] for m in flow.asked(is_step("alpha"))[-1].messages if m["role"] == "tool"
+    ]
+    assert answers == [f"answer {question}" for question in wanted]
+
+
+async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
+    flow.step("alpha", asks("Red?"))
+    flow.step("beta", asks("Blue?"), succeeds("Beta."))
+    outcome = await flow.run()
+    assert set(questions(outcome)) == {"Red?", "Blue?"}
+    red = {question_of(question): question.id for question in outcome.questions}["Red?"]
+    flow.step("gamma", call("append", path="g", line="once"), succeeds("Gamma."))
+    outcome = await answer(flow, outcome, Blue="navy")
+    assert [(question_of(q), q.id) for q in outcome.questions] == [("Red?", red)]
+    assert await flow.statuses() == ["in_progress", "completed", "completed"]
+    flow.step("alpha", succeeds("Alpha."))
+    flow.sums_up(text("All."))
+    outcome = await answer(flow, outcome, Red="crimson")
+    assert outcome.stop_reason == "completed"
+    [said] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
+    assert "navy" not in said
+    assert len(flow.asked(is_planner)) == 1
+    assert flow.lines("g") == ["once"]
+
+
+class AskTwice(AgentTool):
+    """Asks two questions in one call."""
+
+    name: str = "ask_twice"
+    description: str = "Ask two questions."
+    args_schema: type[BaseModel] = NoArgs
+
+    async def observe(self, **_: Any) -> Observation:
+        return Observation(f"{interrupt('One?')} and {interrupt('Two?')}")
+
+
+async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> None:
+    """The second question of a call is put in the same superstep as that of another step."""
+    twice = replace(TESTER, tools=(*TESTER.tools, AskTwice))
+    flow.graph = build_flow((twice,), checkpointer=flow.saver)
+    flow.plans(makes(free("alpha"), free("beta")))
+    flow.step("alpha", call("ask_twice"), succeeds())
+    flow.step("beta", asks("Blue?"), succeeds())
+    outcome = await flow.run(approve="yolo")
+    assert set(questions(outcome)) == {"One?", "Blue?"}
+    by_word = {question_of(q): q.id for q in outcome.questions}
+    outcome = await flow.invoke(Command(resume={by_word["One?"]: "first"}), approve="yolo")
+    assert set(questions(outcome)) == {"Two?", "Blue?"}
+    by_word = {question_of(q): q.id for q in outcome.questions}
+    flow.sums_up(text("All."))
+    given = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
+    outcome = await flow.invoke(Command(resume=given), approve="yolo")
+    assert outcome.stop_reason == "completed"
+    assert "first and second" in flow.asked(is_step("alpha"))[-1].text
+
+
+async def test_another_process_resumes_it(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1), free("delta", 2)))
+    flow.step("alpha", call("append", path="a", line="once"), asks("Red?"))
+    flow.step("beta", asks("Blue?"))
+    outcome = await flow.run()
+    await restart(flow)
+    flow.step("beta", succeeds())
+    flow.step("gamma", succeeds())
+    flow.step("delta", succeeds())
+    outcome = await answer(flow, outcome, Blue="navy")
+    assert questions(outcome) == ["Red?"]
+    await restart(flow)
+    assert questions(await flow.invoke(None)) == ["Red?"], "nobody has answered it"
+    await restart(flow)
+    flow.step("alpha", succeeds())
+    flow.sums_up(text("All."))
+    outcome = await answer(flow, outcome, Red="crimson")
+    assert outcome.stop_reason == "completed"
+    assert flow.lines("a") == ["once"]
+    assert outcome.usage["model_calls"] == 1 + 3 + 2 + 1 + 1 + 1
+
+
+@pytest.mark.environ(MANUS_RETRY_FOR="0")
+async def test_it_goes_on_where_it_was_after_the_answer(flow: ScriptedFlow) -> None:
+    """When it is interrupted once more, and another process goes on."""
+    flow.plans(makes(free("alpha"), free("beta")))
+    once = call("append", path="a", line="once")
+    flow.step("alpha", asks("Red?"), once)
+    flow.step("beta", succeeds())
+    outcome = await flow.run()
+    away = flow.step("alpha", fail(503))
+    outcome = await answer(flow, outcome, Red="crimson")
+    assert outcome.waits_for_model
+    assert not away.left
+    await restart(flow)
+    flow.step("alpha", succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert flow.lines("a") == ["once"]
+    assert "crimson" in flow.asked(is_step("alpha"))[-1].text
+
+
+async def checkpoints_with_a_question(flow: ScriptedFlow) -> list[StateSnapshot]:
+    """Those at which a step is set aside, the newest first."""
+    history = [snapshot async for snapshot in flow.graph.aget_state_history(T)]
+    with_plan = [snapshot for snapshot in history if snapshot.values.get("plan")]
+    return [s for s in with_plan if any(t.get("waiting") for t in s.values["plan"]["steps"])]
+
+
+async def test_a_fork_asks_again(flow: ScriptedFlow) -> None:
+    """A step goes on where it asked, and anew once another branch has gone on with it."""
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
+    once = call("append", path="a", line="alpha")
+    flow.step("alpha", once, asks("Red?"), succeeds(), once, asks("Blue?"), succeeds())
+    flow.step("beta", succeeds())
+    flow.step("gamma").always(succeeds())
+    await flow.run()
+    before_gamma = (await checkpoints_with_a_question(flow))[-1].config
+    await flow.graph.ainvoke(None, before_gamma, context=flow.context())
+    outcome = await flow.outcome()
+    assert (questions(outcome), flow.lines("a")) == (["Red?"], ["alpha"])
+    flow.sums_up(text("All."), text("All."))
+    assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
+    await flow.graph.ainvoke(None, before_gamma, context=flow.context())
+    outcome = await flow.outcome()
+    assert (questions(outcome), flow.lines("a")) == (["Blue?"], ["alpha", "alpha"])
+    assert (await answer(flow, outcome, Blue="navy")).stop_reason == "completed"
+
+
+async def test_the_plan_is_revised_while_a_step_waits(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")), revises("instead", free("alpha")))
+    flow.step("alpha", asks("Red?"), succeeds())
+    flow.step("beta", gives_up("No ladder."))
+    flow.step("instead", succeeds())
+    outcome = await flow.run()
+    assert questions(outcome) == ["Red?"]
+    assert await flow.statuses() == ["completed", "in_progress"]
+    flow.sums_up(text("All."))
+    assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 2, "it went on where it was"
+
+
+async def test_a_run_may_end_without_the_answer(flow: ScriptedFlow) -> None:
+    """And ask again when it is resumed."""
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
+    flow.step("alpha", asks("Red?"), succeeds())
+    flow.step("beta", succeeds())
+    outcome = await flow.run(budget={"model_calls": 3})
+    assert outcome.stop_reason == "budget"
+    assert "0. alpha (waits for an answer to: Red?)" in outcome.output
+    assert await reopen(flow.graph, T)
+    flow.step("gamma", succeeds())
+    outcome = await flow.invoke(None)
+    assert questions(outcome) == ["Red?"]
+    flow.sums_up(text("All."))
+    assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
+
+
+async def test_another_step_may_be_edited_while_one_waits(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma", 0)))
+    flow.step("alpha", asks("Red?"), succeeds())
+    flow.step("beta", succeeds())
+    await flow.run()
+    await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "rest"}})
+    outcome = await flow.invoke(None)
+    assert questions(outcome) == ["Red?"]
+    flow.step("rest", succeeds())
+    flow.sums_up(text("All."))
+    assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
+    assert len(flow.asked(is_step("alpha"))) == 2, "it went on where it was"
+
+
+async def test_a_step_that_waits_starts_anew_with_another_text(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta")))
+    flow.step("alpha", asks("Red?"))
+    flow.step("beta", succeeds())
+    await flow.run()
+    await flow.graph.aupdate_state(T, {"plan": {"step": 0, "text": "omega"}})
+    flow.step("omega", succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.invoke(None)).stop_reason == "completed"
+    assert "Red?" not in flow.asked(is_step("omega"))[0].text
+
+
+async def test_a_step_that_waits_can_be_looked_into(flow: ScriptedFlow) -> None:
+    flow.plans(makes(free("alpha"), free("beta"), free("gamma")))
+    flow.step("alpha", asks("Red?"))
+    flow.step("beta", asks("Blue?"))
+    flow.step("gamma", succeeds())
+    await flow.run()
+    snapshot = await flow.graph.aget_state(T, subgraphs=True)
+    inside = {question_of(task.interrupts[0]): task.state for task in snapshot.tasks}
+    red = inside["Red?"]
+    assert isinstance(red, StateSnapshot)
+    assert "Your step is number 0: alpha" in red.values["messages"][0].text
+    assert red.next == ("act",)
+
+
+async def test_without_a_checkpointer_it_asks_at_once(flow: ScriptedFlow, tmp_path: Path) -> None:
+    """Nothing could be resumed, and nothing may be carried out twice."""
+    alone = ScriptedFlow(flow.server, tmp_path / "w", None)
+    alone.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
+    alone.step("alpha", call("append", path="a", line="once"), asks("Red?"))
+    alone.step("beta", succeeds())
+    found = await alone.graph.ainvoke({"request": "Do it."}, context=alone.context())
+    assert (found["stop_reason"], found["output"]) == ("interrupted", "Red?")
+    assert alone.lines("a") == ["once"]
