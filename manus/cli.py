@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     import click
 
 _RUNS = ("run", "flow", "resume", "chat")
+_OWN_OPTIONS = ("-h", "--help", "--version")
+"""Options of the program itself; all others are those of a run."""
+_OPTION_WITH_VALUE = re.compile("--[a-z-]+=")
 _PR_SET_DUMPABLE = 4
 
 
@@ -35,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pass
     finally:
         end_at_signal()
-        if given[:1] and given[0] in _RUNS:
+        if _spelled(given)[0] in _RUNS:
             _discard_typed()
     return code
 
@@ -66,26 +70,58 @@ def _hide_process() -> None:
 
 def execute(given: list[str]) -> int:
     """Do what the words say; what goes wrong is told in a sentence."""
+    words = given
     try:
         from manus.commands import program
 
-        code: int = program.main(_spelled(given), "manus", standalone_mode=False)
+        words = _spelled(given)
+        code: int = program.main(words, "manus", standalone_mode=False)
         return code
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
-        return fail(given, error)
+        return fail(words, error)
 
 
 def _spelled(given: list[str]) -> list[str]:
-    """The command that is meant: none, at a terminal, is a conversation, and a sentence a run."""
+    """Return the words with the command that is meant.
+
+    No words, and options alone, are a conversation at a terminal; a sentence is a run.
+    """
     if given[:1] == ["help"]:  # `help run` is taken for `run --help`
         return [*given[1:2], "--help"]
     if not given:
         return ["chat" if sys.stdin.isatty() and sys.stdout.isatty() else "--help"]
-    if given[0] in ("-c", "--last"):
+    if given[0] in _OWN_OPTIONS:
+        return given
+    is_option = given[0].startswith("-") and given[0] != "-"
+    if _is_sentence(given[0]):
+        return ["run", "--", *given] if is_option else ["run", *given]
+    return _with_command_first(given) if is_option else given
+
+
+def _with_command_first(given: list[str]) -> list[str]:
+    """Return words that begin with options of a run as the command and what follows it."""
+    import click
+
+    from manus.commands.run import run
+
+    context = click.Context(run, allow_interspersed_args=False)
+    try:
+        options, _, _ = run.make_parser(context).parse_args(list(given))
+    except click.UsageError:
+        return ["chat", *given]  # which says what is wrong with the options
+    words = options.get("prompt")
+    if not isinstance(words, tuple) or not words:  # click has a marker of its own for none
         return ["chat", *given]
-    return ["run", "--", *given] if " " in given[0].strip() else given
+    if _is_sentence(words[0]):
+        return ["run", *given]
+    before = given[: len(given) - len(words)]
+    return [words[0], *before, *words[1:]]
+
+
+def _is_sentence(word: str) -> bool:
+    return " " in word.strip() and not _OPTION_WITH_VALUE.match(word)
 
 
 def fail(given: list[str], error: Exception) -> int:

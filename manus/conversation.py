@@ -42,7 +42,9 @@ _COMMANDS = {
     "cost": "what the thread has used",
     "undo": "take back what the last request changed with the editor",
     "help": "this list",
+    "exit": "leave; so do /quit and Ctrl-D",
 }
+_LEAVE = ("/exit", "/quit")
 _BESIDES = {
     "@FILE": "attach a file; a picture by its path alone",
     "!COMMAND": "run a command in a shell of your own; the agent does not see it",
@@ -86,6 +88,8 @@ class Conversation:
             try:
                 said = session.prompt([("bold", "> ")]).strip()
                 was_pressed = False
+                if said.lower() in _LEAVE:
+                    break
                 if said:
                     self._guarded(self._take, said)
             except EOFError:

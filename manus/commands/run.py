@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @last_option
 @run_options
 def chat(thread: str | None, last: bool, **chosen: Any) -> int:
-    """Talk with the agent, request after request (`manus` alone does it too)."""
+    """Talk with the agent (as `manus` does alone, or with options alone)."""
     from manus.conversation import Conversation
     from manus.questions import someone_is_there
     from manus.state.errors import UsageError

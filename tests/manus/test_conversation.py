@@ -1,5 +1,7 @@
 """`manus` alone on a terminal: requests on one thread, and commands between them."""
 
+import pytest
+
 from tests.manus.program import Program, Terminal
 from tests.server import Call, ScriptedServer, call, calls, hang, text
 
@@ -149,3 +151,56 @@ def test_a_sentence_is_a_request(manus: Program, server: ScriptedServer) -> None
     server.script(text("Hello."))
     assert manus("say hello").out == "Hello.\n"
     assert manus("chat").code == 2, "there is no terminal"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--approve", "ask", "--model", "of-flag", "--workspace", "place"],
+        ["--workspace=a place", "--profile", "swe", "--model=of-flag"],
+    ],
+)
+def test_options_alone_begin_a_conversation(
+    manus: Program, server: ScriptedServer, options: list[str]
+) -> None:
+    server.script(text("Hello."))
+    with manus.terminal(*options) as terminal:
+        terminal.expect("manus, with of-flag")
+        ask(terminal, "hello", "Hello.")
+        terminal.type("/exit\r")
+        assert terminal.wait() == 0
+    assert "`manus -c` goes on" in terminal.text
+    assert server.requests[-1].body["model"] == "of-flag"
+    assert ("browser_use" in server.requests[-1].tool_names) == ("swe" not in options)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--model", "of-flag", "run", "--json", "Count them."],
+        ["--model", "of-flag", "--json", "Count them."],
+        ["Count them.", "--model", "of-flag", "--json"],
+        ["--thread", "run", "run", "--json", "--model", "of-flag", "--", "Count them."],
+    ],
+)
+def test_options_may_stand_before_the_command_or_the_request(
+    manus: Program, server: ScriptedServer, words: list[str]
+) -> None:
+    server.script(text("Three."))
+    assert manus(*words).json["output"] == "Three."
+    assert server.requests[-1].body["model"] == "of-flag"
+    assert said_by_user(server) == ["Count them."]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--aprove", "ask"], "did you mean --approve?"),
+        (["--model"], "requires an argument"),
+        (["--model", "x", "typo"], "No such command 'typo'"),
+        (["--profile", "swe"], "A conversation needs a terminal"),
+    ],
+)
+def test_options_that_begin_nothing(manus: Program, words: list[str], problem: str) -> None:
+    result = manus(*words)
+    assert (result.code, result.err.count("\n"), problem in result.err) == (2, 1, True), result.err
