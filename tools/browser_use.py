@@ -142,13 +142,13 @@ class BrowserUse(AgentTool):
         return (access,) if access.host else ()
 
     def _writes(self, args: dict[str, Any]) -> bool:
-        """Whether it types something into the page."""
+        """Return whether a call puts something of the model's choice into the page."""
         if args.get("action") == "send_keys":
-            from manus.tools.browser.fields import types_text  # Playwright is loaded by now
+            from manus.tools.browser.fields import enters_data  # Playwright is loaded by now
 
-            return types_text(str(args.get("keys") or ""))
+            return enters_data(str(args.get("keys") or ""))
         answers = bool(args.get("accept") and args.get("text"))  # a prompt of the page
-        return answers or args.get("action") == "input_text"
+        return answers or args.get("action") in ("input_text", "select_dropdown_option")
 
     def _host(self, url: str) -> str:
         """The host of an address; without one, that of the page that is open."""

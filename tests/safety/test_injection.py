@@ -378,11 +378,24 @@ async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet
     assert [*outside.iterdir()] == [], "the wall stands all the same"
 
 
+async def test_a_page_of_the_run_hands_nothing_on_by_the_name_of_its_window(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
+    sends = "<script>fetch('/took?' + encodeURIComponent(window.name + '.'))</script>"
+    internet.pages = {"docs.example/manual": sends, "docs.example/took": ""}
+    own = call(EDITOR, command="create", path="a.html", file_text="<script>name='stolen'</script>")
+    script = [own, page("go_to_url", url="a.html"), go("docs.example/manual")]
+    await carried_out(agent, script, "Look at http://docs.example/manual")
+    assert [what for what in internet.at("docs.example") if "took" in what] == [
+        "docs.example/took?."
+    ]
+
+
 async def test_usual_work_is_hardly_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     internet.pages = BENIGN
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
     own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
-    _, asked = await carried_out(agent, script, "All about kites; docs.example knows more.")
+    _, asked = await carried_out(agent, script, "All about blue kites; docs.example knows more.")
     request = "Use http://docs.example for the tests."
     _, more = await carried_out(agent, [*FREE_IN_A_REPOSITORY, own], request, thread="u")
     assert len(asked + more) == len(ASKED_ON_THE_WEB), (asked, more)

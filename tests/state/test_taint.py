@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from manus.prompts.sources import AGENT, FILE, MCP, WEB
 from manus.state.messages import SOURCE
 from manus.state.taint import TAINTED, facts_of, is_tainted, passed_on
-from manus.tools.browser.fields import types_text
+from manus.tools.browser.fields import enters_data
 from manus.tools.egress_guard import EgressGuard
 
 SOURCES = {
@@ -105,6 +105,13 @@ def test_a_search_for_the_users_words_is_known(guard: EgressGuard, address: str)
     assert guard.is_known_search(address) is SEARCHES[address]
 
 
-def test_keys_that_are_text() -> None:
-    keys = ("Enter", "Tab Tab Space", "hunter2", "Shift+H Shift+I")
-    assert [types_text(one) for one in keys] == [False, False, True, True]
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        *((keys, False) for keys in ("Enter", "Tab Tab Space", "Control+A", "PageDown Escape")),
+        *((keys, True) for keys in ("hunter2", "Shift+H Shift+I", "Control+V", "Tab cmd+v")),
+        *((keys, True) for keys in ("shift+insert", "ctrl+shift+v", "down", "Shift+ArrowLeft")),
+    ],
+)
+def test_keys_that_put_data_into_a_page(keys: str, expected: bool) -> None:
+    assert enters_data(keys) is expected

@@ -223,6 +223,8 @@ class Browser:
         """Before a page of the web is opened: one that a program made must not send it along."""
         if self.proxy.shows_own:
             await tab.page.goto("about:blank")
+            # the name of a window outlives a navigation, and the next page can read it
+            await tab.page.evaluate("window.name = ''")
             urls = [urlsplit(tab.page.url) for tab in self.tabs.values()]
             self.proxy.shows_own = any(
                 u.scheme == "file" or is_loopback(u.hostname or "") for u in urls

@@ -108,10 +108,20 @@ async def send_keys(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     return f'Typed "{one_line(keys, _NAMED)}" where the cursor is.'
 
 
-def types_text(keys: str) -> bool:
-    """Whether some of it is no command but text."""
+def enters_data(keys: str) -> bool:
+    """Return whether keys put data of the model's choice into a page.
+
+    Text does, and so do pasting, and the keys that move a slider or choose an option.
+    """
     capital = re.search(r"\bshift\+\S(?:\s|$)", keys, re.IGNORECASE)
-    return capital is not None or not all(map(_key, keys.split()))
+    chords = [_key(word) for word in keys.split()]
+    if capital is not None or None in chords:
+        return True
+    return any(_PASTES.fullmatch(str(chord)) or _ADJUSTS.search(str(chord)) for chord in chords)
+
+
+_PASTES = re.compile(r"(?:Control|Meta|ControlOrMeta)\+(?:Shift\+)?v|Shift\+Insert", re.I)
+_ADJUSTS = re.compile(r"(?:^|\+)(?:Arrow\w+)$")
 
 
 def _key(word: str) -> str | None:
