@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from manus.configuration import check_model, is_installed, read_settings, workspace_of
-from manus.formatting import clean, flat
+from manus.formatting import clean
 from manus.models.providers import DEFAULT_MODEL, REPLAY, key_of
 from manus.state.errors import ManusError, SettingsError
 from manus.state.model_settings import ModelSettings, shown_address, split_spec
@@ -174,12 +174,11 @@ def _workspace(settings: Settings) -> Finding:
 def _sandbox(settings: Settings) -> Finding:
     """Which wall stands around programs, what it leaves open, and what a stronger one wants."""
     from manus.nodes.turn.place import hidden_folders
-    from manus.tools.sandbox import bubblewrap
     from manus.tools.sandbox.sandbox import try_wall
 
     found, chosen = partial(Finding, "sandbox"), settings.sandbox
     try:
-        wall = try_wall(chosen)
+        wall, _, advice = try_wall(chosen)
     except ManusError as error:
         text, _, remedy = str(error).partition(". ")
         return found("missing", f"{text}.", remedy)
@@ -190,13 +189,9 @@ def _sandbox(settings: Settings) -> Finding:
     text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
     if hidden := hidden_folders(Path(workspace_of(settings)).expanduser(), chosen):
         text += f"; they do not see {', '.join(hidden)} (`read` under `[sandbox]` shows more)"
-    if wall == "bubblewrap" or chosen.kind == "landlock":
+    if advice is None:
         return found("ok", text)
-    if bubblewrap.program() is None:
-        remedy = "Bubblewrap keeps more out: `sudo apt install bubblewrap`."
-    else:
-        why = bubblewrap.fault() or "it gets no network namespace"
-        remedy = f"Bubblewrap keeps more out and is not allowed here ({flat(why)})."
+    remedy = f"Bubblewrap keeps more out, but {advice.reason}: {advice.remedy}."
     return found("warning", text, remedy)
 
 

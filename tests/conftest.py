@@ -8,6 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.helpers.sandboxes import KINDS, VARIABLE, Kind, default_kind, fault_of, require_sandbox
+
 pytest_plugins = ["tests.helpers.fixtures"]
 
 # Keys, addresses and switches of the person who runs the tests must not decide what they find.
@@ -30,6 +32,40 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tests")
 
 
+def pytest_report_header() -> list[str]:
+    """Say which sandboxes the tests run with."""
+    return [f"sandbox {kind}: {fault_of(kind) or 'works'}" for kind in KINDS if kind != "none"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-sandboxes",
+        action="store_true",
+        help="fail, and do not skip, where a sandbox does not work on this machine",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test with the mark `sandboxes` once for each of those that it names, else of all."""
+    if mark := metafunc.definition.get_closest_marker("sandboxes"):
+        metafunc.parametrize("sandbox_kind", mark.args or KINDS, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def sandbox_kind(
+    request: pytest.FixtureRequest, scrubbed_environment: None, monkeypatch: pytest.MonkeyPatch
+) -> Kind:
+    """The sandbox that a test runs with."""
+    chosen: Kind | None = getattr(request, "param", None)
+    kind = chosen or default_kind()
+    require_sandbox(kind, request.config)
+    if kind == "none" and request.node.get_closest_marker("sandboxed"):
+        require_sandbox("bubblewrap", request.config)
+    if chosen or kind == "none":  # else it is what a user gets who sets nothing
+        monkeypatch.setenv(VARIABLE, kind)
+    return kind
+
+
 @pytest.fixture(autouse=True)
 def scrubbed_environment(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -46,6 +82,8 @@ def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """The same for what tests share: it is made before any test begins."""
     with pytest.MonkeyPatch.context() as patch:
         scrub(patch, tmp_path_factory.mktemp("shared-home"))
+        if default_kind() == "none":
+            patch.setenv(VARIABLE, "none")
         yield
 
 

@@ -17,6 +17,7 @@ from manus.state.profile import ProfileSettings
 from manus.state.settings import Settings, load_settings
 from manus.state.usage import Budget
 from manus.tools.catalog import BUILT_IN
+from tests.helpers import sandboxes
 from tests.helpers.pages import blocks_of
 
 ROOT = Path(__file__).parents[1]
@@ -104,7 +105,7 @@ def home(tmp_path: Path) -> dict[str, str]:
     user.mkdir()
     (clone / "recordings").symlink_to(ROOT / "recordings")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(user), "PWD": str(clone)}
+    return {"PATH": path, "HOME": str(user), "PWD": str(clone), **sandboxes.environment()}
 
 
 def ran(command: list[str], home: dict[str, str]) -> str:
@@ -161,6 +162,7 @@ def test_openmanus_tools_and_settings_are_mapped_to_ours() -> None:
 RECORDING = ROOT / "recordings" / "calculator.jsonl"
 
 
+@pytest.mark.sandboxes
 @pytest.mark.parametrize("code", blocks_of(text_of("README.md"), "python"))
 def test_python_runs(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -178,7 +180,7 @@ def test_first_commands_print_what_is_shown(tmp_path: Path) -> None:
     """`make run` in a fresh clone with an empty environment, then the calculator it made."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
-    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandboxes.environment()}
     given: Any = {"cwd": clone, "env": bare, "capture_output": True, "text": True}
     ran = subprocess.run(["make", "run"], check=False, **given)
     printed = plain(ran.stderr + ran.stdout)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import sandboxes
+
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("graph", "nodes", "tools", "state", "prompts", "models")
 APP = """
@@ -49,7 +51,8 @@ def test_it_works_beside_a_users_own_modules(python: Path, tmp_path: Path) -> No
     for room in ROOMS:
         (tmp_path / f"{room}.py").write_text('MINE = "the user\'s"\n')
     (tmp_path / "app.py").write_text(APP)
-    given: Any = {"cwd": tmp_path, "env": {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}}
+    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandboxes.environment()}
+    given: Any = {"cwd": tmp_path, "env": own}
     given |= {"capture_output": True, "text": True, "timeout": 200, "check": False}
     done = subprocess.run([python, "app.py"], **given)
     assert done.stdout == "swe build_flow manus.tools.bash\n", done.stderr

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+from manus.state.settings import Settings
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace
+from tests.helpers.sandboxes import with_sandbox
 
 
 def session_in(folder: Path, **given: Any) -> Session:
     """A session in a workspace that is ready for it."""
     workspace = Workspace(folder)
     workspace.prepare()
-    return Session(workspace, **given)
+    settings = with_sandbox(given.pop("settings", None) or Settings())
+    return Session(workspace, settings=settings, **given)

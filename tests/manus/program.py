@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from tests.helpers import sandboxes
 from tests.helpers.child import ROOT, Process, fork
 from tests.helpers.processes import working_in
 from tests.manus.emulator import shown
@@ -54,6 +55,7 @@ class Program:
             "PYTHONPATH": str(ROOT),
             "NO_PROXY": "127.0.0.1",
             "MANUS_TRUST": "1",
+            **sandboxes.environment(),
             **environment,
         }
 

@@ -10,6 +10,7 @@ import pytest
 
 from manus.prompts import compaction as prompts
 from tests.flow.helpers import succeeds
+from tests.helpers.sandboxes import Kind
 from tests.manus.program import Program, Result
 from tests.server import ScriptedServer, call, calls, fail, mentions, said, stream_of, text
 
@@ -17,13 +18,21 @@ KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "u
 COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
 
 
-def test_an_answer(manus: Program, server: ScriptedServer) -> None:
+FIRST_LINE = {
+    "bubblewrap": "sandbox: bubblewrap",
+    "landlock": "sandbox: landlock",
+    "none": "no sandbox",
+}
+
+
+@pytest.mark.sandboxes
+def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -> None:
     server.script(text("Hello to you."))
     result = manus("run", "--thread", "t", "Say hello")
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert server.requests[0].messages[-2]["content"] == "Say hello"
     first, _, rest = result.err.partition("\n")
-    assert re.fullmatch(rf"Working in {manus.workspace} \(sandbox: (bubblewrap|landlock)\)", first)
+    assert first == f"Working in {manus.workspace} ({FIRST_LINE[sandbox_kind]})"
     assert rest.startswith("Step 1/60\n  model ")
     assert "\x1b" not in result.err
     assert all(len(line) <= 80 for line in result.err.splitlines() if " in /" not in line)

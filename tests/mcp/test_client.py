@@ -108,6 +108,7 @@ async def test_a_server_that_died_or_hangs_is_started_again(
     assert "do without it" in refused.text
 
 
+@pytest.mark.sandboxes
 @pytest.mark.environ(OPENAI_API_KEY="secret")
 async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect) -> None:
     given = odd(env={"GIVEN": "for the server"}, read_only=["add"])
@@ -146,6 +147,7 @@ def test_names_fit_for_any_provider_and_are_no_other_tools() -> None:
         assert len(made) <= LONGEST
 
 
+@pytest.mark.sandboxes("bubblewrap", "landlock")
 async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
     connect: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

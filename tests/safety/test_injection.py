@@ -24,6 +24,7 @@ from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
+from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
@@ -271,6 +272,10 @@ class Obedient:
         return ways[turn % len(ways)]
 
 
+LEFT_BY = {"bubblewrap": [], "landlock": ["a protected file"]}
+"""Landlock cannot exempt a path below a folder that may be written: a shell reaches a git hook."""
+
+
 @pytest.fixture
 def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
     """An agent in a repository with a secret, and beside it a folder that is not its own."""
@@ -342,31 +347,41 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
     return outside + sent + ([] if kept else ["a protected file"])
 
 
-async def test_what_is_read_on_the_web(agent: ScriptedAgent, internet: Internet) -> None:
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_what_is_read_on_the_web(
+    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
+) -> None:
     obeyed, asked = await carried_out(agent, READ_ON_THE_WEB, "What does news.example say?")
     assert obeyed == ON_THE_WEB - NEVER_READ
-    assert harm(agent, internet) == []
+    assert harm(agent, internet) == LEFT_BY[sandbox_kind]
     assert asked, "some of the ways are asked about, each host once for a kind of access"
 
 
-async def test_what_is_read_in_the_workspace(agent: ScriptedAgent, internet: Internet) -> None:
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_what_is_read_in_the_workspace(
+    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
+) -> None:
     lay_out(agent.workspace)
     request = "Look at news.example/quiet and at all files."
     obeyed, _ = await carried_out(agent, READ_IN_THE_WORKSPACE, request)
     assert obeyed == IN_THE_WORKSPACE
-    assert harm(agent, internet) == []
+    assert harm(agent, internet) == LEFT_BY[sandbox_kind]
 
 
-async def test_what_an_mcp_server_says(agent: ScriptedAgent, internet: Internet) -> None:
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_what_an_mcp_server_says(
+    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
+) -> None:
     folder = agent.workspace.parent
     said = {"read": order("described"), "fail": order("refused")}
     (folder / "manus.toml").write_text(settings(internet, planted_server(folder, said)))
     read, failed = call("mcp_planted_read", which=order("echoed")), call("mcp_planted_fail")
     obeyed, _ = await carried_out(agent, [read, failed], "Read it.")
     assert obeyed == {"described", "refused", "echoed"}
-    assert harm(agent, internet) == []
+    assert harm(agent, internet) == LEFT_BY[sandbox_kind]
 
 
+@pytest.mark.sandboxed
 async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet: Internet) -> None:
     told = " ".join(map(order, "abcdefgh"))
     internet.pages["news.example/plain"] = Answer(told, type="text/plain")

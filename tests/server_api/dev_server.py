@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.helpers import sandboxes
 from tests.helpers.port import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,7 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
         # the rooms of the copy, and not those that the environment was installed from
         "PYTHONPATH": str(folder),
         "MANUS_SERVED_ROOT": "/tmp",
+        **sandboxes.environment(),
         "MANUS_TRUST": "1",  # the copy's `manus.toml` counts
     }
     said = home / "langgraph_dev.log"

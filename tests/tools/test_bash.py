@@ -11,6 +11,8 @@ from manus.tools.bash import Bash
 from manus.tools.session import Session
 from tests.helpers.processes import lives, until
 
+pytestmark = pytest.mark.sandboxes
+
 
 @pytest.fixture
 def bash(session: Session) -> Bash:

@@ -51,6 +51,7 @@ async def _draw(session: Session, data: str, chart: dict[str, Any], **more: Any)
     return await catalog.execute("data_visualization", {"data": data, "chart": chart, **more})
 
 
+@pytest.mark.sandboxes
 async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

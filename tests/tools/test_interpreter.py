@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from manus.tools.sandbox.interpreter import without_parent_steps
+from tests.helpers import sandboxes
 from tests.helpers.child import ROOT
 
 PATHS = {
@@ -48,7 +49,12 @@ def test_a_demo_runs_with_a_python_named_by_a_path_with_parent_steps(tmp_path: P
     done = subprocess.run(
         [os.path.relpath(sys.executable, folder), "-m", "manus", "demo", "calculator"],
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "PYTHONPATH": str(ROOT),
+            **sandboxes.environment(),
+        },
         capture_output=True,
         text=True,
         timeout=100,

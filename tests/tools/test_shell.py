@@ -102,6 +102,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.sandboxes
 async def test_output_and_exit_state(python: PythonExecute) -> None:
     for name, (code, said) in ENDINGS.items():
         observation = await python.observe(code=code)
@@ -109,6 +110,7 @@ async def test_output_and_exit_state(python: PythonExecute) -> None:
         assert observation.is_error == ("[exit code 0" not in said), name
 
 
+@pytest.mark.sandboxes
 async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
     code = "print('before')\ndef f():\n    return 1 / 0\nf()"
     said = (await python.observe(code=code)).text
@@ -120,6 +122,7 @@ async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonEx
     assert str(python.session.workspace.root) not in said
 
 
+@pytest.mark.sandboxes
 async def test_it_works_in_the_workspace_and_imports(python: PythonExecute, root: Path) -> None:
     (root / "mine.py").write_text("def f(): return 'mine'\n")
     code = (
@@ -131,6 +134,7 @@ async def test_it_works_in_the_workspace_and_imports(python: PythonExecute, root
     assert (await python.observe(code=code)).text == "mine 1\nmine\n[exit code 0]"
 
 
+@pytest.mark.sandboxes
 async def test_a_time_out_keeps_the_output_and_ends_all(python: PythonExecute, root: Path) -> None:
     code = (
         "import subprocess, time\n"

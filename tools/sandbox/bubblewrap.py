@@ -53,11 +53,13 @@ def program() -> str | None:
     return shutil.which("bwrap")
 
 
-@functools.cache
 def fault() -> str:
     """Why bubblewrap does not work on this machine; empty if it does. Blocking; tried once."""
-    if program() is None:
-        return "it is not installed"
+    return "it is not installed" if (path := program()) is None else _fault_of(path)
+
+
+@functools.cache
+def _fault_of(_path: str) -> str:
     with closing(SandboxHome()) as home:
         lay_out(home.path)
         inside = home.path / "tmp"

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from manus.state.errors import ToolUnavailableError
 from manus.state.safety_settings import SandboxSettings
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
+from manus.tools.sandbox.advice import Advice, advise
 from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.limits import Limits
@@ -39,11 +40,19 @@ _KEPT = (
     "\n[read-only here: `.env` files, `manus.toml`, `.git/config`, `.git/hooks`, `.manus`; change "
     "what has to be changed with `str_replace_editor`]"
 )
-_NO_WALL = (
-    "Programs are not started without a sandbox, and none stands: {faults}. Install bubblewrap "
-    "(`apt install bubblewrap`), or work in a container or virtual machine and set "
-    "`MANUS_SANDBOX=none`."
+_NONE_WORKS = (
+    "Programs are not started without a sandbox, and none works here: {faults}. {remedy}"
+    "Without one, work in a container or virtual machine, and set `MANUS_SANDBOX=none`."
 )
+
+
+class Raised(NamedTuple):
+    """A sandbox that works on this machine."""
+
+    wall: Wall
+    network: Network | None = None
+    advice: Advice | None = None
+    """What to do for bubblewrap, where the weaker Landlock stands in for it."""
 
 
 class Confined(NamedTuple):
@@ -195,7 +204,7 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         return Sandbox("none", settings, workspace)
 
     def raised() -> Sandbox:
-        wall, network = _raise_wall(settings)
+        wall, network, _ = _raise_wall(settings)
         return Sandbox(wall, settings, workspace, SandboxHome(), network, proxy)
 
     sandbox = await asyncio.to_thread(raised)
@@ -211,42 +220,57 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
     return sandbox
 
 
-def try_wall(settings: SandboxSettings) -> Wall:
-    """Which wall a run would get here, found out by raising it. Blocking, for a tenth of a second.
+def try_wall(settings: SandboxSettings) -> Raised:
+    """Return the sandbox that a run would get here. Blocking, for a tenth of a second.
+
+    Its network has been closed again.
 
     Raises:
         ToolUnavailableError: as `open_sandbox`.
     """
     if settings.kind == "none":
-        return "none"
-    wall, network = _raise_wall(settings)
-    if network is not None:
-        network.close()
-    return wall
+        return Raised("none")
+    raised = _raise_wall(settings)
+    if raised.network is not None:
+        raised.network.close()
+    return raised
 
 
 def wall_in_words(settings: SandboxSettings) -> str:
-    """`sandbox: bubblewrap`, or that there is none. Blocking, as `try_wall`."""
+    """Return `sandbox: bubblewrap` and the like, with what makes it stronger. Blocking."""
     try:
-        wall = try_wall(settings)
+        wall, _, advice = try_wall(settings)
     except ToolUnavailableError:
-        return "no sandbox stands, so no program is started: see `manus doctor`"
-    return "no sandbox" if wall == "none" else f"sandbox: {wall}"
+        return "no sandbox works here, so no program is started: see `manus doctor`"
+    if wall == "none":
+        return "no sandbox"
+    if advice is None:
+        return f"sandbox: {wall}"
+    return f"sandbox: {wall}; bubblewrap is stronger, but {advice.reason}: {advice.remedy}"
 
 
-def _raise_wall(settings: SandboxSettings) -> tuple[Wall, Network | None]:
-    """The first wall of those wanted that works. Blocking."""
+def _raise_wall(settings: SandboxSettings) -> Raised:
+    """Return the strongest of the sandboxes wanted that works. Blocking."""
+    advice = None
     faults = []
     if settings.kind in ("auto", "bubblewrap"):
-        fault = bubblewrap.fault()
         try:
-            if not fault:
-                return "bubblewrap", None if settings.network == "open" else open_network()
+            return _raise_bubblewrap(settings)
         except ToolUnavailableError as error:
-            fault = str(error)
-        faults.append(f"bubblewrap does not work here ({fault})")
+            is_installed = bubblewrap.program() is not None
+            is_root = os.geteuid() == 0
+            advice = advise(str(error), is_installed=is_installed, is_root=is_root)
+        faults.append(f"bubblewrap {advice.reason}")
     if settings.kind in ("auto", "landlock"):
         if landlock.version():
-            return "landlock", None
+            return Raised("landlock", advice=advice)
         faults.append("the kernel has no Landlock")
-    raise ToolUnavailableError(_NO_WALL.format(faults=" and ".join(faults)))
+    remedy = f"For bubblewrap: {advice.remedy}. " if advice else ""
+    raise ToolUnavailableError(_NONE_WORKS.format(faults=", and ".join(faults), remedy=remedy))
+
+
+def _raise_bubblewrap(settings: SandboxSettings) -> Raised:
+    """Raises ToolUnavailableError if it does not work here. Blocking."""
+    if fault := bubblewrap.fault():
+        raise ToolUnavailableError(fault)
+    return Raised("bubblewrap", None if settings.network == "open" else open_network())

@@ -146,8 +146,8 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
     assert (manus.home / "stdout").is_symlink()
 
 
-# the test of the wheel plays the calculator
-@pytest.mark.parametrize("name", [name for name in DEMOS if name != "calculator"])
+@pytest.mark.sandboxes
+@pytest.mark.parametrize("name", DEMOS)
 def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
     (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')
     # a short place: Chromium makes a socket there, whose path may not be long

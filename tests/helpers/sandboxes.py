@@ -1,0 +1,58 @@
+"""Which sandboxes work on this machine, and which one a test runs with.
+
+A test with the mark `sandboxes` runs once with each of them, or with those that the mark names. One
+with the mark `sandboxed` needs the strongest that works. Others run with what a user gets who sets
+nothing; where no sandbox works, that is none.
+"""
+
+import functools
+import os
+from typing import Literal, get_args
+
+import pytest
+
+from manus.state.errors import ToolUnavailableError
+from manus.state.safety_settings import SandboxSettings
+from manus.state.settings import Settings
+from manus.tools.sandbox.sandbox import try_wall
+
+Kind = Literal["bubblewrap", "landlock", "none"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+VARIABLE = "MANUS_SANDBOX"
+
+
+@functools.cache
+def fault_of(kind: Kind) -> str:
+    """Return why a sandbox does not work on this machine; nothing if it does."""
+    try:
+        try_wall(SandboxSettings(kind=kind))
+    except ToolUnavailableError as error:
+        return str(error).partition("none works here: ")[2].partition(". ")[0]
+    return ""
+
+
+def default_kind() -> Kind:
+    """Return the strongest that works here."""
+    return next(kind for kind in KINDS if not fault_of(kind))
+
+
+def require_sandbox(kind: Kind, config: pytest.Config) -> None:
+    """Skip the test if a sandbox does not work here."""
+    if fault := fault_of(kind):
+        refuse = pytest.fail if config.getoption("all_sandboxes") else pytest.skip
+        refuse(f"needs the sandbox {kind}: {fault}")
+
+
+def environment() -> dict[str, str]:
+    """Return the variables that give a program the sandbox of the running test."""
+    kind = os.environ.get(VARIABLE)
+    return {VARIABLE: kind} if kind else {}
+
+
+def with_sandbox(settings: Settings) -> Settings:
+    """Return settings with the sandbox of the running test, unless they choose one."""
+    kind = os.environ.get(VARIABLE)
+    if not kind or settings.sandbox.kind != "auto":
+        return settings
+    chosen = settings.sandbox.model_copy(update={"kind": kind})
+    return settings.model_copy(update={"sandbox": chosen})
