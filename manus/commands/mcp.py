@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -45,8 +46,9 @@ async def list_servers(settings: Settings) -> bool:
     from manus.tools.workspace import Workspace
 
     catalog, asking = Catalog(), Profile("mcp", "Looks at the servers.", (MCP,), "", "")
-    with tempfile.TemporaryDirectory() as folder:  # nothing of the user's is touched to look
-        session = Session(Workspace(folder), profile=asking, settings=settings)
+    with tempfile.TemporaryDirectory() as empty:
+        workspace = Workspace(_existing_workspace(settings) or empty)
+        session = Session(workspace, profile=asking, settings=settings)
         try:
             connected = {server.name: server for server in await update(catalog, session)}
         finally:
@@ -59,6 +61,14 @@ async def list_servers(settings: Settings) -> bool:
         for tool in tools_of(server, catalog) if server else ():
             sys.stdout.write(f"  {tool.name}  {flat(tool.told.description or '')[:100]}\n")
     return not any(server.problem for server in connected.values())
+
+
+def _existing_workspace(settings: Settings) -> Path | None:
+    """Return the workspace that a run would have here; looking at servers makes none. Blocking."""
+    from manus.configuration import workspace_of
+
+    place = Path(workspace_of(settings)).expanduser()
+    return place if place.is_dir() else None
 
 
 @mcp.command("serve")

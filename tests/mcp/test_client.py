@@ -3,6 +3,7 @@
 import base64
 import logging
 import re
+import shutil
 from pathlib import Path
 from unittest.mock import AsyncMock
 
@@ -20,6 +21,7 @@ from manus.tools.mcp.server import Connection, NotSentError
 from manus.tools.mcp.tools import LONGEST, to_observation, tool_name
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.blocking import nothing_blocks
+from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
 from tests.mcp.conftest import ASKING, ODD, ODD_SERVER, Connect, odd, odd_at_address
 from tests.server import replies
@@ -149,7 +151,7 @@ def test_names_fit_for_any_provider_and_are_no_other_tools() -> None:
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
 async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
-    connect: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    connect: Connect, tmp_path: Path, caplog: pytest.LogCaptureFixture, sandbox_kind: Kind
 ) -> None:
     secret = tmp_path.with_name(f"{tmp_path.name}-own") / "secret"
     secret.parent.mkdir(exist_ok=True)
@@ -160,10 +162,24 @@ async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
         outside=McpServer(command="sh", args=look, sandbox=False),
     )
     inside, outside = sorted(r.message for r in caplog.records if "cannot be used" in r.message)
-    assert "No such file" in inside
+    assert ("No such file" if sandbox_kind == "bubblewrap" else "Permission denied") in inside
     assert "sandbox = false" in inside
     assert "it said: token" in outside
     assert "sandbox" not in outside
+
+
+@pytest.mark.sandboxes
+async def test_a_program_is_started_in_a_folder_of_its_own(
+    connect: Connect, tmp_path: Path
+) -> None:
+    """Its folder lies outside of the workspace, and is there to be read."""
+    folder = tmp_path / "服务 server"
+    folder.mkdir()
+    shutil.copy(ODD, folder / "mine.py")
+    (folder / ".env").write_text("DEPTH=3\n")  # which the protocol's SDK reads where it starts
+    here = odd(args=("mine.py", "stdio"), directory=str(folder))
+    catalog, _ = await connect(here=here)
+    assert (await catalog.execute("mcp_here_add", {"a": 2, "b": 3})).text == "5"
 
 
 async def test_what_a_server_answers_and_cannot_have(connect: Connect) -> None:

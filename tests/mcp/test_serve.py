@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,12 +23,14 @@ from manus.commands.mcp import list_servers
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from manus.state.mcp_settings import McpServer
+from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.workspace import Workspace
 from tests.helpers.processes import working_in
+from tests.helpers.sandboxes import Kind
 from tests.helpers.tools import RED_DOT
 from tests.manus.program import wait_for_file
-from tests.mcp.conftest import odd
+from tests.mcp.conftest import ODD, odd
 from tests.server import ScriptedServer, replies
 
 COMMAND = ["-m", "manus", "mcp", "serve", "--profile", "swe", "--workspace", "work"]
@@ -238,6 +241,19 @@ async def test_no_open_door_without_a_token(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv(TOKEN, "secret")
     with pytest.raises(UsageError, match=r"203\.0\.113\.1:80"):
         await serve_http(server, "203.0.113.1", 80)
+
+
+@pytest.mark.sandboxes
+async def test_the_list_has_servers_of_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox_kind: Kind
+) -> None:
+    (tmp_path / ".git").mkdir()  # so that it is the workspace
+    shutil.copy(ODD, tmp_path / "mine.py")
+    monkeypatch.chdir(tmp_path)
+    mine = odd(args=("./mine.py", "stdio"), directory=None)
+    settings = Settings(mcp={"mine": mine}, sandbox=SandboxSettings(kind=sandbox_kind))
+    assert await list_servers(settings)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "mine.py"]
 
 
 async def test_the_list_of_servers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,8 @@ async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams
     if server.confined:
         sandbox = await sandbox_of(session)
         confine = partial(sandbox.confine, chosen=True)
-        started = await asyncio.to_thread(confine, *started, directory)
+        readable = await asyncio.to_thread(_readable, directory)
+        started = await asyncio.to_thread(confine, *started, directory, readable)
     program = StdioServerParameters(
         command=started.argv[0],
         args=list(started.argv[1:]),
@@ -90,6 +91,15 @@ async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams
             raise ToolUnavailableError(
                 f"`{server.command}` cannot be started: {error.strerror}."
             ) from None
+
+
+def _readable(directory: Path) -> tuple[Path, ...]:
+    """Return what a server may read besides what all programs do: where it is started. Blocking.
+
+    A folder with the user's whole home is too much to give away by naming where to start.
+    """
+    is_too_much = Path.home().is_relative_to(directory)
+    return () if is_too_much else (directory,)
 
 
 def _from_workspace(word: str, root: Path) -> str:
