@@ -27,7 +27,7 @@ from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.tools.workspace import Workspace
 from tests.helpers.processes import working_in
-from tests.helpers.sandboxes import Kind
+from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
 from tests.manus.program import wait_for_file
 from tests.mcp.conftest import ODD, odd
@@ -54,7 +54,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
     def serving(profile: str) -> AbstractAsyncContextManager[ClientSession]:
         workspace = Workspace(tmp_path / "work")
         workspace.prepare()
-        server = ToolServer(Settings.model_validate({}), profile, workspace)
+        server = ToolServer(with_sandbox(Settings()), profile, workspace)
         return create_connected_server_and_client_session(server)
 
     return serving

@@ -28,6 +28,9 @@ from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
+pytestmark = pytest.mark.sandboxed
+
+
 SECRET = "hunter2"
 EDITOR = "str_replace_editor"
 PROFILE = Profile(
@@ -381,7 +384,6 @@ async def test_what_an_mcp_server_says(
     assert harm(agent, internet) == LEFT_BY[sandbox_kind]
 
 
-@pytest.mark.sandboxed
 async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet: Internet) -> None:
     told = " ".join(map(order, "abcdefgh"))
     internet.pages["news.example/plain"] = Answer(told, type="text/plain")

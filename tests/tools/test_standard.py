@@ -15,6 +15,7 @@ from manus.state.settings import Settings
 from manus.tools.catalog import BUILT_IN
 from manus.tools.session import Session
 from tests.browser.site import Answer, Site
+from tests.helpers.sandboxes import with_sandbox
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "ask_human": {"inquire": "Which colour?"},
@@ -53,10 +54,11 @@ class BuiltIn:
     @pytest.fixture(autouse=True)
     def prepared(self, chosen: str, session: Session, site: Site) -> None:
         self.session, self.chosen = session, chosen
-        session.settings = Settings(
+        settings = Settings(
             search=SearchSettings(engines=("searxng",), searxng_url=f"{site.base}/searx"),
             egress=EgressSettings(allow_private=(site.place,)),
         )
+        session.settings = with_sandbox(settings)
         (session.workspace.root / "sales.csv").write_text("place,n\nPorto,3\nFaro,1\n")
 
     @property
