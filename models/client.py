@@ -31,8 +31,11 @@ from manus.models.tokens import (
     estimate_request,
     window_of,
 )
+from manus.models.window_watch import check_reply, compare, look_up_window
+from manus.models.wrapped import chat_model_in
 from manus.state.errors import (
     BudgetError,
+    ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelReplyError,
@@ -78,9 +81,19 @@ class ModelClient:
     """A chat model that the caller has made, with whatever is wrapped around it."""
 
     def window(self, role: str) -> int:
-        """The context window of the endpoint of a role that is asked first."""
+        """Return the context window of the endpoint of a role that is asked first."""
         endpoint = self.chain_of(role)[0]
-        return window_of(endpoint, self.built.get(endpoint))
+        return window_of(endpoint, self.chat_model_of(endpoint))
+
+    def chat_model_of(self, endpoint: ModelSettings) -> BaseChatModel | None:
+        """Return the chat model of an endpoint, without its wrappers; None if there is none yet."""
+        given = self._given_at(endpoint)
+        return self.built.get(endpoint) if given is None else chat_model_in(given)
+
+    async def look_up_window(self, role: str) -> None:
+        """Ask the server of a role how large its context window is, where it can say that."""
+        endpoint = self.chain_of(role)[0]
+        await look_up_window(endpoint, self._given_at(endpoint))
 
     async def complete(
         self,
@@ -146,9 +159,13 @@ class ModelClient:
         reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
         return reply
 
+    def _given_at(self, endpoint: ModelSettings) -> Runnable[Any, Any] | None:
+        is_given = self.given is not None and endpoint == endpoint_of(self.given, endpoint)
+        return self.given if is_given else None
+
     async def _model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any]:
-        if self.given is not None and endpoint == endpoint_of(self.given, endpoint):
-            return self.given
+        if (given := self._given_at(endpoint)) is not None:
+            return given
         if endpoint not in self.built:
             self.built[endpoint] = await build_model(endpoint, self.workspace)
         return self.built[endpoint]
@@ -165,8 +182,11 @@ class ModelClient:
             # the request was sent, and a server bills it
             self.budget.book(self._used(endpoint, question, AIMessage("")))
             raise
-        used = self._used(endpoint, question, message)
+        overflow = await self._overflow_of(endpoint, question, message)
+        used = self._used(endpoint, question, message, is_whole=overflow is None)
         self.budget.book(used)
+        if overflow is not None:
+            raise overflow
         if _FILTERED.search(reason_of(message)):
             raise ModelRefusedError(
                 f"The content filter of the model server at {address_of(endpoint)} stopped the "
@@ -175,8 +195,27 @@ class ModelClient:
             )
         return Reply(message, used, time.monotonic() - began)
 
-    def _used(self, endpoint: ModelSettings, question: Question, message: AIMessage) -> Spending:
-        """The server's figures of a call, or estimates where it gives none."""
+    async def _overflow_of(
+        self, endpoint: ModelSettings, question: Question, message: AIMessage
+    ) -> ContextOverflowError | None:
+        """Return the error of a server that has dropped a part of the request without saying so."""
+        factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
+        estimate = estimate_request(question.request, question.tools)
+        compared = compare(question.request, message, estimate, factor)
+        return await check_reply(endpoint, self._given_at(endpoint), compared)
+
+    def _used(
+        self,
+        endpoint: ModelSettings,
+        question: Question,
+        message: AIMessage,
+        *,
+        is_whole: bool = True,
+    ) -> Spending:
+        """Return the server's figures of a call, or estimates where it gives none.
+
+        Estimates are calibrated by those of a request that the model got as a whole.
+        """
         model, usage = endpoint.model or DEFAULT_MODEL, message.usage_metadata
         factor = self.calibration.get(model, 1.0)
         cached, written, is_estimate = 0, 0, usage is None or not usage["input_tokens"]
@@ -187,7 +226,8 @@ class ModelClient:
         else:
             given, said = usage["input_tokens"], usage["output_tokens"]
             cached, written = cache_tokens(usage.get("input_token_details"))
-            self.calibration[model] = calibrated(factor, asked, given)
+            if is_whole:
+                self.calibration[model] = calibrated(factor, asked, given)
         used = Spending(
             role=question.role,
             input_tokens=given,

@@ -55,8 +55,10 @@ _WINDOW = 128_000
 _LEAST = 1_000
 """Tokens that a window is taken to have at least."""
 _SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
-# What servers have said, by address and model: the same for every run of the process.
+# What servers have said, by address and model: the same for every run of the process. `_learned`
+# comes from their refusals, `_reported` from their own figures.
 _learned: dict[tuple[str | None, str | None], int] = {}
+_reported: dict[tuple[str | None, str | None], int] = {}
 
 
 def estimate_text(text: str) -> float:
@@ -145,12 +147,15 @@ def _figures(given: Any) -> dict[str, int]:
 
 
 def window_of(settings: ModelSettings, model: Any = None) -> int:
-    """The context window of an endpoint; `model` is its chat model, if there is one yet."""
-    known = (settings.context_window, _learned.get((settings.base_url, settings.model)))
+    """Return the context window of an endpoint; `model` is its chat model, if there is one yet."""
+    place = settings.base_url, settings.model
+    known = (settings.context_window, _learned.get(place), _reported.get(place))
     if any(known):
         return min(filter(None, known))
     profile = getattr(model, "profile", None) or {}
     if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
+        return size
+    if isinstance(size := getattr(model, "num_ctx", None), int):  # a ChatOllama of the caller's
         return size
     return _window_by_name(settings.model or DEFAULT_MODEL)
 
@@ -159,6 +164,11 @@ def window_of(settings: ModelSettings, model: Any = None) -> int:
 def _window_by_name(model: str) -> int:
     name = split_spec(model)[1].rpartition("/")[2].lower()
     return next((size for begin, size in _WINDOWS.items() if name.startswith(begin)), _WINDOW)
+
+
+def note_window(settings: ModelSettings, size: int) -> None:
+    """Remember the context window that a server reports for an endpoint."""
+    _reported[settings.base_url, settings.model] = max(size, _LEAST)
 
 
 def learn_window(error: ContextOverflowError, size: float) -> None:

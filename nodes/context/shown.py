@@ -78,7 +78,7 @@ def context_window(running: Running, role: str, system: str) -> ContextWindow:
     """The window of the model of a role as things are now, with this system prompt."""
     client = running.client
     endpoint = client.chain_of(role)[0]
-    size = window_of(endpoint, client.built.get(endpoint))
+    size = window_of(endpoint, client.chat_model_of(endpoint))
     around = estimate_text(system) + estimate_tools(running.catalog.schemas())
     return ContextWindow(
         size=size,

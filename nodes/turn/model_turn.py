@@ -42,6 +42,7 @@ async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> 
     role = running.role_for(pictures=bool(notes.images) or _is_pictured(past.history))
     if past.compaction is not None:
         await offer_recall(running, past.compaction)
+    await running.client.look_up_window(role)
     request: list[BaseMessage] = []
     refused: ContextOverflowError | None = None
     for tight in (False, True):

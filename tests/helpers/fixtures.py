@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.models import tokens
+from manus.models import tokens, window_watch
 from manus.sqlite import SqliteStore, open_sqlite
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent
@@ -18,6 +18,9 @@ from tests.server import ScriptedServer
 def unknown_endpoints() -> None:
     """Nothing is known of any endpoint: another test's server may have had the same port."""
     tokens._learned.clear()
+    tokens._reported.clear()
+    window_watch._known.clear()
+    window_watch._warned.clear()
 
 
 @pytest.fixture

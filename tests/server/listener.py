@@ -11,12 +11,16 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tests.server.replies import Cut, Message, Raw, Reply, json_of
+from tests.server.replies import Cut, Message, Raw, Reply, fail, json_of
 from tests.server.request import Request
 from tests.server.wire import frames
 
 if TYPE_CHECKING:
     from tests.server.server import ScriptedServer
+
+
+WINDOW_PATHS = ("/api/ps", "/props", "/api/v0/models")
+"""Where servers of several products tell the context window; others know no such path."""
 
 
 class Listener(socketserver.ThreadingTCPServer):
@@ -73,7 +77,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         request, answers = Request(b"", self._fields), self.server.answers
         answers.looks.append(request)
-        if self.path.partition("?")[0] != "/v1/models":
+        path = self.path.partition("?")[0]
+        if path in answers.pages:
+            self._send(answers.pages[path], request)
+            return
+        if path in WINDOW_PATHS:
+            self._send(fail(404, code="unknown_url", message="Not here."), request)
+            return
+        if path != "/v1/models":
             self._send(answers.refuse("GET", self.path), request)
             return
         about = {"object": "model", "created": 0, "owned_by": "tests"}
@@ -86,7 +97,10 @@ class _Handler(BaseHTTPRequestHandler):
         if len(raw) < length:
             return  # the client went away in the middle of it
         request, answers = Request(raw, self._fields, unquote(self.path)), self.server.answers
-        if answers.is_chat(self.path):
+        if self.path in answers.pages:
+            answers.looks.append(request)
+            self._send(answers.pages[self.path], request)
+        elif answers.is_chat(self.path):
             self._send(answers.answer(request), request)
         else:
             self._send(answers.refuse("POST", self.path), request)

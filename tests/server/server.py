@@ -53,6 +53,7 @@ class ScriptedServer:
         strict: Whether requests are checked against the rules of the real API.
         models: The names that `/v1/models` lists.
         looks: The requests for it, and others that are no chat.
+        pages: Answers at other paths, as a product has them.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class ScriptedServer:
         self._path = path
         self.models = ["scripted"]
         self.looks: list[Request] = []
+        self.pages: dict[str, Raw] = {}
         self._changed = threading.Condition()
         self.begin()
         self._listener = Listener(self, tls)

@@ -1,0 +1,165 @@
+"""The context window as the server has it, and a server that drops a part of the request."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from manus.graph.profiles import PROFILES
+from manus.models.server_window import Server, ServerWindow, find_window, is_private
+from manus.models.window_watch import Comparison
+from tests.helpers.agent import ScriptedAgent
+from tests.server import Raw, ScriptedServer, call, text, tokens
+from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
+from tests.server.replies import json_of
+
+NAME = "qwen3:8b"
+SAID: dict[str, tuple[Pages, ServerWindow]] = {
+    "Ollama, loaded": (ollama(NAME, 4_096), ServerWindow(4_096, "Ollama")),
+    "Ollama, loaded under its whole name": (
+        ollama(f"{NAME}:latest", 8_192),
+        ServerWindow(8_192, "Ollama"),
+    ),
+    "Ollama, not loaded": (ollama(NAME), ServerWindow(None, "Ollama", is_loaded=False)),
+    "Ollama, not loaded, set in the Modelfile": (
+        ollama(NAME, num_ctx=16_384),
+        ServerWindow(16_384, "Ollama", is_loaded=False),
+    ),
+    "llama.cpp": (llama_cpp(NAME, 4_096), ServerWindow(4_096, "llama.cpp")),
+    "vLLM": (vllm(NAME, 20_000), ServerWindow(20_000, "vLLM")),
+    "LM Studio, loaded": (lm_studio(NAME, 4_096), ServerWindow(4_096, "LM Studio")),
+    "LM Studio, not loaded": (lm_studio(NAME), ServerWindow(None, "LM Studio", is_loaded=False)),
+    "OpenRouter": (
+        {"/v1/models": models("x", NAME, owner="", context_length=131_072)},
+        ServerWindow(131_072),
+    ),
+    "Groq": (
+        {"/v1/models": models(NAME, owner="Alibaba Cloud", context_window=131_072)},
+        ServerWindow(131_072),
+    ),
+    "one that says nothing": ({"/v1/models": models(NAME, owner="x")}, ServerWindow(None)),
+    "one that has no list": ({"/v1/models": json_of([], 404)}, ServerWindow(None)),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+async def test_what_servers_say_of_the_window(server: ScriptedServer, case: str) -> None:
+    server.pages, window = SAID[case]
+    assert await find_window(Server(server.base_url, NAME, "sk-x")) == window
+    assert {look.headers["authorization"] for look in server.looks} == {"Bearer sk-x"}
+
+
+async def test_one_that_is_away_says_nothing(server: ScriptedServer) -> None:
+    assert await find_window(Server("http://127.0.0.1:9/v1", NAME)) is None
+    assert await find_window(Server("no address", NAME)) is None
+
+
+PRIVATE = {
+    "http://localhost:11434/v1": True,
+    "http://192.168.1.5:8000/v1": True,
+    "http://[::1]:8000/v1": True,
+    "http://ollama:11434/v1": True,
+    "http://box.local/v1": True,
+    "https://openrouter.ai/api/v1": False,
+    "https://8.8.8.8/v1": False,
+}
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_only_servers_of_the_users_own_are_asked_at_other_paths(address: str) -> None:
+    assert is_private(address) is PRIVATE[address]
+
+
+async def test_a_long_history_is_compacted_for_the_window_of_the_server(
+    agent: ScriptedAgent,
+) -> None:
+    agent.server.pages = vllm("scripted", 6_000)
+    (agent.workspace / "long").write_text("A wall, a door and a window.\n" * 150)
+    agent.server.when(lambda r: "notes" in str(r.messages[0]["content"]).lower()).always(
+        text("## Found\n- A wall [#1]")
+    )
+    agent.server.always(call("read", path="long"))
+    events = await agent.events(max_steps=9)
+    [first, *_] = [event for event in events if event["type"] == "compaction"]
+    assert first["window"] == 6_000
+
+
+HALF = tokens(2_051, 20)
+LONG = "Read this: " + "the quick brown fox jumps over the lazy dog. " * 900
+
+
+async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change(
+    agent: ScriptedAgent,
+) -> None:
+    """As Ollama does: half of a window of 4,096 tokens is what is left of 10,000."""
+    agent.server.pages = ollama("scripted")
+
+    def answer(_: Any) -> Any:
+        agent.server.pages = ollama("scripted", 4_096)
+        return text("Which text?", usage=HALF)
+
+    agent.server.script(answer).always(text("What?", usage=HALF))
+    outcome = await agent.run(request=LONG, tool_choice="none")
+    shown = "\n".join(str(r.last["content"])[:80] for r in agent.server.requests)
+    assert len(agent.server.requests) == 2, shown
+    assert len(agent.server.requests[1].raw) < 0.5 * len(agent.server.requests[0].raw)
+    assert (outcome.stop_reason, outcome.output) == ("answered", "What?"), "shorter, it fits"
+
+
+async def test_what_cannot_be_made_shorter_ends_the_run(agent: ScriptedAgent) -> None:
+    """The instructions and tools alone are larger than the window."""
+    agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILES["manus"])
+    agent.server.pages = llama_cpp("scripted", 2_048)
+    agent.server.always(text("Which text?", usage=tokens(1_030, 20)))
+    outcome = await agent.run()
+    assert (outcome.status, outcome.stop_reason) == ("error", "error")
+    for words in ("2,048 tokens", "and 1,030 arrived", "`-c 32768`", "\n"):
+        assert (words in outcome.output) is (words != "\n")
+
+
+async def test_a_count_far_below_is_told_once_where_the_window_is_not_known(
+    agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "manus"):
+        await agent.run(text("Which text?", usage=HALF), request=LONG)
+        outcome = await agent.run(text("Which?", usage=HALF), request=LONG, thread="again")
+    told = [record.getMessage() for record in caplog.records if "counted" in record.getMessage()]
+    assert len(told) == 1
+    for words in ("2,051 tokens", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
+        assert words in told[0]
+    assert outcome.output == "Which?", "the reply counts all the same"
+
+
+FIGURES: dict[str, tuple[Comparison, int, bool]] = {
+    "fits": (Comparison(3_000, 2_900, is_exact=False), 4_096, False),
+    "fits, and the estimate is high": (Comparison(4_500, 3_800, is_exact=False), 4_096, False),
+    "half is left": (Comparison(10_000, 2_051, is_exact=False), 4_096, True),
+    "all of the window is left": (Comparison(10_000, 4_090, is_exact=False), 4_096, True),
+    "a little is missing": (Comparison(4_700, 3_700, is_exact=True), 4_096, True),
+    "more was counted than there is room for": (
+        Comparison(10_000, 9_800, is_exact=True),
+        4_096,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FIGURES)
+def test_what_was_dropped_is_told_from_what_is_counted_otherwise(case: str) -> None:
+    compared, size, was_dropped = FIGURES[case]
+    assert compared.exceeds(size) is was_dropped
+
+
+@pytest.mark.parametrize("size", [4_096, 40_960])
+async def test_a_server_is_asked_once_and_not_for_every_step(
+    agent: ScriptedAgent, size: int
+) -> None:
+    agent.server.pages = ollama("scripted", size)
+    await agent.run(call("poll"), call("poll"), text("Done."))
+    assert len(agent.server.looks) <= 4
+
+
+async def test_a_server_without_these_paths_is_asked_as_before(agent: ScriptedAgent) -> None:
+    broken = Raw(b"<html>", 500, "text/html")
+    agent.server.pages = {"/v1/models": broken, "/api/ps": broken, "/props": broken}
+    assert (await agent.run(text("Hello."))).output == "Hello."
