@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end_at_signal()
     _prepare_streams()
     _hide_process()
+    _close_import_path()
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = 130
     try:
@@ -52,6 +53,22 @@ def end_at_signal() -> None:
     # What is ignored stays so: shells ask for it for what runs in the background.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, _: os._exit(128 + number))
+
+
+def _close_import_path() -> None:
+    """Take the folders out of the module path that a run may write to.
+
+    `python -m manus` puts the current folder first, an editable install the checkout last. A module
+    that a run makes there would be imported here, outside of the sandbox. The package's own modules
+    are found by the package, which is loaded already.
+    """
+    checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    writable = {"", os.getcwd(), checkout}  # noqa: PTH109
+    sys.path[:] = [path for path in sys.path if path not in writable or _is_installed(path)]
+
+
+def _is_installed(path: str) -> bool:
+    return path.startswith(f"{sys.prefix}{os.sep}") and path.endswith("-packages")
 
 
 def _hide_process() -> None:

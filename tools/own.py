@@ -10,7 +10,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -26,7 +26,10 @@ def is_own(name: str) -> bool:
 
 
 def load_own(name: str) -> Any:
-    """What `MODULE:NAME` names; the module is looked for in the working directory too. Blocking.
+    """Return what `MODULE:NAME` names. Blocking.
+
+    The module is looked for in the working directory too, while it is imported and not longer: a
+    run may write there, and what is imported later must not come from it.
 
     Raises:
         SettingsError: the module cannot be imported, or has nothing of that name.
@@ -35,16 +38,29 @@ def load_own(name: str) -> Any:
     if not (place.replace(".", "_").isidentifier() and attribute.isidentifier()):
         raise SettingsError(f"`{name}` names nothing; write it as `my_module:my_function`.")
     here = os.getcwd()  # noqa: PTH109 - a string is what the path of modules holds
-    if here not in sys.path and "" not in sys.path:
-        sys.path.append(here)  # at the end: a file there never takes the place of a package
-        importlib.invalidate_caches()
     try:
-        return getattr(importlib.import_module(place), attribute)
+        with _searching(here):
+            return getattr(importlib.import_module(place), attribute)
     except Exception as error:  # whatever the user's own module raises
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SettingsError(
             f"`{name}` cannot be used ({said}); modules are looked for in {here}, too."
         ) from error
+
+
+@contextlib.contextmanager
+def _searching(folder: str) -> Iterator[None]:
+    """Search a folder for modules, behind all others, for the length of a block."""
+    if folder in sys.path or "" in sys.path:
+        yield
+        return
+    sys.path.append(folder)  # at the end: a file there never takes the place of a package
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # the module has taken it out itself
+            sys.path.remove(folder)
 
 
 def from_function(function: Callable[..., Any]) -> BaseTool:

@@ -1,0 +1,62 @@
+"""No module that a run may write is imported outside of the sandbox."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manus.tools.own import load_own
+from manus.tools.sandbox.own_code import own_code_in
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import importlib.util, sys
+from manus.cli import main
+main(["--version"])
+import manus.graph.agent
+sys.exit(importlib.util.find_spec("planted") is not None)
+"""
+
+
+@pytest.mark.parametrize("start", [["-c", PROGRAM], ["-m", "runner"]], ids=["-c", "-m"])
+def test_the_current_folder_is_not_searched(tmp_path: Path, start: list[str]) -> None:
+    (tmp_path / "planted.py").write_text("")
+    (tmp_path / "runner.py").write_text(PROGRAM)
+    done = subprocess.run([sys.executable, *start], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_checkout_is_not_searched() -> None:
+    program = PROGRAM.replace('"planted"', '"benchmarks"')
+    done = subprocess.run([sys.executable, "-c", program], cwd="/", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "users_tool.py").write_text("import users_helper\n\ndef hello(): ...\n")
+    (tmp_path / "users_helper.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    before = list(sys.path)
+    assert load_own("users_tool:hello").__name__ == "hello"
+    assert sys.path == before
+
+
+def test_the_code_of_a_checkout_is_found(tmp_path: Path) -> None:
+    found = own_code_in(ROOT)
+    for path in (Path(sys.prefix), ROOT / "manus" / "cli.py", Path(load_own.__code__.co_filename)):
+        assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
+    assert own_code_in(tmp_path) == []
+
+
+def test_the_code_that_settings_name_is_found(tmp_path: Path) -> None:
+    (tmp_path / "manus.toml").write_text('[profiles.mine]\ntools = ["mytool:hello"]\n')
+    (tmp_path / "mytool.py").write_text("import helper\n")
+    (tmp_path / "helper.py").write_text("")
+    (tmp_path / "other.py").write_text("")
+    assert own_code_in(tmp_path) == [tmp_path / "helper.py", tmp_path / "mytool.py"]
