@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from manus.state.errors import ToolUnavailableError
+from manus.state.safety_settings import SandboxSettings
+from manus.state.settings import Settings
+from manus.tools.bash import Bash
 from manus.tools.own import load_own
 from manus.tools.sandbox.own_code import own_code_in
+from tests.helpers.sandboxes import Kind
+from tests.helpers.sessions import session_in
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -45,6 +51,38 @@ def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
     before = list(sys.path)
     assert load_own("users_tool:hello").__name__ == "hello"
     assert sys.path == before
+
+
+CODE = ("manus", "tools", "graph", ".venv")
+"""What a shell call must not change in a checkout that is the workspace."""
+
+
+@pytest.mark.sandboxes("bubblewrap")
+async def test_a_shell_call_changes_no_code_of_a_checkout(sandbox_kind: Kind) -> None:
+    session = session_in(ROOT, settings=Settings(sandbox=SandboxSettings(kind=sandbox_kind)))
+    bash = Bash(session=session)
+    targets = " ".join(f"{name}/planted.py" for name in CODE)
+    try:
+        observation = await bash.observe(command=f"for f in {targets}; do : > $f; done; true")
+        planted = [name for name in CODE if (ROOT / name / "planted.py").exists()]
+    finally:
+        await session.close()
+        for name in CODE:
+            (ROOT / name / "planted.py").unlink(missing_ok=True)
+    assert planted == []
+    assert observation.text.count("Read-only file system") == len(CODE)
+
+
+@pytest.mark.sandboxes("landlock")
+async def test_no_program_is_started_where_code_cannot_be_protected(
+    sandbox_kind: Kind, tmp_path: Path
+) -> None:
+    (tmp_path / "manus.toml").write_text('tools = ["mytool:hello"]\n')
+    (tmp_path / "mytool.py").write_text("")
+    session = session_in(tmp_path, settings=Settings(sandbox=SandboxSettings(kind=sandbox_kind)))
+    with pytest.raises(ToolUnavailableError, match=r"mytool\.py.*Landlock.*--workspace"):
+        await Bash(session=session).observe(command="true")
+    await session.close()
 
 
 def test_the_code_of_a_checkout_is_found(tmp_path: Path) -> None:

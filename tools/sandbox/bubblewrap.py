@@ -101,12 +101,19 @@ def lay_out(home: Path) -> None:
 
 
 def words(
-    workspace: Path, home: Path, directory: Path, *, read: Iterable[Path], filter_at: str
+    workspace: Path,
+    home: Path,
+    directory: Path,
+    *,
+    read: Iterable[Path],
+    read_only: Iterable[Path] = (),
+    filter_at: str,
 ) -> list[str]:
     """What stands before a command, which starts in a visible `directory`. Blocking.
 
     `workspace` can be written at its own path; `home` holds what becomes `$HOME`, `/tmp` and
-    `/etc`; `read` can be read, too. `filter_at` is the descriptor of the filter for system calls.
+    `/etc`; `read` can be read, too. `read_only` is what in the workspace cannot be written.
+    `filter_at` is the descriptor of the filter for system calls.
     """
     found = [program() or "bwrap", *_WALLS]
     for path in map(Path, _SYSTEM):
@@ -123,7 +130,7 @@ def words(
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
     for path in [*programs(), *read]:
         found += ["--ro-bind-try", str(path), str(path)]
-    found += ["--bind", str(workspace), str(workspace), *_kept(workspace)]
+    found += ["--bind", str(workspace), str(workspace), *_kept(workspace, read_only)]
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
             found += ["--tmpfs", str(path)]
@@ -154,7 +161,7 @@ def unseen(folders: Iterable[str], read: Iterable[Path]) -> list[str]:
     return [f for f in folders if not any(Path(f).is_relative_to(root) for root in seen)]
 
 
-def _kept(workspace: Path) -> list[str]:
+def _kept(workspace: Path, read_only: Iterable[Path]) -> list[str]:
     """What in the workspace can be read only, of what is there when the program starts.
 
     These are our own files, a repository's hooks and settings, and files of secrets. The folders
@@ -167,7 +174,7 @@ def _kept(workspace: Path) -> list[str]:
     kept += [path for path in workspace.glob(".env*") if not path.name.endswith(EXAMPLES)]
     if git.is_dir() and not git.is_symlink():
         found += ["--bind", str(git), str(git)]
-    for path in kept:
+    for path in (*kept, *read_only):
         if path.exists() and not path.is_symlink() and not path.parent.is_symlink():
             found += ["--ro-bind", str(path), str(path)]
     return found

@@ -21,6 +21,7 @@ from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.limits import Limits
 from manus.tools.sandbox.network import Network, open_network
+from manus.tools.sandbox.own_code import own_code_in
 from manus.tools.session import Session
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
 
@@ -39,6 +40,11 @@ _SIGNS = ("Read-only file system", "Device or resource busy")
 _KEPT = (
     "\n[read-only here: `.env` files, `manus.toml`, `.git/config`, `.git/hooks`, `.manus`; change "
     "what has to be changed with `str_replace_editor`]"
+)
+_OWN_CODE = (
+    "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
+    "of the sandbox, and Landlock cannot keep programs from changing it. "
+    "Choose another workspace with `--workspace`, or install bubblewrap (`apt install bubblewrap`)."
 )
 _NONE_WORKS = (
     "Programs are not started without a sandbox, and none works here: {faults}. {remedy}"
@@ -80,6 +86,7 @@ class Sandbox:
         self.limits = Limits(settings)
         self._settings = settings
         self._workspace = workspace
+        self._own_code = own_code_in(workspace) if wall == "bubblewrap" else []
         self._home = home
         self._filter = ""
         """A file with the rules for system calls; empty if there are none."""
@@ -122,7 +129,12 @@ class Sandbox:
             )
         else:
             front = bubblewrap.words(
-                self._workspace, home, directory, read=read, filter_at=self._filter and _FILTER
+                self._workspace,
+                home,
+                directory,
+                read=read,
+                read_only=self._own_code,
+                filter_at=self._filter and _FILTER,
             )
         blocks = self._settings.file_megabytes * 1_000_000 // 512
         limited = ("sh", "-c", _LIMITED, "sh", str(blocks), self._filter or os.devnull)
@@ -198,13 +210,16 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
     """A sandbox; what its programs want of the network goes through the proxy.
 
     Raises:
-        ToolUnavailableError: the wall that the settings name does not stand here.
+        ToolUnavailableError: the wall that the settings name does not stand here, or the workspace
+            contains code that it cannot protect.
     """
     if settings.kind == "none":
         return Sandbox("none", settings, workspace)
 
     def raised() -> Sandbox:
         wall, network, _ = _raise_wall(settings)
+        if wall == "landlock" and (code := own_code_in(workspace)):
+            raise ToolUnavailableError(_OWN_CODE.format(code=code[0], workspace=workspace))
         return Sandbox(wall, settings, workspace, SandboxHome(), network, proxy)
 
     sandbox = await asyncio.to_thread(raised)
