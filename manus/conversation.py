@@ -21,7 +21,7 @@ from manus.configuration import read_settings, with_store, workspace_of
 from manus.folder_trust import ask_for_file_trust
 from manus.options import NEWEST, RunOptions
 from manus.questions import request_session
-from manus.screen import DONE, Screen
+from manus.screen import DONE, WARNING, Screen
 from manus.state.errors import UsageError
 from manus.tools.sandbox.sandbox import wall_in_words
 
@@ -277,11 +277,15 @@ class Conversation:
     def _on_undo(self, _: str) -> None:
         from manus.undo import undo_last
 
-        if undone := "\n".join(undo_last(self._runs())):
-            self._screen.paragraph(undone, DONE, indent=2)
-            self._happened.append(f"<undone>\nThe user took edits back.\n{undone}\n</undone>")
+        undone = undo_last(self._runs())
+        if undone.edits:
+            edits = "\n".join(undone.edits)
+            self._screen.paragraph(edits, DONE, indent=2)
+            self._happened.append(f"<undone>\nThe user took edits back.\n{edits}\n</undone>")
         else:
             self._screen.paragraph("The editor has changed nothing that could be undone.")
+        for sentence in undone.left:
+            self._screen.paragraph(sentence, WARNING, indent=2)
 
 
 def _told(run: Run) -> str:

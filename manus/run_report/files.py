@@ -50,7 +50,7 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
         note = f"The workspace {root} is not there any more." if run.workspace else ""
         return [ChangedFile(path, edits=own) for path, own in edits.items()], note
     named = (path for stage in run.stages for path in stage.files)
-    paths = list(dict.fromkeys([*edits, *_changed(root, run), *named]))
+    paths = list(dict.fromkeys([*edits, *changed_during(run), *named]))
     files = [ChangedFile(path, edits=edits.get(path, [])) for path in paths[:_MOST_FILES]]
     room = _MOST_IMAGES
     for file in files:
@@ -62,8 +62,13 @@ def files_of(run: Run) -> tuple[list[ChangedFile], str]:
     return [file for file in files if file.size is not None or file.edits], note
 
 
-def _changed(root: Path, run: Run) -> list[str]:
-    if run.began is None or run.ended is None:
+def changed_during(run: Run) -> list[str]:
+    """Return the files of the workspace that were changed since the run began, until the next one.
+
+    They are there now: what was deleted is not known. Blocking.
+    """
+    root = Path(run.workspace)
+    if run.began is None or run.ended is None or not (run.workspace and root.is_dir()):
         return []
     end = math.inf if run.is_newest else run.ended.timestamp()
     changed = changed_since(root, int(run.began.timestamp() * 1e9))

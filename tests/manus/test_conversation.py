@@ -109,6 +109,25 @@ def test_undo_takes_back_the_edits_of_one_request_after_another(
     assert "a.txt: the file is gone" in said_by_user(server)[-1]
 
 
+def test_undo_names_what_it_leaves(manus: Program, server: ScriptedServer) -> None:
+    manus.workspace.mkdir()
+    (manus.workspace / "old.txt").write_text("old")
+    change = call("bash", command="echo 1 > made.txt; rm old.txt")
+    look = call("bash", command="ls -l && cat a.txt")
+    server.script(edit("a.txt", "1"), look, text("One."), change, text("Two."))
+    with manus.terminal() as terminal:
+        ask(terminal, "first", "One.")
+        ask(terminal, "second", "Two.")
+        ask(terminal, "/undo", "a.txt: the file is gone")
+        assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
+        deleted = "Not undone: what these changed or deleted: bash: echo 1 > made.txt; rm old.txt."
+        assert deleted in " ".join(terminal.text.split())
+        assert "ls -l" not in terminal.text.partition("the file is gone")[2]
+        ask(terminal, "/undo", "nothing that could be undone")
+        assert terminal.text.count("Not undone: made.txt") == 2
+    assert not (manus.workspace / "a.txt").exists()
+
+
 def test_files_and_pictures_that_are_named_go_along(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Seen."))
     manus.workspace.mkdir()
