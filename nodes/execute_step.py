@@ -14,7 +14,6 @@ from langgraph.types import Interrupt
 
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.inner_run import InnerRun, run_inside
-from manus.nodes.planning.changed_files import MOST_FILES, changed_since, mentioned, next_tick
 from manus.nodes.planning.questions import (
     config_of_step,
     in_call_order,
@@ -29,6 +28,9 @@ from manus.state.plan_changes import StepChange
 from manus.state.taint import passed_on
 from manus.state.text import shortened
 from manus.state.usage import RoleUsage, budget_used_up, summed, tokens_of
+from manus.tools.call import call_watcher
+from manus.tools.changed_files import MOST_FILES, changed_since, mentioned, next_tick
+from manus.tools.shared_files import SharedFiles, StepFiles, fingerprints_of
 
 MOST_TEXT = 2_000
 """Characters of a step's result; its conversation holds all of it."""
@@ -140,6 +142,7 @@ async def run_plan_step(
     known_refusals = running.refused
     known_refusals += [one for one in task.get("refused", ()) if one not in known_refusals]
     inner_config = await config_of_step(task, running, config)
+    step_files = _watch_calls(task, running, inner_config)
     async with running.slots:
         inner = await run_inside(running, executor, _request(task), tell, inner_config)
     space = str(inner_config["configurable"].get("checkpoint_ns", ""))
@@ -151,9 +154,31 @@ async def run_plan_step(
             raise GraphInterrupt(asked)
     files = await asyncio.to_thread(_files, task, running, inner.values)
     if asked:
-        waiting = await waiting_of(task, asked, inner, files, inner_config)
+        root = running.session.workspace.root
+        hashes = await asyncio.to_thread(fingerprints_of, root, files)
+        waiting = await waiting_of(task, asked, inner, hashes, inner_config)
         return _set_aside(task, waiting, space)
-    return _ended(task, inner, files, space)
+    update = _ended(task, inner, files, space)
+    if step_files is not None and step_files.conflicts:
+        conflicts = {path: sorted(titles) for path, titles in step_files.conflicts.items()}
+        update["plan"]["result"]["conflicts"] = conflicts
+    return update
+
+
+def _watch_calls(task: StepTask, running: Running, config: RunnableConfig) -> StepFiles | None:
+    """Have the calls of a step watched for files that other steps change; None if it is alone."""
+    waiting = task.get("waiting")
+    if not (task["is_shared"] or waiting):
+        return None
+    session = running.session
+    shared = session.shared
+    if shared is None:
+        shared = session.shared = SharedFiles(session.workspace.root)
+    space = str(config["configurable"].get("checkpoint_ns", ""))
+    step_files = shared.of_step(space, task["title"])
+    step_files.start(task["title"], waiting["files"] if waiting else {})
+    call_watcher.set(step_files)
+    return step_files
 
 
 def _set_aside(task: StepTask, waiting: Waiting, space: str) -> Update:
@@ -207,5 +232,5 @@ def _files(task: StepTask, running: Running, values: dict[str, Any]) -> list[str
     if not task["alone"]:
         files = mentioned(files, values.get("messages") or [])
     waiting = task.get("waiting")
-    earlier = waiting["files"] if waiting else []
+    earlier = [*waiting["files"]] if waiting else []
     return sorted([*dict.fromkeys([*files, *earlier])][:MOST_FILES])

@@ -26,6 +26,7 @@ from manus.state.plan import (
     is_completed,
     refusals_of,
     shown_result,
+    title_of,
 )
 from manus.state.text import flat, one_line
 from manus.state.usage import Spending
@@ -48,8 +49,8 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     text = await _summary(state, running)
     missing, over = not_done(state["plan"]), over_budget(state)
     done, parts = not missing, [text]
-    if missing not in text:  # the model may have been kinder than the facts are
-        parts.append(missing)
+    # the model may have been kinder than the facts are
+    parts += [facts for facts in (missing, side_by_side(state["plan"])) if facts not in text]
     if missing and over:
         parts.append(f"Terminated: Budget used up: {over}")
     output = "\n\n".join(parts)
@@ -154,8 +155,23 @@ def not_done(plan: Plan) -> str:
     return "Not done:\n" + "\n".join(lines)
 
 
+def side_by_side(plan: Plan) -> str:
+    """Return the files that several steps changed at the same time; empty if there are none."""
+    titles: dict[str, set[str]] = {}
+    for step in plan["steps"]:
+        result = step["result"]
+        conflicts = result.get("conflicts", {}) if result is not None else {}
+        for path, others in conflicts.items():
+            titles.setdefault(path, set()).update([title_of(step), *others])
+    if not titles:
+        return ""
+    lines = [prompts.changed_side_by_side(path, sorted(titles[path])) for path in sorted(titles)]
+    return "\n".join([prompts.SIDE_BY_SIDE, *lines])
+
+
 def without_model(plan: Plan) -> str:
     """A summary made from the plan itself."""
     steps = enumerate(plan["steps"])
     done = [shown_result(index, step) for index, step in steps if step["status"] == "completed"]
-    return "\n\n".join(part for part in (*done, not_done(plan)) if part)
+    parts = (*done, not_done(plan), side_by_side(plan))
+    return "\n\n".join(part for part in parts if part)

@@ -118,6 +118,34 @@ after you need to know. If it cannot be done, say why and end with a failure.\
 """
 
 
+def changed_meanwhile(path: str) -> str:
+    """Return the note on a file that has changed since the step's last call."""
+    return f"Note: `{path}` has been changed by somebody else meanwhile. Read it anew."
+
+
+def changed_by_both(path: str, titles: Sequence[str]) -> str:
+    """Return the note on a file that other steps changed while a call may have changed it too."""
+    return (
+        f"Note: `{path}` has been changed at the same time by {_steps(titles)}. One change may "
+        "have replaced the other: read the file now, and put back what is missing."
+    )
+
+
+def changed_side_by_side(path: str, titles: Sequence[str]) -> str:
+    """Return the line of a summary on a file that several steps changed at the same time."""
+    return f"- {path}: {_steps(titles)}"
+
+
+SIDE_BY_SIDE = (
+    "Check these files: several steps changed them at the same time, and one change may have "
+    "replaced another:"
+)
+
+
+def _steps(titles: Sequence[str]) -> str:
+    return "the step " * (len(titles) == 1) + " and ".join(f"“{title}”" for title in titles)
+
+
 SUMMARIZER = """\
 You sum up finished work for the one who asked for it. You write the answer to the request, \
 plainly and honestly: what was not done is said as clearly as what was.\

@@ -59,6 +59,10 @@ class StepTask(TypedDict):
     """When it began, in nanoseconds: files changed since may be its own."""
     alone: bool
     """Whether no other step is at work at the same time."""
+    is_shared: bool
+    """Whether another step has begun and not ended, at work or set aside."""
+    title: str
+    """The step's text."""
     asked: NotRequired[str]
     """The user's request alone."""
     approved: NotRequired[list[str]]

@@ -23,6 +23,8 @@ MARKS: dict[StepStatus, str] = {
 }
 TO_DO: tuple[StepStatus, ...] = ("not_started", "in_progress")
 _TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
+_TITLE = 60
+"""Characters of a step's text in a sentence about another step."""
 _REMINDER = 120
 """Characters of a step's text beside its result."""
 
@@ -44,6 +46,8 @@ class StepResult(TypedDict):
     """Whether its executor has read text from outside."""
     approved: NotRequired[list[str]]
     """Rules about calls that a person has approved for the run until then."""
+    conflicts: NotRequired[dict[str, list[str]]]
+    """Files that other steps changed at the same time, each with the texts of these steps."""
     refused: NotRequired[list[Any]]
     """What was refused, as `manus.state.agent.Refusal` has it."""
 
@@ -62,8 +66,8 @@ class Waiting(TypedDict):
     """The executor's newest checkpoint, with which it resumes."""
     usage: Usage
     """What the executor has used until now; the run's own usage does not contain it yet."""
-    files: list[str]
-    """Files made or changed until now."""
+    files: dict[str, str]
+    """Hashes of the files made or changed until now."""
 
 
 class Step(TypedDict):
@@ -119,6 +123,11 @@ def as_text(plan: Plan) -> str:
         if step["notes"]:
             lines.append(f"   Notes: {flat(step['notes'])}")
     return "\n".join(lines)
+
+
+def title_of(step: Step) -> str:
+    """Return the text of a step as it stands in a sentence about another one."""
+    return one_line(step["text"], _TITLE)
 
 
 def was_outside(plan: Plan) -> bool:
@@ -290,6 +299,9 @@ def shown_result(index: int, step: Step, limit: int | None = None) -> str:
         lines.append(f"Result: {shortened(result['text'], limit) or '(nothing said)'}")
         if result["files"]:
             lines.append(f"Files: {', '.join(result['files'])}")
+        for path, others in result.get("conflicts", {}).items():
+            steps = " and ".join(f"“{other}”" for other in others)
+            lines.append(f"Check {path}: it was changed at the same time by {steps}.")
     return "\n".join(lines)
 
 

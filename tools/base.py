@@ -178,6 +178,10 @@ class AgentTool(BaseTool):
         """Whether a call may be carried out again after a crash because it changes nothing."""
         return self.without_effect
 
+    def builds_on_file(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
+        """Return whether a call changes what its file holds then, and does not write it anew."""
+        return False
+
     def leaves(self, args: dict[str, Any]) -> str:  # noqa: ARG002
         """Why a call reaches beyond workspace and sandbox; empty if it does not. Blocking."""
         return ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -62,6 +64,19 @@ _SHOWN = 100
 """Characters of a call's arguments in what is said of it."""
 _FOREIGN_TIME_LIMIT = 300.0
 """Seconds for a tool that is not one of ours."""
+
+
+class CallWatcher(Protocol):
+    """Looks at what a call changes in the workspace beside those of other agents."""
+
+    async def watch(
+        self, call: Call, carry_out: Callable[[], Awaitable[Observation]]
+    ) -> Observation:
+        """Carry out the call and return its observation, with what there is to add."""
+
+
+call_watcher: ContextVar[CallWatcher | None] = ContextVar("call_watcher", default=None)
+"""Set by whoever runs agents side by side."""
 
 
 async def call_tool(
@@ -165,7 +180,7 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
         session.journal.begin(call.key, call.tool.name)
     try:
         with session.egress_guard.admitting(verdict.accesses, verdict.digest) as held:
-            observation = await observe_call(call.tool, args, task["id"], call.config)
+            observation = await _watched(call, args)
     except GraphBubbleUp as error:
         if not call.read_only:
             session.journal.release(call.key)  # it asks first and will act after the answer
@@ -179,6 +194,13 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     result = await _to_result(task, observation, session, key)
     refusals = _held_for_good(call, held) if session.approve_mode == "refuse" else ()
     return replace(result, approved=verdict.rules, refused=refusals)
+
+
+async def _watched(call: Call, args: Mapping[str, Any]) -> Observation:
+    """Carry out a call, and let the watcher of this run add to what came of it."""
+    watcher = call_watcher.get()
+    carry_out = partial(observe_call, call.tool, args, call.task["id"], call.config)
+    return await (carry_out() if watcher is None else watcher.watch(call, carry_out))
 
 
 def _questions(error: GraphInterrupt) -> str:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
@@ -25,6 +25,9 @@ from manus.tools.egress_guard import EgressGuard
 from manus.tools.journal import Journal
 from manus.tools.siblings import Siblings
 from manus.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from manus.tools.shared_files import SharedFiles
 
 log = logging.getLogger("manus")
 
@@ -121,6 +124,8 @@ class Session:
         """Rules about calls that a person has approved so far."""
         self.asked: dict[str, str] = {}
         """Digests of the calls that a person was asked to approve, by the tasks that wait."""
+        self.shared: SharedFiles | None = None
+        """Files that agents change side by side in this run; None while only one is at work."""
         self._live: dict[str, Closeable] = {}
         self._making: dict[str, asyncio.Lock] = {}
 

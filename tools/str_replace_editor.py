@@ -74,6 +74,10 @@ class StrReplaceEditor(AgentTool):
         return bool(args["command"] == "view")
 
     @override
+    def builds_on_file(self, args: dict[str, Any]) -> bool:
+        return bool(args["command"] != "create")
+
+    @override
     def leaves(self, args: dict[str, Any]) -> str:
         [name] = self.subjects(args)
         if args.get("command") == "view" or not is_protected(name):

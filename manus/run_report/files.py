@@ -9,10 +9,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from manus.nodes.planning.changed_files import changed_since
 from manus.run_report.edits import Edit, edit_of, relative
 from manus.state.errors import ToolError
 from manus.tools.beneath import look_at, open_file
+from manus.tools.changed_files import changed_since
 from manus.tools.editor.files import image_type
 from manus.tools.result import Image
 from manus.tools.workspace import Workspace

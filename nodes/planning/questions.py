@@ -66,7 +66,7 @@ async def waiting_of(
     task: StepTask,
     asked: Sequence[Interrupt],
     inner: InnerRun,
-    files: list[str],
+    files: dict[str, str],
     config: RunnableConfig,
 ) -> Waiting:
     """Return what a step waits for, whose executor has this configuration.

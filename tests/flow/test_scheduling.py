@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from manus.nodes.planning.changed_files import changed_since, mentioned
 from manus.nodes.planning.file_use import take_turns
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.plan_changes import create
+from manus.tools.changed_files import changed_since, mentioned
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.flow.test_plan import plan_of
 from tests.server import call, text
@@ -113,7 +113,7 @@ async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow
     loop = asyncio.get_running_loop()
 
     def meet(_: Any) -> Any:
-        asyncio.run_coroutine_threadsafe(here.wait(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(here.wait(), loop).result(60)
         return succeeds()
 
     flow.plans(makes(*THREE))
@@ -136,7 +136,7 @@ async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: Scrip
     loop = asyncio.get_running_loop()
 
     def meet(_: Any) -> Any:
-        asyncio.run_coroutine_threadsafe(here.wait(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(here.wait(), loop).result(60)
         return succeeds()
 
     flow.plans(makes("Clean raw.csv into clean.csv", *(free(text, 0) for text in READERS)))

@@ -1,0 +1,156 @@
+"""Steps side by side that change one file by programs: the later one and the summary are told."""
+
+from typing import Any
+
+import pytest
+
+from manus.tools.shared_files import names_written_in
+from tests.flow.helpers import ScriptedFlow, free, is_step, is_summary, makes, succeeds
+from tests.flow.test_questions import answer, asks, questions
+from tests.server import Request, call, text
+
+EXECUTORS = ("swe", "data_analysis", "manus")
+"""With a shell, with Python, and with a person to ask."""
+
+
+@pytest.fixture
+def real(flow: ScriptedFlow) -> ScriptedFlow:
+    """A flow whose executors have real tools."""
+    made = ScriptedFlow(flow.server, flow.workspace, flow.saver, EXECUTORS)
+    (made.workspace / "counts.json").write_text("{}")
+    return made
+
+
+def update_of(name: str, *, wait_for: str) -> str:
+    """A program that reads the file, waits for the other ones, and writes the file."""
+    return (
+        "import json, pathlib, time\n"
+        "counts = json.loads(pathlib.Path('counts.json').read_text())\n"
+        f"pathlib.Path('{name}.ready').touch()\n"
+        f"while not all(pathlib.Path(p).exists() for p in {wait_for.split()!r}):\n"
+        "    time.sleep(0.01)\n"
+        f"counts['{name}'] = 1\n"
+        "pathlib.Path('counts.json').write_text(json.dumps(counts))\n"
+    )
+
+
+def shell(program: str) -> Any:
+    return call("bash", command=f"python3 - <<'END'\n{program}END")
+
+
+def python(program: str) -> Any:
+    return call("python_execute", code=program)
+
+
+def observation(request: Request) -> str:
+    """The last observation in a request."""
+    return str([m["content"] for m in request.messages if m["role"] == "tool"][-1])
+
+
+WAYS = {"shell": ("swe", shell), "python": ("data_analysis", python)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_lost_change_is_reported(real: ScriptedFlow, way: str) -> None:
+    executor, change = WAYS[way]
+    names = ("alpha", "beta", "gamma")
+    real.plans(makes(*(free(f"[{executor}] Count {name}") for name in names)))
+    everybody = " ".join(f"{name}.ready" for name in names)
+    for name in names:
+        real.step(name, change(update_of(name, wait_for=everybody)), succeeds(f"{name}."))
+    real.sums_up(text("All counted."))
+    outcome = await real.run()
+    assert outcome.stop_reason == "completed"
+    assert len((real.workspace / "counts.json").read_text().split(",")) == 1, "two were lost"
+    told = [observation(real.asked(is_step(name))[1]) for name in names]
+    conflicts = [text for text in told if "`counts.json` has been changed at the same time" in text]
+    assert len(conflicts) == 2, "the first to end could not know"
+    assert "All counted." in outcome.output
+    assert "\n- counts.json: " in outcome.output
+    for name in names:
+        assert f"“[{executor}] Count {name}”" in outcome.output
+    assert "Check counts.json" in real.asked(is_summary)[0].text
+
+
+async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
+    """A change between two calls of a step is known to it before it writes."""
+    real.plans(makes(free("[swe] first: put 1 into notes.md"), free("[swe] second: put 2 there")))
+    (real.workspace / "notes.md").write_text("0\n")
+    real.step(
+        "first",
+        call("bash", command="cat notes.md; touch read; until [ -e written ]; do sleep 0.02; done"),
+        call("bash", command="sed -i '1i 1' notes.md"),
+        succeeds(),
+    )
+    real.step(
+        "second",
+        call("bash", command="until [ -e read ]; do sleep 0.02; done; echo 2 >> notes.md"),
+        call("bash", command="touch written"),
+        succeeds(),
+    )
+    real.sums_up(text("All."))
+    await real.run()
+    first = real.asked(is_step("first"))
+    assert "`notes.md` has been changed" in observation(first[1])
+    assert "`notes.md` has been changed" not in observation(first[2])
+    assert (real.workspace / "notes.md").read_text() == "1\n0\n2\n"
+
+
+async def test_steps_that_change_files_of_their_own_are_told_nothing(real: ScriptedFlow) -> None:
+    names = ("alpha", "beta")
+    real.plans(makes(*(free(f"[swe] make {name}.txt") for name in names)))
+    both = " && ".join(f"[ -e {name}.txt ]" for name in names)
+    for name in names:
+        wait = f"echo 1 > {name}.txt; until {both}; do sleep 0.02; done; echo 2 >> {name}.txt"
+        real.step(name, call("bash", command=wait), succeeds())
+    real.sums_up(text("All."))
+    outcome = await real.run()
+    assert outcome.output == "All."
+    for name in names:
+        assert "at the same time" not in observation(real.asked(is_step(name))[1])
+
+
+async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -> None:
+    """By a later step, or by the person who was asked; in another process, too."""
+    real.plans(makes(free("[manus] alpha"), free("[swe] beta"), free("[swe] gamma", 1)))
+    real.step("alpha", call("bash", command="echo 1 > notes.md"), asks("Red?"))
+    real.step("beta", succeeds())
+    real.step("gamma", call("bash", command="echo 2 >> notes.md"), succeeds())
+    outcome = await real.run()
+    await real.graph.close_waiting()
+    real = ScriptedFlow(real.server, real.workspace, real.saver, EXECUTORS)
+    real.step("alpha", succeeds())
+    real.sums_up(text("All."))
+    assert questions(outcome) == ["Red?"]
+    await answer(real, outcome, Red="crimson")
+    seen = observation(real.asked(is_step("alpha"))[-1])
+    assert seen.startswith("crimson")
+    assert "`notes.md` has been changed by somebody else" in seen
+
+
+PROGRAMS = [
+    ("echo 1 >> out/a.txt && cat b.txt", {"a.txt"}),
+    ("sed -i 's/a/b/' app.py; pytest test_app.py", {"sed", "-i", "s", "a", "b", "app.py"}),
+    ("cat a.txt | tee b.txt", {"tee", "b.txt"}),
+    ("python3 -c \"print(open('a.txt').read())\"", set()),
+    ("wc -l a.txt 2>/dev/null; [ -e b.txt ]", {"null"}),
+]
+
+
+@pytest.mark.parametrize(("program", "names"), PROGRAMS)
+def test_what_a_command_seems_to_write(program: str, names: set[str]) -> None:
+    assert names_written_in(program) == names
+
+
+WRITERS = [
+    "p = pathlib.Path('a.txt')\np.write_text('1')",
+    "with open('a.txt', 'a') as f: f.write('1')",
+    "json.dump({}, open('a.txt', mode='w'))",
+    "frame.to_csv('a.txt')",
+    "fs.writeFileSync('a.txt', '1')",
+]
+
+
+@pytest.mark.parametrize("program", WRITERS)
+def test_a_program_that_writes_may_write_all_that_it_names(program: str) -> None:
+    assert "a.txt" in names_written_in(program)
