@@ -32,6 +32,7 @@ def siblings_in(found: StateSnapshot, catalog: Catalog) -> Siblings:
             describe_call(name, args),
             partial(_needs, catalog, call),  # tools of MCP servers are not loaded yet
             state="failed" if is_failed else "done",
+            message=message,
         )
     return Siblings(settled, unfinished)
 

@@ -76,8 +76,9 @@ def route_after_think(
             # what it looks into: another process may be the one to make the call
             task["compaction"] = compaction
     if len(tasks) > 1:
-        for place, task in enumerate(tasks):
-            task["earlier"] = [other["id"] for other in tasks[:place]]
+        ids = [task["id"] for task in tasks]
+        for task in tasks:
+            task["calls"] = ids
     shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
     return [Send("act", task) for task in with_plans(tasks, shelf)]
 

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphBubbleUp
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.compaction import offer_recall
+from manus.nodes.handoff import parent_command
 from manus.nodes.inner_run import run_delegated
 from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.state.agent import ToolTask
 from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
+from manus.state.messages import CALL_FACTS, FROM_TOOL
 from manus.state.usage import Spending
 from manus.tools.call import call_tool
 from manus.tools.delegate import agent_at_work
 from manus.tools.mcp import load_mcp_tools
+from manus.tools.packing import is_storable
 from manus.tools.result import ToolResult
+from manus.tools.session import Session
 from manus.tools.shell.output import listener
+
+log = logging.getLogger("manus")
+
+NS_SEP = "|"
+"""Between the namespaces of a graph and of one inside it."""
+_SAVER = "__pregel_checkpointer"
+"""Where LangGraph holds the saver of a run."""
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
-    """Execute one call and append its tool message."""
+    """Execute one call and append its tool message.
+
+    Raises:
+        ParentCommand: its tool goes on to another node of the graph around the agent.
+        GraphBubbleUp: a person is asked.
+    """
     running, tell = running_of(config), runtime.stream_writer
-    running.session.approved = running.approved
+    session = running.session
+    session.approved = running.approved
+    session.is_in_other_graph = not running.is_inside and _has_parent(config)
     if running.catalog.find(task["name"]) is None:
         await _load_tools_again(running, task)
     began = time.monotonic()
@@ -45,11 +67,10 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
     outcome, spent = await _called(task, key, running, config, start)
-    message, seen, seconds = outcome.message, outcome.observation, time.monotonic() - began
-    message.id = key  # the same when this task runs again, so that it replaces and never doubles
-    message.artifact = {"seconds": round(seconds, 1), "executed": seen.executed}
-    if seen.fingerprint is not None:
-        message.artifact["fingerprint"] = result_fingerprint(message, seen.fingerprint)
+    running.approved += outcome.approved  # before the calls that wait for this one go on
+    running.refused += outcome.refused
+    seconds = time.monotonic() - began
+    message = _finished(outcome, seconds, config)
     tell(
         ObservationEvent(
             type="observation",
@@ -60,15 +81,58 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             seconds=seconds,
         )
     )
-    running.approved += outcome.approved
-    running.refused += outcome.refused
+    if outcome.observation.handoff is not None:
+        raise ParentCommand(await _handoff(task, session))
     refused = running.refused[known_refusals:]  # also those of an agent that was given a task
     new = [rule for rule in running.approved if rule not in task.get("approved", ())]
-    own = ("approved", "refused")
-    given = {name: value for name, value in seen.update.items() if name not in own}
     written = {"spent": spent, "approved": new, "refused": refused}
-    more = {name: value for name, value in written.items() if value}
-    return {**given, **more, "messages": [message]}
+    return {**_changes(outcome), **{name: value for name, value in written.items() if value}}
+
+
+def _has_parent(config: RunnableConfig) -> bool:
+    """Return whether the agent is a node of another graph."""
+    return NS_SEP in str(config["configurable"].get("checkpoint_ns", ""))
+
+
+def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
+    """Return the tool message of a call, with what is known of the call."""
+    message, fingerprint = outcome.message, outcome.observation.fingerprint
+    facts = {"seconds": round(seconds, 1), "executed": outcome.observation.executed}
+    if fingerprint is not None:
+        facts["fingerprint"] = result_fingerprint(message, fingerprint)
+    message.additional_kwargs[CALL_FACTS] = facts
+    saver = config["configurable"].get(_SAVER)
+    if message.artifact is None or not isinstance(saver, BaseCheckpointSaver):
+        return message
+    if not is_storable(message.artifact, saver.serde):
+        log.warning("the artifact of `%s` is dropped: no checkpoint can hold it", message.name)
+        message.artifact = None
+    return message
+
+
+async def _handoff(task: ToolTask, session: Session) -> Command[Any]:
+    """Return the command with which the calls of the message leave the agent."""
+    try:
+        calls = await session.siblings.wait_for_all(task)
+    except GraphBubbleUp:
+        session.waiting = True
+        raise
+    return parent_command(calls, session.egress_guard)
+
+
+def _changes(outcome: ToolResult) -> dict[str, Any]:
+    """Return what a call changes in the state; the rules of the run are not a tool's to write."""
+    observation, message = outcome.observation, outcome.message
+    update = {k: v for k, v in observation.update.items() if k not in ("approved", "refused")}
+    others = (observation.preceding, observation.following)
+    preceding, following = ([_as_made_by(message, m) for m in each] for each in others)
+    return {**update, "messages": [*preceding, message, *following]}
+
+
+def _as_made_by(message: ToolMessage, other: AnyMessage) -> AnyMessage:
+    """Return a message that a tool has put into the history, marked as such."""
+    kwargs = {**other.additional_kwargs, FROM_TOOL: message.name}
+    return other.model_copy(update={"additional_kwargs": kwargs})
 
 
 async def _called(
@@ -91,6 +155,8 @@ async def _called(
             config=config,
             start=start,
         )
+    except ParentCommand:
+        raise
     except GraphBubbleUp:
         running.session.waiting = True
         raise

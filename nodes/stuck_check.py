@@ -19,7 +19,7 @@ from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
-from manus.state.messages import last_assistant, newest_answers, since
+from manus.state.messages import call_facts, last_assistant, newest_answers, since
 from manus.state.usage import Usage, no_usage
 
 Update = dict[str, Any]
@@ -91,8 +91,7 @@ def looked_at(
 def counted(state: AgentState, answers: Sequence[ToolMessage], running: Running) -> Usage:
     """The usage with what the newest step has carried out, and the time since the last lap."""
     usage, spent = state["usage"], state.get("spent", [])
-    kept = (m.artifact for m in answers)
-    done = sum(not isinstance(one, dict) or one.get("executed") is not False for one in kept)
+    done = sum(call_facts(answer).get("executed") is not False for answer in answers)
     running.budget.add({**no_usage(), "tool_calls": done})
     return used_in(spent, running, {**usage, "tool_calls": usage["tool_calls"] + done})
 

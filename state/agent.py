@@ -233,8 +233,8 @@ class ToolTask(TypedDict):
     id: str
     name: str
     args: dict[str, Any]
-    earlier: NotRequired[list[str]]
-    """Ids of the calls before it in the message, where it has several."""
+    calls: NotRequired[list[str]]
+    """Ids of all calls of the message, in order, where it has several."""
     refusal: NotRequired[str]
     """Why this call must not be executed; it becomes the observation."""
     injected: NotRequired[dict[str, Any]]

@@ -35,6 +35,13 @@ CUT_OFF = "cut_off"
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: where its text comes from (`prompts/sources.py`)."""
 
+CALL_FACTS = "call"
+"""In a tool message's `additional_kwargs`: how long its call took (`seconds`), whether it was carried
+out (`executed`), and perhaps the `fingerprint` of what came of it."""
+
+FROM_TOOL = "from_tool"
+"""In the `additional_kwargs` of a message that a tool has put into the history: the tool's name."""
+
 FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed; a command that
 ended with an exit code did not."""
@@ -71,12 +78,13 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMe
     merged = cast(list[AnyMessage], [*map(_as_message, history)] if is_dumped else [*history])
     known = {message.id for message in merged}
     for write in writes:
-        for message in _as_messages(write):
+        for message in as_messages(write):
             _fold(merged, known, message)
     return merged
 
 
-def _as_messages(write: Any) -> list[BaseMessage]:
+def as_messages(write: Any) -> list[BaseMessage]:
+    """Return the messages of a write of the `messages` channel."""
     is_pair = isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
     several = isinstance(write, list | tuple) and not is_pair
     return [_as_message(item) for item in (write if several else [write])]
@@ -155,21 +163,39 @@ def is_ephemeral(message: BaseMessage) -> bool:
     return bool(message.additional_kwargs.get("ephemeral"))
 
 
+def call_facts(message: ToolMessage) -> dict[str, Any]:
+    """Return what is known of the call that a tool message answers (see `CALL_FACTS`)."""
+    facts = message.additional_kwargs.get(CALL_FACTS)
+    if facts is None and isinstance(message.artifact, dict) and "executed" in message.artifact:
+        facts = message.artifact  # as earlier releases stored it
+    return facts or {}
+
+
+def is_reply(message: BaseMessage) -> bool:
+    """Return whether a message is the model's, and not an assistant message that a tool made."""
+    return isinstance(message, AIMessage) and FROM_TOOL not in message.additional_kwargs
+
+
+def is_from_user(message: BaseMessage) -> bool:
+    """Return whether a message is the user's, and not one that a tool made in their name."""
+    return isinstance(message, HumanMessage) and FROM_TOOL not in message.additional_kwargs
+
+
 def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
     """The newest assistant message, or None."""
-    return next((m for m in reversed(history) if isinstance(m, AIMessage)), None)
+    return cast("AIMessage | None", next(filter(is_reply, reversed(history)), None))
 
 
 def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
     """The tool messages behind the newest assistant message, in their order."""
-    newest = itertools.takewhile(lambda m: not isinstance(m, AIMessage), reversed(history))
+    newest = itertools.takewhile(lambda m: not is_reply(m), reversed(history))
     return [m for m in newest if isinstance(m, ToolMessage)][::-1]
 
 
 def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
     """The newest message of the user; an empty one, with an empty id, if there is none."""
-    found = (m for m in reversed(history) if isinstance(m, HumanMessage))
-    return next(found, HumanMessage("", id=""))
+    found = next(filter(is_from_user, reversed(history)), None)
+    return cast(HumanMessage, found or HumanMessage("", id=""))
 
 
 def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from manus.state.messages import text_of
+from manus.state.messages import is_from_user, text_of
 
 OWN_WORDS = "asked"
 """In the `additional_kwargs` of a request: the user's own words, where its text holds more."""
@@ -98,7 +98,7 @@ def own_words(message: BaseMessage) -> str:
     """Return what the user has written in a message; empty for what others have written."""
     if isinstance(message, ToolMessage):
         return text_of(message) if message.name == ASK_HUMAN else ""
-    if not isinstance(message, HumanMessage):
+    if not isinstance(message, HumanMessage) or not is_from_user(message):
         return ""
     known = message.additional_kwargs.get(OWN_WORDS)
     return "\n".join(_typed(message)) if known is None else str(known)

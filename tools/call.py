@@ -13,19 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, ToolException
+from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
-from langgraph.prebuilt import ToolNode
-from langgraph.prebuilt.tool_node import ToolInvocationError
-from langgraph.runtime import get_runtime
-from pydantic import ValidationError
 
 from manus.prompts import approval as prompts
 from manus.prompts.agent import ruled_out
 from manus.prompts.sources import COMMAND
 from manus.state.agent import Refusal, ToolTask
-from manus.state.context import is_watched
-from manus.state.errors import ManusError, ToolError
 from manus.state.messages import FAILED, SOURCE
 from manus.state.secret_texts import mask
 from manus.state.taint import TAINTED
@@ -34,14 +28,12 @@ from manus.tools.approval import Call, Verdict, judge
 from manus.tools.base import (
     AgentTool,
     Arguments,
-    contained,
-    exit_is_error,
-    explain_arguments,
-    is_model,
 )
 from manus.tools.egress_guard import Access
+from manus.tools.invoke import failure, observe_call, refusal
 from manus.tools.journal import Entry
-from manus.tools.result import Observation, ToolResult, as_observation
+from manus.tools.packing import pack, unpack
+from manus.tools.result import Observation, ToolResult
 from manus.tools.session import EVERYTHING, Resource, Session
 from manus.tools.siblings import Needs
 from manus.tools.truncation import HEAD, HEAD_OF_OUTPUT, truncate
@@ -55,6 +47,10 @@ UNKNOWN_EFFECT = (
     "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
     "it was not executed again. Look at what is there before you decide to repeat it."
 )
+NO_GRAPH_AROUND = (
+    "This tool hands over to another node of the graph around this agent, but the agent is not a "
+    "node of any graph. Go on without it."
+)
 NOTHING = "(nothing came back)"
 JOURNALLED = "journalled"
 """Marks the message of a call that the journal knows: state and journal vouch for each other."""
@@ -62,8 +58,6 @@ _QUESTION = 300
 """Characters of a question in the list of what was refused."""
 _SHOWN = 100
 """Characters of a call's arguments in what is said of it."""
-_FOREIGN_TIME_LIMIT = 300.0
-"""Seconds for a tool that is not one of ours."""
 
 
 class CallWatcher(Protocol):
@@ -110,14 +104,17 @@ async def call_tool(
         if start is not None:
             start()
         if cause:
-            result = await _to_result(task, _refused(ruled_out(cause)), session)
+            result = await _to_result(task, refusal(ruled_out(cause)), session)
         else:
             result = await _result_of(task, tool, session, catalog, key, config)
     except BaseException:
         sibling.state = "waiting"
         raise
     else:
-        sibling.cause = cause
+        # the same when the call is made again, so that its message replaces and never doubles
+        result.message.id = key
+        sibling.cause, sibling.message = cause, result.message
+        sibling.handoff = result.observation.handoff
         sibling.state = "failed" if FAILED in result.message.additional_kwargs else "done"
         return result
     finally:
@@ -135,7 +132,7 @@ async def _result_of(
     """Return the result of a call whose turn has come."""
     if tool is None or "refusal" in task:
         said = task.get("refusal") or catalog.unknown(task["name"])
-        return await _to_result(task, _refused(said), session)
+        return await _to_result(task, refusal(said), session)
     free = config is None or session.approve_mode == "yolo"
     asks = session.approve_mode != "refuse"
     await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
@@ -161,19 +158,22 @@ async def _known(call: Call, entry: Entry) -> ToolResult:
     The tool may have been another one when the journal was written.
     """
     if entry.message is None:
-        failed = _failed(UNKNOWN_EFFECT)
-        return await _to_result(call.task, failed, call.session, call.key)
-    update = entry.update or {}
+        return await _to_result(call.task, failure(UNKNOWN_EFFECT), call.session, call.key)
+    observation = Observation("", update=entry.update or {})
+    if entry.packed is not None:
+        observation = unpack(entry.packed, observation)
     if isinstance(call.tool, AgentTool):
-        update = {name: update[name] for name in update if name in call.tool.channels}
-    return ToolResult(ToolMessage(**entry.message), Observation("", update=update))
+        declared = {k: v for k, v in observation.update.items() if k in call.tool.channels}
+        observation = replace(observation, update=declared)
+    message = ToolMessage(**entry.message, artifact=observation.artifact)
+    return ToolResult(message, observation)
 
 
 async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     """The result of a call, if it may be made."""
     task, session = call.task, call.session
     if verdict.refusal:
-        refused = await _to_result(task, _refused(verdict.refusal), session)
+        refused = await _to_result(task, refusal(verdict.refusal), session)
         return replace(refused, refused=(verdict.refused,) if verdict.refused else ())
     args = {**call.args, **task.get("injected", {})}
     if not call.read_only:
@@ -187,8 +187,10 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
         if session.approve_mode != "refuse" or not isinstance(error, GraphInterrupt):
             raise
         entry = Refusal(call=call.tool.name, reason=_questions(error), by="mode", rules=[])
-        refused = await _to_result(task, _refused(prompts.NOBODY_TO_ASK), session)
+        refused = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
         return replace(refused, refused=(entry,))
+    if observation.handoff is not None and not session.is_in_other_graph:
+        observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
     observation = replace(observation, text=verdict.note + observation.text)
     key = None if call.read_only else call.key
     result = await _to_result(task, observation, session, key)
@@ -280,13 +282,14 @@ async def _to_result(
         name=task["name"],
         status="error" if observation.is_error else "success",
         additional_kwargs=_origin(observation, session),
+        artifact=observation.artifact,
     )
     if observation.failed:
         message.additional_kwargs[FAILED] = True
     if key is not None:
         message.additional_kwargs[JOURNALLED] = True
         said = message.model_dump(exclude={"artifact"}, exclude_unset=True)
-        session.journal.finish(key, said, observation.update)
+        session.journal.finish(key, said, observation.update, pack(observation))
     return ToolResult(message, observation)
 
 
@@ -296,92 +299,3 @@ def _origin(observation: Observation, session: Session) -> dict[str, Any]:
     if session.egress_guard.is_tainted and observation.executed:
         origin[TAINTED] = True
     return origin
-
-
-async def observe_call(
-    tool: BaseTool,
-    args: Mapping[str, Any],
-    call_id: str = "call",
-    config: RunnableConfig | None = None,
-) -> Observation:
-    """Call a tool and make an observation of whatever comes of it; no lock, no journal.
-
-    Raises:
-        GraphBubbleUp: the tool interrupts the graph, to ask a person.
-        asyncio.CancelledError: the run itself is being cancelled.
-    """
-    limit = tool.time_limit if isinstance(tool, AgentTool) else _FOREIGN_TIME_LIMIT
-    try:
-        async with asyncio.timeout(limit) as clock:
-            if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
-                return await _observed_directly(tool, args)
-            return await _invoked(tool, args, call_id, config)
-    except GraphBubbleUp:
-        raise
-    except asyncio.CancelledError:
-        current = asyncio.current_task()
-        if current is not None and current.cancelling():
-            raise
-        return _failed(f"`{tool.name}` was cancelled before it was done.")
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
-        if isinstance(error, TimeoutError) and clock.expired():
-            return _failed(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
-        source = error.source if isinstance(error, ToolError) else ""
-        return replace(_failed(_said(tool, error)), source=source)
-
-
-async def _observed_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
-    """Call one of ours without LangChain around it, since nobody listens."""
-    schema, given = tool.args_schema, dict(args)
-    if is_model(schema):
-        valid = schema.model_validate(given)
-        given = {name: getattr(valid, name) for name in schema.model_fields}
-    with exit_is_error():
-        return await tool.observe(**given)
-
-
-async def _invoked(
-    tool: BaseTool, args: Mapping[str, Any], call_id: str, config: RunnableConfig | None
-) -> Observation:
-    """Call any LangChain tool as LangGraph's own ToolNode does.
-
-    State, store, runtime and call id are injected where it asks for them.
-    """
-    call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
-    if isinstance(tool, AgentTool):
-        return as_observation(await tool.ainvoke(call, config))
-    tool = contained(tool)
-    try:
-        get_runtime()
-    except (RuntimeError, KeyError):  # outside of a graph
-        return as_observation(await tool.ainvoke(call, config))
-    node = ToolNode([tool], handle_tool_errors=False)
-    return as_observation(await node.ainvoke([call], config))
-
-
-def _failed(text: str) -> Observation:
-    return Observation(text, is_error=True)
-
-
-def _refused(text: str) -> Observation:
-    return Observation(text, is_error=True, executed=False)
-
-
-def _said(tool: BaseTool, error: Exception) -> str:
-    if isinstance(error, ToolInvocationError):
-        error = error.source
-    if isinstance(error, ValidationError) and _is_about_arguments(tool, error):
-        return explain_arguments(tool, error)
-    text, kind = str(error).strip(), type(error).__name__
-    if isinstance(error, ToolError | ToolException) and text:
-        return text
-    if not isinstance(error, ManusError):
-        # the model reads what happened and goes on; the log keeps the traceback for a person
-        log.info("tool %s raised", tool.name, exc_info=error)
-    return f"`{tool.name}` failed: {kind}: {text}" if text else f"`{tool.name}` failed: {kind}."
-
-
-def _is_about_arguments(tool: BaseTool, error: ValidationError) -> bool:
-    """Whether the arguments did not fit, rather than something the tool read on its way."""
-    schema = tool.args_schema
-    return is_model(schema) and error.title in (schema.__name__, schema.model_config.get("title"))

@@ -17,7 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from manus.state.errors import SettingsError
 from manus.state.text import shortened
 from manus.tools.base import AgentTool
-from manus.tools.call import observe_call
+from manus.tools.invoke import observe_call
 from manus.tools.own import from_function, is_own, load_own
 from manus.tools.result import Observation
 from manus.tools.session import Session

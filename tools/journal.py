@@ -93,6 +93,8 @@ class Entry(NamedTuple):
     message: dict[str, Any] | None
     update: dict[str, Any] | None = None
     """What the call changed in the state beside its message."""
+    packed: str | None = None
+    """The same, and what else its tool gave back, where it is no JSON."""
 
 
 class Journal:
@@ -181,15 +183,20 @@ class Journal:
         self._write({"key": key, "state": "begun", "tool": tool})
 
     def finish(
-        self, key: str, message: dict[str, Any], update: Mapping[str, Any] | None = None
+        self,
+        key: str,
+        message: dict[str, Any],
+        update: Mapping[str, Any] | None = None,
+        packed: str | None = None,
     ) -> None:
-        """Record what came of a call, after its effect. What is no JSON in `update` is left out.
+        """Record what came of a call, after its effect; `update` if nothing is `packed`.
 
         Raises:
             StorageError: it cannot be written; on a resume the effect counts as unknown.
         """
-        kept = _json_able(update) if update else None
-        self._write({"key": key, "state": "done", "message": message, "update": kept})
+        record = {"key": key, "state": "done", "message": message}
+        record |= {"packed": packed} if packed else {"update": dict(update) if update else None}
+        self._write(record)
 
     def release(self, key: str) -> None:
         """Take a claim back: the call stopped before it had any effect."""
@@ -224,7 +231,8 @@ class Journal:
         match record:
             case {"key": key, "state": "begun" | "done" as state}:
                 self._entries.pop(key, None)  # so that the newest word stands last
-                self._entries[key] = Entry(state, record.get("message"), record.get("update"))
+                values = (record.get(name) for name in ("message", "update", "packed"))
+                self._entries[key] = Entry(state, *values)
                 self.newest = key if state == "done" else self.newest
                 if len(self._entries) > 2 * _KEEP:
                     self._forget()
@@ -259,15 +267,3 @@ class Journal:
             f"({error.strerror}), and without it a call could be repeated by a resume; make room "
             "or mend its permissions, then resume."
         )
-
-
-def _json_able(update: Mapping[str, Any]) -> dict[str, Any] | None:
-    kept = {}
-    for name, value in update.items():
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError):
-            log.warning("the change of `%s` cannot be journalled: it is no JSON", name)
-        else:
-            kept[name] = value
-    return kept or None

@@ -112,6 +112,8 @@ class Session:
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
         self.egress_guard = EgressGuard(workspace.root, trusts_folder=trusts_folder)
+        self.is_in_other_graph = False
+        """Whether the agent is a node of a graph that is not ours."""
         self.siblings = Siblings()
         """The calls of the message that is being carried out."""
         self.complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None

@@ -8,11 +8,14 @@ waits for a person, the call stays pending.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphInterrupt
+from langgraph.types import Command
 
 from manus.state.agent import ToolTask
 
@@ -63,6 +66,10 @@ class Sibling:
     state: CallState = "running"
     cause: str = ""
     """The failed call that has ruled this one out."""
+    message: ToolMessage | None = None
+    """What came of it."""
+    handoff: Command[Any] | None = None
+    """The command with which its tool leaves the agent."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -88,7 +95,7 @@ class Siblings:
     def start(self, task: ToolTask, description: str, needs: Needs) -> Sibling:
         """Register a call, so that later ones can wait for it."""
         sibling = Sibling(description, lambda: needs)
-        if "earlier" in task:  # else nobody will ask for it
+        if "calls" in task:  # else nobody will ask for it
             self._calls[task["id"]] = sibling
             self._start_event(task["id"]).set()
         return sibling
@@ -104,7 +111,9 @@ class Siblings:
                 stays pending, and runs again when the person has answered.
         """
         cause, is_held = "", False
-        for call_id in task.get("earlier", ()):
+        for call_id in itertools.takewhile(
+            lambda other: other != task["id"], task.get("calls", ())
+        ):
             sibling = await self._find(call_id)
             if sibling is None or not needs.runs_after(sibling.needs()):
                 continue
@@ -116,6 +125,22 @@ class Siblings:
         if is_held and not cause:
             raise GraphInterrupt(())
         return cause
+
+    async def wait_for_all(self, task: ToolTask) -> dict[str, Sibling]:
+        """Wait until the other calls of the message have ended; return all of them by id.
+
+        Raises:
+            GraphInterrupt: one waits for a person, as in `wait_for_turn`.
+        """
+        found: dict[str, Sibling] = {}
+        for call_id in task.get("calls", ()):
+            sibling = await self._find(call_id)
+            if sibling is not None:
+                await sibling.ended.wait()
+                found[call_id] = sibling
+        if any(sibling.state == "waiting" for sibling in found.values()):
+            raise GraphInterrupt(())
+        return found
 
     async def _find(self, call_id: str) -> Sibling | None:
         """Return an earlier call, once it has started; None if it is not known to start."""

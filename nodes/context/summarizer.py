@@ -17,7 +17,7 @@ from manus.prompts import compaction as prompts
 from manus.prompts.compaction import DONE, FILES, FOUND, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed
 from manus.state.errors import ContextOverflowError, ManusError
-from manus.state.messages import calls_of, source_of, text_of
+from manus.state.messages import calls_of, is_from_user, source_of, text_of
 from manus.state.text import one_line
 
 log = logging.getLogger("manus")
@@ -104,7 +104,7 @@ async def take_notes(
             notes[DONE] += _without_model(evicted[begin:end], first + begin)
         notes = written or notes
         begin = end
-    asked = [(n, m) for n, m in enumerate(evicted, first) if isinstance(m, HumanMessage)]
+    asked = [(n, m) for n, m in enumerate(evicted, first) if is_from_user(m)]
     notes[WANTED] += [f"- The user said: {one_line(text_of(m), _BEGIN)} [#{n}]" for n, m in asked]
     return with_room(notes, room)
 

@@ -20,7 +20,14 @@ from manus.nodes.turn.fingerprint import (
 from manus.prompts import agent as prompts
 from manus.prompts.sources import plain
 from manus.state.agent import Loop, LoopKind, TrailEntry
-from manus.state.messages import calls_of, has_calls, last_assistant, newest_answers, text_of
+from manus.state.messages import (
+    call_facts,
+    calls_of,
+    has_calls,
+    last_assistant,
+    newest_answers,
+    text_of,
+)
 from manus.state.text import one_line
 
 REPEATS = 3
@@ -87,7 +94,7 @@ def is_refused(call: str, loop: Loop | None) -> bool:
 
 
 def _entry(answer: ToolMessage, call: str, shown: str, step: int) -> TrailEntry:
-    kept = answer.artifact if isinstance(answer.artifact, dict) else {}
+    kept = call_facts(answer)
     entry = TrailEntry(
         step=step,
         call=call,

@@ -13,7 +13,7 @@ from manus.prompts.sources import WEB
 from manus.state.browser_settings import EgressSettings, SearchSettings
 from manus.state.settings import Settings
 from manus.tools import web_search
-from manus.tools.call import observe_call
+from manus.tools.invoke import observe_call
 from manus.tools.result import Observation
 from manus.tools.session import Session
 from manus.tools.web_search import WebSearch

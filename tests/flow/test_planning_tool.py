@@ -9,7 +9,7 @@ from manus.nodes.turn.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
 from manus.state.profile import Profile
-from manus.tools.call import observe_call
+from manus.tools.invoke import observe_call
 from manus.tools.planning import Planning, Shelf, with_plans
 from manus.tools.session import Session
 from manus.tools.workspace import Workspace

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from manus.graph import build_agent
 from manus.state.context import Context
 from manus.state.errors import SettingsError
-from manus.tools.call import observe_call
+from manus.tools.invoke import observe_call
 from manus.tools.own import from_function
 from manus.tools.result import Image
 from manus.tools.session import Session
