@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast, get_type_hints
 
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
+from typing_extensions import TypedDict
 
 from manus.graph.profiles import profile_named
 from manus.graph.routing import Router, route_after_stuck_check, route_after_think
@@ -43,8 +44,10 @@ def build_agent(
     tools: Sequence[Any] | None = None,
     system_prompt: str | None = None,
     context_schema: type[Any] = Context,
+    state_schema: type[Any] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
+    name: str | None = None,
 ) -> RunGraph:
     """The compiled agent graph of a profile.
 
@@ -52,9 +55,11 @@ def build_agent(
     `with_fallbacks`), `tools` and `system_prompt` stand in place of the
     profile's, as in LangChain's `create_agent`; a model may be given first, as there. A run's
     context may name another model. Of a context with a schema of the caller's own, the fields that
-    `Context` has too count for the run, and its tools are given all of it. With a checkpointer and
-    a `thread_id` in the configuration, runs are persisted and can be resumed; without one a run
-    lives as long as its process.
+    `Context` has too count for the run, and its tools are given all of it. The keys of
+    `state_schema` are kept beside the agent's own: its tools read and change them. With a
+    checkpointer and a `thread_id` in the configuration, runs are persisted and can be resumed;
+    without one a run lives as long as its process. `name` is the graph's, where it is a node of
+    another one; by default the profile's.
 
     Raises:
         SettingsError: there is no profile of that name, `model` is no chat model, or a `$` in the
@@ -68,18 +73,19 @@ def build_agent(
     if tools is not None and "terminate" not in tools:
         given["next_step_prompt"] = ""  # the profile's speaks of its own tools
     chosen = replace(chosen, **{k: v for k, v in given.items() if v is not None})
-    builder = _graph_of(chosen, context_schema)
-    compiled = builder.compile(checkpointer=checkpointer, store=store, name=chosen.name)
+    builder = _graph_of(chosen, context_schema, state_schema)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name=name or chosen.name)
     return RunGraph.of(compiled, chosen)
 
 
-def _graph_of(profile: Profile, context_schema: type[Any]) -> StateGraph[Any, Any, Any, Any]:
+def _graph_of(
+    profile: Profile, context_schema: type[Any], state_schema: type[Any] | None
+) -> StateGraph[Any, Any, Any, Any]:
     """The nodes and edges."""
+    schemas = (AgentState, AgentStart, AgentOutput)
+    state, start, output = (with_keys_of(schema, state_schema) for schema in schemas)
     builder = StateGraph(
-        AgentState,
-        context_schema=context_schema,
-        input_schema=AgentStart,
-        output_schema=AgentOutput,
+        state, context_schema=context_schema, input_schema=start, output_schema=output
     )
     # LangGraph gives a node state, runtime and configuration; its types know only two of the three
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
@@ -93,6 +99,19 @@ def _graph_of(profile: Profile, context_schema: type[Any]) -> StateGraph[Any, An
     after_check = Router(route_after_stuck_check, "route_after_stuck_check")
     builder.add_conditional_edges("stuck_check", after_check, _AFTER_STUCK_CHECK)
     return builder
+
+
+def with_keys_of(schema: type[Any], other: type[Any] | None) -> type[Any]:
+    """Return a state schema with the keys of another one, as far as the agent has none of these."""
+    if other is None:
+        return schema
+    known = get_type_hints(AgentState)
+    hints = get_type_hints(other, include_extras=True)
+    keys = {name: hint for name, hint in hints.items() if name not in known}
+    keys |= get_type_hints(schema, include_extras=True)
+    extended: type[Any] = cast(Any, TypedDict)(schema.__name__, keys, total=False)
+    extended.__doc__ = schema.__doc__
+    return extended
 
 
 def check_model(model: object) -> None:

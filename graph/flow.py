@@ -60,8 +60,6 @@ class FlowGraph(RunGraph):
     step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
     """
 
-    state_type = FlowState
-
     def __init__(self, *, executors: dict[str, RunGraph] | None = None, **parts: Any) -> None:
         super().__init__(**parts)
         self.executors = executors or {}

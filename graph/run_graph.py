@@ -34,7 +34,7 @@ from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.nodes.active_run import KEY, Alive, Running, open_run, parent_of
 from manus.nodes.subgraph_config import CHECKPOINTER
-from manus.state.agent import AgentInput, AgentState
+from manus.state.agent import AgentInput
 from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
@@ -59,8 +59,6 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     of the run (shell, browser, …) are closed when the run ends, fails or is cancelled. While it
     waits for a person, or at a breakpoint, they stay open.
     """
-
-    state_type: type = AgentState
 
     def __init__(
         self,
@@ -255,7 +253,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         """
         if values is not None and as_node != START:
             present = (await self.aget_state(config)).values
-            values = checked_update(values, present, self.state_type)
+            values = checked_update(values, present, self.builder.state_schema)
         return await super().aupdate_state(config, values, as_node, task_id)
 
     async def close_waiting(self) -> None:

@@ -69,7 +69,11 @@ class ClientTools:
         self._settings = settings
         self._profile = profile_named(profile)
         self.session = Session(workspace, profile=self._profile, settings=settings)
-        entries = [e for e in self._profile.tools if e not in _NOT_SERVED and not asks_for_mcp(e)]
+        entries = [
+            entry
+            for entry in self._profile.tools
+            if not (isinstance(entry, str) and entry in _NOT_SERVED) and not asks_for_mcp(entry)
+        ]
         self._catalog = build_catalog(entries, self.session)
 
     def listed(self) -> list[types.Tool]:

@@ -26,7 +26,7 @@ _NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
 def prompted(request: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> list[BaseMessage]:
     """The request in words alone: tools in the system prompt, calls and results as text."""
     described = prompts.describe(
-        [json.dumps(tool["function"], ensure_ascii=False) for tool in tools]
+        [json.dumps(t["function"], ensure_ascii=False) for t in tools if "function" in t]
     )
     made = in_words(request)
     if made and isinstance(made[0], SystemMessage):

@@ -81,8 +81,8 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             seconds=seconds,
         )
     )
-    if outcome.observation.handoff is not None:
-        raise ParentCommand(await _handoff(task, session))
+    if (handoff := outcome.observation.handoff) is not None:
+        raise ParentCommand(await _to_parent(handoff, task, session))
     refused = running.refused[known_refusals:]  # also those of an agent that was given a task
     new = [rule for rule in running.approved if rule not in task.get("approved", ())]
     written = {"spent": spent, "approved": new, "refused": refused}
@@ -97,7 +97,7 @@ def _has_parent(config: RunnableConfig) -> bool:
 def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
     """Return the tool message of a call, with what is known of the call."""
     message, fingerprint = outcome.message, outcome.observation.fingerprint
-    facts = {"seconds": round(seconds, 1), "executed": outcome.observation.executed}
+    facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": outcome.observation.executed}
     if fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts
@@ -110,14 +110,14 @@ def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> To
     return message
 
 
-async def _handoff(task: ToolTask, session: Session) -> Command[Any]:
+async def _to_parent(handoff: Command[Any], task: ToolTask, session: Session) -> Command[Any]:
     """Return the command with which the calls of the message leave the agent."""
     try:
         calls = await session.siblings.wait_for_all(task)
     except GraphBubbleUp:
         session.waiting = True
         raise
-    return parent_command(calls, session.egress_guard)
+    return parent_command(handoff, calls, session.egress_guard)
 
 
 def _changes(outcome: ToolResult) -> dict[str, Any]:

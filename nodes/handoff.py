@@ -16,13 +16,16 @@ from manus.tools.foreign_results import with_sibling_answers
 from manus.tools.siblings import Sibling
 
 
-def parent_command(calls: Mapping[str, Sibling], guard: EgressGuard) -> Command[Any]:
+def parent_command(
+    own: Command[Any], calls: Mapping[str, Sibling], guard: EgressGuard
+) -> Command[Any]:
     """Return the command with which the calls of a message leave the agent, as one.
 
-    It is that of the first call that has one; where all of them send tasks to nodes, it sends all
-    tasks. The history that it hands over has an answer to each call of the message.
+    It is that of the first of several `calls` that has one, and else a call's `own`; where all of
+    them send tasks to nodes, it sends all tasks. The history that it hands over has an answer to
+    each call of the message.
     """
-    commands = [call.handoff for call in calls.values() if call.handoff is not None]
+    commands = [call.handoff for call in calls.values() if call.handoff is not None] or [own]
     first = commands[0]
     if len(commands) > 1 and all(_sends(command) for command in commands):
         first = replace(first, goto=[send for command in commands for send in _sends(command)])

@@ -19,8 +19,16 @@ from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
-from manus.state.messages import call_facts, last_assistant, newest_answers, since
+from manus.state.messages import (
+    call_facts,
+    calls_of,
+    last_assistant,
+    newest_answers,
+    since,
+    text_of,
+)
 from manus.state.usage import Usage, no_usage
+from manus.tools.catalog import Catalog
 
 Update = dict[str, Any]
 
@@ -44,6 +52,7 @@ async def stuck_check(
     is_last = run["step"] >= run["max_steps"]
     over = run.get("closing") or running.budget.over
     special = special_call(message, answers, running.profile.special_tools)
+    direct = direct_answer(message, answers, running.catalog)
     sends_back = is_sent_back(state, running, message, is_last=is_last)
     if sends_back:
         update["run"] = {**run, "sent_back": run["step"]}
@@ -51,6 +60,7 @@ async def stuck_check(
     reason = ending_of(
         special,
         message,
+        is_direct=direct is not None,
         text_ends=may_end and not sends_back,
         is_last=is_last,
         over=over,
@@ -67,7 +77,8 @@ async def stuck_check(
         _tell_of(loop, before, tell)
     if reason is None:
         return {**update, "status": "thinking"}
-    ended = end_of(reason, special, last_text(history, lines), run["max_steps"], over)
+    text = last_text(history, lines) if direct is None else direct
+    ended = end_of(reason, special, text, run["max_steps"], over)
     tell(StatusEvent(type="status", status=ended["status"], stop_reason=reason))
     return {**update, **ended}
 
@@ -105,6 +116,22 @@ def special_call(
         if call["name"].lower() in special and call["id"] in done:
             return call["args"]
     return None
+
+
+def direct_answer(
+    message: AIMessage | None, answers: Sequence[ToolMessage], catalog: Catalog
+) -> str | None:
+    """Return the results of the newest step's calls, if these are the answer of the run.
+
+    That is so where all calls are of tools with `return_direct`, and none has failed.
+    """
+    calls = calls_of(message) if message is not None else []
+    tools = [catalog.find(call["name"] or "") for call in calls]
+    if not tools or not all(tool is not None and tool.return_direct for tool in tools):
+        return None
+    if len(answers) != len(calls) or any(answer.status == "error" for answer in answers):
+        return None
+    return "\n\n".join(filter(None, map(text_of, answers)))
 
 
 def ask_person(running: Running, run: Run, loop: Loop) -> Update:

@@ -36,8 +36,8 @@ SOURCE = "source"
 """In a tool message's `additional_kwargs`: where its text comes from (`prompts/sources.py`)."""
 
 CALL_FACTS = "call"
-"""In a tool message's `additional_kwargs`: how long its call took (`seconds`), whether it was carried
-out (`executed`), and perhaps the `fingerprint` of what came of it."""
+"""In a tool message's `additional_kwargs`: how long its call took (`seconds`), whether it was
+`executed`, and perhaps the `fingerprint` of what came of it."""
 
 FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has put into the history: the tool's name."""

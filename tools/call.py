@@ -165,7 +165,7 @@ async def _known(call: Call, entry: Entry) -> ToolResult:
     if isinstance(call.tool, AgentTool):
         declared = {k: v for k, v in observation.update.items() if k in call.tool.channels}
         observation = replace(observation, update=declared)
-    message = ToolMessage(**entry.message, artifact=observation.artifact)
+    message = ToolMessage(**{**entry.message, "artifact": observation.artifact})
     return ToolResult(message, observation)
 
 

@@ -31,8 +31,12 @@ _SHOWN = 100
 class Catalog:
     """A profile's tools, in order."""
 
-    def __init__(self, tools: Iterable[BaseTool] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[BaseTool] = (), provider_tools: Iterable[dict[str, Any]] = ()
+    ) -> None:
         self._tools: dict[str, BaseTool] = {}
+        self._provider_tools = list(provider_tools)
+        """Tools that the model's provider executes, as the provider wants them described."""
         self._schemas: list[dict[str, Any]] | None = None
         for tool in tools:
             self.add(tool)
@@ -70,7 +74,7 @@ class Catalog:
     def schemas(self) -> list[dict[str, Any]]:
         """The tools as the model is told of them; computed once."""
         if self._schemas is None:
-            self._schemas = [_schema_of(tool) for tool in self]
+            self._schemas = [*(_schema_of(tool) for tool in self), *self._provider_tools]
         return self._schemas
 
     async def execute(
@@ -157,21 +161,26 @@ def asks_for_mcp(entry: Any) -> bool:
 def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
     """The catalogue of a session.
 
-    An entry is the name of a built-in tool, a LangChain tool, a class of ours, a plain function
-    whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp` stands for
-    the tools of all configured MCP servers, which `load_mcp_tools` adds when they are first needed.
+    An entry is the name of a built-in tool, a LangChain tool, a class of ours, a function or bound
+    method whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp`
+    stands for the tools of all configured MCP servers, which `load_mcp_tools` adds when they are
+    first needed. A dict, such as `{"type": "web_search"}`, is a tool that the model's provider
+    executes; the model is given it as it is.
 
     Raises:
         SettingsError: an entry is none of these.
     """
-    return Catalog(_make(entry, session) for entry in entries if not asks_for_mcp(entry))
+    wanted = [entry for entry in entries if not asks_for_mcp(entry)]
+    provided = [entry for entry in wanted if isinstance(entry, dict)]
+    made = (_make(entry, session) for entry in wanted if not isinstance(entry, dict))
+    return Catalog(made, provided)
 
 
 def _make(entry: Any, session: Session) -> BaseTool:
     found = as_entry(entry) if isinstance(entry, str) else entry
     if isinstance(found, BaseTool):
         return found
-    if inspect.isfunction(found):
+    if inspect.isroutine(found):
         return from_function(found)
     if not _is_tool_class(found):
         module, _, name = _place(found).partition(":")
@@ -192,7 +201,7 @@ def as_entry(name: str) -> Any:
         _place(name)
         return name
     found = load_own(name)
-    if inspect.isfunction(found):
+    if inspect.isroutine(found):
         from_function(found)
     elif not (isinstance(found, BaseTool) or _is_tool_class(found)):
         raise SettingsError(
@@ -208,6 +217,8 @@ def entry_name(entry: Any) -> str:
         return entry.name
     if _is_tool_class(entry):
         return str(entry.model_fields["name"].default)
+    if isinstance(entry, dict):
+        return str(entry.get("name") or entry.get("type") or "a tool of the provider")
     return str(getattr(entry, "__name__", entry))
 
 

@@ -194,7 +194,7 @@ class Journal:
         Raises:
             StorageError: it cannot be written; on a resume the effect counts as unknown.
         """
-        record = {"key": key, "state": "done", "message": message}
+        record: dict[str, Any] = {"key": key, "state": "done", "message": message}
         record |= {"packed": packed} if packed else {"update": dict(update) if update else None}
         self._write(record)
 

@@ -24,9 +24,9 @@ def pack(observation: Observation) -> str | None:
     What cannot be stored at all is left out, with a warning.
     """
     values = {name: getattr(observation, name) for name in _FIELDS}
-    if not any(values[name] for name in ("preceding", "following", "handoff")):
-        if values["artifact"] is None and _is_json(values["update"]):
-            return None
+    is_plain = observation.artifact is None and _is_json(observation.update)
+    if is_plain and not any(values[name] for name in ("preceding", "following", "handoff")):
+        return None
     storable = {name: value for name, value in values.items() if is_storable(value)}
     if lost := [name for name in _FIELDS if name not in storable]:
         log.warning("not kept for a resume, since it cannot be stored: %s", ", ".join(lost))

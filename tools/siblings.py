@@ -110,10 +110,10 @@ class Siblings:
             GraphInterrupt: an earlier call waits for a person. The interrupt asks nothing; the task
                 stays pending, and runs again when the person has answered.
         """
-        cause, is_held = "", False
-        for call_id in itertools.takewhile(
-            lambda other: other != task["id"], task.get("calls", ())
-        ):
+        cause = ""
+        is_held = False
+        calls = task.get("calls", ())
+        for call_id in itertools.takewhile(lambda other: other != task["id"], calls):
             sibling = await self._find(call_id)
             if sibling is None or not needs.runs_after(sibling.needs()):
                 continue

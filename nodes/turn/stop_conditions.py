@@ -19,6 +19,7 @@ def ending_of(
     special: dict[str, Any] | None,
     message: AIMessage | None,
     *,
+    is_direct: bool = False,
     text_ends: bool,
     is_last: bool,
     over: str | None,
@@ -27,11 +28,14 @@ def ending_of(
     """Why the run ends after this step; None if it goes on.
 
     `special` are the arguments of a special tool that was carried out in it, `over` names a budget
-    that is used up. A special tool counts even on the last step, and an answer even when a budget
-    is used up: what was reached is worth more than the rule that cut it short.
+    that is used up; `is_direct`: the result of a tool is the answer. A special tool counts even on
+    the last step, and an answer even when a budget is used up: what was reached is worth more than
+    the rule that cut it short.
     """
     if special is not None:
         return "terminated"
+    if is_direct:
+        return "answered"
     if text_ends and message is not None and not has_calls(message) and text_of(message).strip():
         return "answered"
     if is_stuck:

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from manus.nodes.turn.fingerprint import call_fingerprint, result_fingerprint
 from manus.nodes.turn.loop_detection import POLLS, find_loop, newest_step, next_loop
 from manus.state.agent import KEPT_ENTRIES, Loop, TrailEntry, newest_entries
+from manus.state.messages import CALL_FACTS
 from manus.tools.result import Image, Observation
 
 Made = tuple[str, Any, Any]
@@ -29,8 +30,9 @@ def step(*made: Made, text: str = "", error: bool = False, seconds: float = 0) -
         for (name, args, _), id_ in zip(made, ids, strict=True)
     ]
     status = "error" if error else "success"
+    facts = {CALL_FACTS: {"seconds": seconds}}
     answers = [
-        ToolMessage(seen, tool_call_id=id_, name=name, status=status, artifact={"seconds": seconds})
+        ToolMessage(seen, tool_call_id=id_, name=name, status=status, additional_kwargs=facts)
         for (name, _, seen), id_ in zip(made, ids, strict=True)
     ]
     return [AIMessage(text, tool_calls=asked), *answers]
@@ -75,7 +77,8 @@ def click(page: str, **more: Any) -> list[AnyMessage]:
     id_ = str(next(_ids))
     asked = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
     answer = ToolMessage("Clicked element 3.", tool_call_id=id_, name="browser_use")
-    answer.artifact = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **more}
+    facts = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **more}
+    answer.additional_kwargs[CALL_FACTS] = facts
     return [AIMessage("", tool_calls=asked), answer]
 
 

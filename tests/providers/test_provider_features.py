@@ -4,12 +4,14 @@ import copy
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 
+from manus.graph import build_agent
 from manus.models.endpoint_call import Question, ask_endpoint, with_cache_marks
 from manus.models.provider_packages import ANTHROPIC
 from manus.models.providers import build_model
@@ -234,3 +236,21 @@ async def test_no_other_gets_them(
     assert set(sent) == {"role", "content", "tool_calls"}
     assert not any(word in json.dumps(sent) for word in ("First.", SIGNATURE, "extras", "index"))
     assert unthought(without_ids(thinker)) == unthought(blocks)
+
+
+SEARCHES = {
+    "anthropic": {"type": "web_search_20250305", "name": "web_search", "max_uses": 2},
+    "google": {"google_search": {}},
+}
+
+
+@pytest.mark.parametrize("provider", SEARCHES)
+async def test_a_tool_of_the_provider_is_passed_on(agent: ProvidedAgent, provider: str) -> None:
+    profile = replace(agent.graph.profile, tools=("terminate", SEARCHES[provider]))
+    agent.graph = build_agent(profile, checkpointer=agent.saver)
+    outcome = await agent.ask(Turn(text="Done."))
+    assert outcome.output == "Done."
+    sent = json.dumps(agent.server.requests[0].body["tools"])
+    assert "terminate" in sent
+    wanted = {"anthropic": json.dumps(SEARCHES["anthropic"]), "google": '"googleSearch": {}'}
+    assert wanted[provider] in sent

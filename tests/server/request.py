@@ -44,7 +44,7 @@ class Request:
 
     @property
     def tool_names(self) -> list[str]:
-        return [tool["function"]["name"] for tool in self.tools]
+        return [tool["function"]["name"] for tool in self.tools if "function" in tool]
 
     @property
     def tool_results(self) -> dict[str, str]:

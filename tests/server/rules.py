@@ -44,6 +44,7 @@ def _parameters(body: Json) -> Iterator[str]:
 
 
 def _tools(tools: list[Json]) -> Iterator[str]:
+    tools = [tool for tool in tools if tool.get("type") == "function"]  # others are the provider's
     names = [tool["function"]["name"] for tool in tools]
     if len(set(names)) < len(names):
         yield f"Tool names must be unique, but got {names}."

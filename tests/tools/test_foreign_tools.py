@@ -5,11 +5,13 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackManager
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
@@ -20,6 +22,7 @@ from manus.graph import build_agent
 from manus.state.context import Context
 from manus.state.errors import SettingsError
 from manus.tools.invoke import observe_call
+from manus.tools.journal import Journal
 from manus.tools.own import from_function
 from manus.tools.result import Image
 from manus.tools.session import Session
@@ -58,6 +61,47 @@ async def test_a_tool_that_changes_the_state(session: Session) -> None:
 
     outcome = await execute_alone(session, plan)
     assert (outcome.message.text, outcome.observation.update) == ("planned", {"plan": ["a"]})
+
+
+async def test_what_a_tool_gave_back_is_known_from_the_journal(
+    session: Session, tmp_path: Path
+) -> None:
+    """Also what is no JSON, when another process goes on; the tool is not called again."""
+    called: list[str] = []
+
+    @tool
+    def keep(call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Keep something."""
+        called.append(call_id)
+        own = ToolMessage("kept", tool_call_id=call_id, artifact={"n": [1, 2]})
+        messages = [HumanMessage("Before."), own, HumanMessage("After.")]
+        return Command(update={"messages": messages, "at": datetime(2026, 1, 2, tzinfo=UTC)})
+
+    outcomes = []
+    for _ in range(2):
+        session.journal = Journal(tmp_path / "journal.jsonl")
+        session.journal.open()
+        outcomes.append(await execute_alone(session, keep))
+        session.journal.close()
+    assert called == ["c1"]
+    first, again = outcomes
+    assert again.message.text == first.message.text == "kept"
+    assert again.message.artifact == first.message.artifact
+    seen = again.observation
+    assert seen.update == {"at": datetime(2026, 1, 2, tzinfo=UTC)}
+    assert [m.text for m in (*seen.preceding, *seen.following)] == ["Before.", "After."]
+
+
+async def test_a_picture_by_its_address_is_kept(session: Session) -> None:
+    block = {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}
+
+    @tool
+    def look() -> list[dict[str, Any]]:
+        """Look."""
+        return [{"type": "text", "text": "a picture"}, block]
+
+    message = (await execute_alone(session, look)).message
+    assert message.content == [{"type": "text", "text": "a picture"}, block]
 
 
 async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Session) -> None:
