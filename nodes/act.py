@@ -20,6 +20,7 @@ from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.handoff import parent_command
 from manus.nodes.inner_run import run_delegated
+from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.state.agent import ToolTask
 from manus.state.context import Context
@@ -38,8 +39,6 @@ log = logging.getLogger("manus")
 
 NS_SEP = "|"
 """Between the namespaces of a graph and of one inside it."""
-_SAVER = "__pregel_checkpointer"
-"""Where LangGraph holds the saver of a run."""
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> To
     if fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts
-    saver = config["configurable"].get(_SAVER)
+    saver = config["configurable"].get(CHECKPOINTER)
     if message.artifact is None or not isinstance(saver, BaseCheckpointSaver):
         return message
     if not is_storable(message.artifact, saver.serde):
