@@ -20,7 +20,7 @@ from manus.commands.run import begin, go_on
 from manus.configuration import read_settings, with_store, workspace_of
 from manus.folder_trust import ask_for_file_trust
 from manus.options import NEWEST, RunOptions
-from manus.questions import request_session
+from manus.questions import LEAVE, request_session
 from manus.screen import DONE, WARNING, Screen
 from manus.state.errors import UsageError
 from manus.tools.sandbox.sandbox import wall_in_words
@@ -44,7 +44,6 @@ _COMMANDS = {
     "help": "this list",
     "exit": "leave; so do /quit and Ctrl-D",
 }
-_LEAVE = ("/exit", "/quit")
 _BESIDES = {
     "@FILE": "attach a file; a picture by its path alone",
     "!COMMAND": "run a command in a shell of your own; the agent does not see it",
@@ -88,7 +87,7 @@ class Conversation:
             try:
                 said = session.prompt([("bold", "> ")]).strip()
                 was_pressed = False
-                if said.lower() in _LEAVE:
+                if said.lower() in LEAVE:
                     break
                 if said:
                     self._guarded(self._take, said)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Answers = dict[str, str]
 """Answers by the id of the interrupt that asked."""
+LEAVE = ("/exit", "/quit")
+"""What leaves a conversation, and a question open."""
 _YES = ("y", "yes")
 _MOMENT = 2.0
 """Seconds until a person is told that stdin is waited for."""
@@ -135,6 +137,8 @@ async def _answer(session: PromptSession[str], draft: str) -> str:
     try:
         while not answer:
             answer = (await ask("Your answer (Ctrl-D to answer later): ", default="")).strip()
+            if answer.lower() in LEAVE:
+                return ""
             if draft and answer.lower() in ("e", "edit"):
                 answer = (await ask("Change it: ", default=draft)).strip()
     except EOFError:

@@ -77,8 +77,9 @@ def test_a_question_left_open_is_answered_by_what_is_said_next(
     with manus.terminal() as terminal:
         ask(terminal, "paint", "Which colour?", "later):")
         ask(terminal, "red", "Which room?", "later):")
-        terminal.type("\x04")
-        terminal.expect("is the answer")
+        ask(terminal, "/exit", "is the answer")
+        terminal.type("/exit\r")
+        assert terminal.wait() == 0
     with manus.terminal("-c") as terminal:
         terminal.expect("Which room?")
         terminal.expect("is the answer")
