@@ -90,10 +90,14 @@ class Bash(AgentTool):
             return Observation(_RESTARTED)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
+        if sandbox.names is not None:
+            await sandbox.names.begin()
         text = wanted.command.encode("utf-8", "surrogatepass")  # bash says what it cannot read
         outcome = await shell.run(text, wanted.timeout)
         said = _describe(outcome, self.session.workspace, wanted.timeout)
         said += sandbox.remarks(mark, outcome.output)
+        if sandbox.names is not None:
+            said += await sandbox.names.finish()
         said = f"{_RESTARTED}\n{said}" if wanted.restart else said
         return Observation(
             said,

@@ -66,6 +66,8 @@ class PythonExecute(AgentTool):
         python = await asyncio.to_thread(own_python)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
+        if sandbox.names is not None:
+            await sandbox.names.begin()
         finished = await run(
             [python, str(script)],
             workspace=workspace,
@@ -76,6 +78,8 @@ class PythonExecute(AgentTool):
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
         said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark, finished.output)
+        if sandbox.names is not None:
+            said += await sandbox.names.finish()
         return Observation(
             said,
             is_error=finished.returncode != 0,

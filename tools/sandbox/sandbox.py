@@ -20,6 +20,7 @@ from manus.tools.sandbox.advice import Advice, advise
 from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.limits import Limits
+from manus.tools.sandbox.name_guard import NameGuard
 from manus.tools.sandbox.network import Network, open_network
 from manus.tools.sandbox.own_code import own_code_in
 from manus.tools.session import Session
@@ -38,8 +39,8 @@ _FILTER = "9"
 _LIMITED = f'ulimit -f "$1"; exec {_FILTER}<"$2"; shift 2; exec "$@"'
 _SIGNS = ("Read-only file system", "Device or resource busy")
 _KEPT = (
-    "\n[read-only here: `.env` files, `manus.toml`, `.git/config`, `.git/hooks`, `.manus`; change "
-    "what has to be changed with `str_replace_editor`]"
+    "\n[read-only here: `.env` files, settings of editors, shells and git, `manus.toml`, `.manus`; "
+    "change what has to be changed with `str_replace_editor`, which asks the user]"
 )
 _OWN_CODE = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
@@ -86,7 +87,11 @@ class Sandbox:
         self.limits = Limits(settings)
         self._settings = settings
         self._workspace = workspace
-        self._own_code = own_code_in(workspace) if wall == "bubblewrap" else []
+        self.names = None if wall == "none" else NameGuard(workspace, restores=wall == "landlock")
+        """Undoes what programs do to names that configure programs outside; None without a wall."""
+        self._read_only: list[Path] = []
+        if wall == "bubblewrap" and self.names is not None:
+            self._read_only = [*own_code_in(workspace), *self.names.existing_paths()]
         self._home = home
         self._filter = ""
         """A file with the rules for system calls; empty if there are none."""
@@ -133,7 +138,7 @@ class Sandbox:
                 home,
                 directory,
                 read=read,
-                read_only=self._own_code,
+                read_only=self._read_only,
                 filter_at=self._filter and _FILTER,
             )
         blocks = self._settings.file_megabytes * 1_000_000 // 512
