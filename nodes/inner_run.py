@@ -17,9 +17,11 @@ from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.nodes.active_run import Running, running_of
+from manus.nodes.turn.announcements import announces_work
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
+from manus.state.messages import last_assistant, text_of
 from manus.state.taint import is_tainted, passed_on
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.own import is_own
@@ -82,16 +84,26 @@ class InnerRun:
     def output(self) -> str:
         """What it answered, without a heading that says no more than that it is a summary.
 
-        Where it said nothing at all, its output is the log of its steps; those that only called
-        a special tool are left out then: that a run has ended is no result.
+        Where it said nothing, or only announced work before it ended, it is the log of its steps.
         """
         text = str(self.values.get("output") or "").strip()
-        log = self.values.get("results") or []
-        if text == "\n".join(log):
-            endings = tuple(f"{name} → " for name in self.special_tools)
-            kept = [line for line in log if not line.partition(": ")[2].startswith(endings)]
-            text = "\n".join(kept)
+        if text == "\n".join(self.values.get("results") or []) or self._only_announced(text):
+            text = self._log()
         return _SUMMARY_HEADING.sub("", text).strip()
+
+    def _only_announced(self, text: str) -> bool:
+        """Return whether its last words came before its last message, and announced work."""
+        last = last_assistant(self.values.get("messages") or [])
+        return last is not None and not text_of(last).strip() and announces_work(text)
+
+    def _log(self) -> str:
+        """Return the log of its steps, without those that only called a special tool.
+
+        That a run has ended is no result.
+        """
+        endings = tuple(f"{name} → " for name in self.special_tools)
+        lines = self.values.get("results") or []
+        return "\n".join(line for line in lines if not line.partition(": ")[2].startswith(endings))
 
     @property
     def reason(self) -> str:
