@@ -36,6 +36,7 @@ from manus.state.trust import known_rules
 from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.archive import Archive
 from manus.tools.catalog import Catalog, asks_for_mcp, build_catalog
+from manus.tools.downloads import read_downloads
 from manus.tools.journal import Journal
 from manus.tools.remember import REMEMBER
 from manus.tools.session import Session
@@ -270,7 +271,9 @@ def _opened(key: str, workspace: Workspace, durable: bool) -> Session:
     journal.open()
     archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
     trusts_folder = workspace.trusts_files(os.environ)
-    return Session(workspace, journal=journal, archive=archive, trusts_folder=trusts_folder)
+    session = Session(workspace, journal=journal, archive=archive, trusts_folder=trusts_folder)
+    session.downloads = read_downloads(workspace)
+    return session
 
 
 def _recorder(context: Context, workspace: Workspace, other: Running | None) -> Recorder | None:

@@ -16,6 +16,7 @@ NOT_WHAT_WAS_ASKED = (
 UNTRUSTED_TEXT = "untrusted text has been read"
 UNTRUSTED_FOLDER = "the files of this folder are not trusted (`manus trust`)"
 SERVER_TEXT = "the descriptions of an MCP server's tools are untrusted text"
+DOWNLOADS = "files have been read that a run has downloaded"
 NOBODY_TO_ASK = (
     "Not executed: it asks a person, and this run refuses all questions. Decide by yourself, or do "
     "without it; state in your answer what you assumed."

@@ -29,6 +29,8 @@ from manus.tools.base import (
     AgentTool,
     Arguments,
 )
+from manus.tools.changed_files import now
+from manus.tools.downloads import note_downloads
 from manus.tools.egress_guard import Access
 from manus.tools.invoke import failure, observe_call, refusal
 from manus.tools.journal import Entry
@@ -178,8 +180,9 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     args = {**call.args, **task.get("injected", {})}
     if not call.read_only:
         session.journal.begin(call.key, call.tool.name)
+    began = now()
     try:
-        with session.egress_guard.admitting(verdict.accesses, verdict.digest) as held:
+        with session.egress_guard.admitting(verdict.accesses, verdict.digest) as under_way:
             observation = await _watched(call, args)
     except GraphBubbleUp as error:
         if not call.read_only:
@@ -189,12 +192,14 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
         entry = Refusal(call=call.tool.name, reason=_questions(error), by="mode", rules=[])
         refused = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
         return replace(refused, refused=(entry,))
+    has_fetched = under_way.has_fetched
+    await note_downloads(session, args, observation.source, began, has_fetched=has_fetched)
     if observation.handoff is not None and not session.is_in_other_graph:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
     observation = replace(observation, text=verdict.note + observation.text)
     key = None if call.read_only else call.key
     result = await _to_result(task, observation, session, key)
-    refusals = _held_for_good(call, held) if session.approve_mode == "refuse" else ()
+    refusals = _held_for_good(call, under_way.held) if session.approve_mode == "refuse" else ()
     return replace(result, approved=verdict.rules, refused=refusals)
 
 

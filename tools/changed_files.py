@@ -24,10 +24,15 @@ _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
 _CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
 
 
+def now() -> int:
+    """Return this moment in nanoseconds, as a file that is written now has it."""
+    return time.clock_gettime_ns(_CLOCK)
+
+
 async def next_tick() -> int:
     """A moment in nanoseconds that no file has which was written before; it is a tick away."""
     await asyncio.sleep(time.clock_getres(_CLOCK))
-    return time.clock_gettime_ns(_CLOCK)
+    return now()
 
 
 def changed_since(root: Path, began: int) -> list[str]:

@@ -60,13 +60,15 @@ class Access(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _CallUnderWay:
+class CallUnderWay:
     """A call that is being carried out."""
 
     admitted: frozenset[Access]
     """What a person has let it do."""
     held: list[Access]
     """What was held back of its programs."""
+    has_fetched: bool = False
+    """Whether a program was answered by a host."""
 
 
 class EgressGuard:
@@ -90,7 +92,7 @@ class EgressGuard:
         self._refused: tuple[str, ...] = ()
         self._names: dict[str, bool] = {}
         self._used: set[str] = set()
-        self._calls: list[_CallUnderWay] = []
+        self._calls: list[CallUnderWay] = []
         self._addresses_read: set[str] = set()
         self._held_by_call: dict[str, tuple[Access, ...]] = {}
 
@@ -215,8 +217,11 @@ class EgressGuard:
         The model reads it when the call has ended; from then on the run is tainted. Until then the
         program goes on as the model has started it: `curl -L` follows a redirect.
         """
-        if not is_loopback(host):
-            self._fetched_from = self._fetched_from or host
+        if is_loopback(host):
+            return
+        self._fetched_from = self._fetched_from or host
+        for call in self._calls:
+            call.has_fetched = True
 
     def accesses_held(self, call: str, arguments: str) -> tuple[Access, ...]:
         """Return what was held when the call of that digest was made before.
@@ -232,15 +237,15 @@ class EgressGuard:
         return tuple(dict.fromkeys([*self._held_by_call.get(call, ()), *named]))
 
     @contextmanager
-    def admitting(self, accesses: Iterable[Access], call: str) -> Iterator[list[Access]]:
+    def admitting(self, accesses: Iterable[Access], call: str) -> Iterator[CallUnderWay]:
         """Let these accesses through for the length of a block, which carries out a call.
 
-        Yields a list that holds, at the end of the block, what was held back.
+        Yields what is known of the call's programs at the end of the block.
         """
-        under_way = _CallUnderWay(frozenset(accesses), [])
+        under_way = CallUnderWay(frozenset(accesses), [])
         self._calls.append(under_way)
         try:
-            yield under_way.held
+            yield under_way
         finally:
             self._calls.remove(under_way)
             if under_way.held:

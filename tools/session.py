@@ -111,6 +111,8 @@ class Session:
         self.journal = journal or Journal(None)
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
+        self.downloads: frozenset[str] = frozenset()
+        """Files in the workspace that earlier runs have downloaded."""
         self.egress_guard = EgressGuard(workspace.root, trusts_folder=trusts_folder)
         self.is_in_other_graph = False
         """Whether the agent is a node of a graph that is not ours."""

@@ -52,12 +52,15 @@ def trust(folder: Path, mcp: str | None, remove: bool) -> int:
     """Let a folder's manus.toml, .env, AGENTS.md and skills count, until they change."""
     from manus.state.errors import UsageError
     from manus.state.trust import trust as keep
+    from manus.tools.downloads import forget_downloads
+    from manus.tools.workspace import Workspace
 
     try:
         if mcp is not None:
             said = _server(mcp, remove)
         else:
             keep(folder, trusted=not remove)
+            forget_downloads(Workspace(folder))
             how = "is not trusted any more" if remove else "is trusted until its settings change"
             said = f"The folder {folder.resolve()} {how}."
     except OSError as error:

@@ -21,6 +21,7 @@ from manus.state.text import one_line
 from manus.tools.beneath import open_at
 from manus.tools.browser.engine import Engine, start_engine
 from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
+from manus.tools.downloads import add_downloads
 from manus.tools.session import Session
 from manus.tools.web.egress import is_loopback
 from manus.tools.web.egress_proxy import EgressProxy, egress_of
@@ -106,6 +107,7 @@ class Downloads:
                 break
         with source.open("rb") as reading, os.fdopen(descriptor, "wb") as writing:
             shutil.copyfileobj(reading, writing)
+        add_downloads(self._workspace, [self._workspace.show(target)])
         return f"Downloaded {self._workspace.show(target)} ({size:,} bytes)."
 
 
