@@ -52,7 +52,8 @@ _INTRODUCES = re.compile(r"[:：][ \t]*\n+")
 _FORBIDS = re.compile(
     r"\b(?:not|never|nor?|none|neither|without|avoid\w*|except\w*|exclud\w*|forb[ia]d\w*"
     r"|prohibit\w*|ban(?:ned)?|block(?:ed)?|den(?:y|ied)|refuse\w*|cannot|dont|cant|mustnt|stop"
-    r"|instead|rather|away|off|beware|malicious|untrusted|distrust\w*|ignor\w*|skip\w*"
+    r"|instead|rather|away|off|alone|(?:every\w*|any\w*|all) but|beware|malicious|untrusted"
+    r"|distrust\w*|ignor\w*|skip\w*"
     r"|nicht|kein\w*|niemals|nie|ohne|vermeid\w*|statt|pas|jamais|sans|évit\w*|nunca|jamás|sin"
     r"|não|nem|sem|non|senza|не|никогда|нельзя|без)\b|n['’]t\b|[不别勿禁莫]|ない|しない|避け|말고|마세요|금지",
     re.IGNORECASE,
@@ -70,6 +71,11 @@ _WRITES = re.compile(
 _SENDS = re.compile(
     r"\b(?:upload\w*|attach\w*|send\w*|submit\w*|hochlad\w*|hoch|anhäng\w*|envoy\w*|sub[ei]\w*|"
     r"carica\w*|загру\w*)\b|上传|上傳|提交|发送|アップロード|업로드",
+    re.IGNORECASE,
+)
+_REMEMBERS = re.compile(
+    r"\b(?:remember|memori[sz]e|keep in mind|don['’]?t forget|merk\w*|retiens|recuerda|ricorda"
+    r"|запомни)\b|记住|記住|覚えて|기억",
     re.IGNORECASE,
 )
 _CONFIDENTIAL = re.compile(
@@ -222,6 +228,11 @@ def asks_to_write(words: str, path: str) -> bool:
 def asks_to_send(words: str, path: str) -> bool:
     """Return whether the user's words plainly ask to upload the file at a path."""
     return _asks(words, path, _SENDS)
+
+
+def asks_to_remember(words: str) -> bool:
+    """Return whether the user's words plainly ask to keep something for later conversations."""
+    return _REMEMBERS.search(words) is not None
 
 
 def _asks(words: str, path: str, verb: re.Pattern[str]) -> bool:

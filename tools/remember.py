@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from manus.state.errors import ToolError
 from manus.state.files import data_folder, make_private_folder, write_atomically
+from manus.state.user_words import asks_to_remember
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.result import Observation
 
@@ -65,7 +66,9 @@ class Remember(AgentTool):
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
-        return "it is kept for all later conversations"
+        guard = self.session.egress_guard
+        is_requested = asks_to_remember(guard.words) and not guard.is_tainted
+        return "" if is_requested else "it is kept for all later conversations"
 
     @override
     async def observe(self, fact: str, **_: Any) -> Observation:

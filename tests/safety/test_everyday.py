@@ -1,0 +1,93 @@
+"""How many questions everyday tasks cost: a person sits there, in a folder of their own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
+from manus.attachments import Request, given_of, typed
+from manus.graph import build_agent
+from manus.tools.web import registries
+from tests.helpers.agent import ScriptedAgent
+from tests.safety.conftest import Internet
+from tests.safety.everyday import MORE, PAGES, SITE, Everyday, calls_for, pages_of
+from tests.server import Call, text
+
+MOST = 5
+"""Questions that all of them may cost together."""
+
+
+@pytest.fixture
+def agent(
+    agent: ScriptedAgent, internet: Internet, monkeypatch: pytest.MonkeyPatch
+) -> ScriptedAgent:
+    (agent.workspace.parent / "manus.toml").write_text(
+        f'[egress]\nupstream_proxy = "{internet.base}"\n'
+        '[search]\nengines = ["searxng"]\nsearxng_url = "http://search.example/searx"\n'
+    )
+    # the registry that this user's pip is configured for
+    monkeypatch.setenv("PIP_INDEX_URL", "http://index.example/simple")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    registries._registry_hosts.cache_clear()
+    return agent
+
+
+async def questions_of(agent: ScriptedAgent, script: list[Call], given: Any) -> list[str]:
+    """The questions of a run to its end, to each of which a person says yes."""
+    agent.server.script(*script).always(text("Done."))
+    asked: list[str] = []
+    outcome = await agent.invoke(given, max_steps=60)
+    while outcome.stop_reason == "interrupted":
+        asked += [str(question.value["question"]) for question in outcome.questions]
+        answers = {question.id: "yes" for question in outcome.questions}
+        outcome = await agent.invoke(Command(resume=answers), max_steps=60)
+    assert outcome.stop_reason == "answered", outcome.output
+    return asked
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+async def test_a_task_of_the_benchmark_costs_none(
+    agent: ScriptedAgent, internet: Internet, task: Task, tmp_path: Path
+) -> None:
+    profile = "manus" if task.profile == "browser" else task.profile
+    agent.graph = build_agent(profile, checkpointer=agent.saver)
+    with begun(task, tmp_path / "task") as local:
+        attempt = Attempt(task, local.workspace, SITE if local.site else "")
+        internet.pages.update(pages_of(task, attempt.workspace.with_name("posted.jsonl")))
+        agent.workspace = attempt.workspace
+        asked = await questions_of(agent, calls_for(task), {"request": attempt.instruction})
+        assert asked == []
+        assert attempt.failure() == "", await agent.observations()
+
+
+@pytest.mark.parametrize("name", MORE)
+async def test_another_task_costs_no_more_than_it_has_to(
+    agent: ScriptedAgent, internet: Internet, name: str
+) -> None:
+    task = MORE[name]
+    agent.graph = build_agent("manus", checkpointer=agent.saver)
+    internet.pages.update(PAGES)
+    agent.workspace.mkdir(exist_ok=True)
+    for path, content in task.files.items():
+        (agent.workspace / path).write_text(content)
+    asked = await questions_of(agent, task.script, given_of(request_of(task)))
+    assert len(asked) == task.questions, asked
+    failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
+    assert all("held back" in one for one in failed), failed
+
+
+def request_of(task: Everyday) -> Request:
+    if not task.attached:
+        return typed(task.request)
+    whole = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'
+    return Request(whole, task.request, is_tainted=True)
+
+
+def test_all_together_cost_few_questions() -> None:
+    assert len(all_tasks()) >= 30
+    assert sum(task.questions for task in MORE.values()) <= MOST
