@@ -145,11 +145,22 @@ def check_model(endpoint: ModelSettings) -> None:
     Raises:
         SettingsError: none is configured, its address is none, or there is no such recording.
     """
-    from manus.models.providers import NOT_CONFIGURED, REPLAY, address_of, is_configured
+    from manus.models.providers import (
+        DEFAULT_MODEL,
+        NOT_CONFIGURED,
+        REPLAY,
+        address_of,
+        is_configured,
+    )
+    from manus.state.model_settings import check_name
 
     if not is_configured(endpoint):
         raise SettingsError(NOT_CONFIGURED)
     spec = endpoint.model or ""
+    try:
+        check_name(spec or DEFAULT_MODEL)
+    except ValueError as error:
+        raise SettingsError(f"The model cannot be asked: {error}.") from None
     if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
         raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
     try:

@@ -9,59 +9,27 @@ import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
-from manus.configuration import check_model, is_installed, read_settings, workspace_of
-from manus.formatting import clean
-from manus.models.providers import DEFAULT_MODEL, REPLAY, key_of
+from manus.configuration import is_installed, read_settings, workspace_of
+from manus.findings import Finding
+from manus.model_check import find_model
 from manus.state.errors import ManusError, SettingsError
-from manus.state.model_settings import ModelSettings, shown_address, split_spec
+from manus.state.model_settings import shown_address
 from manus.state.settings import Settings
 from manus.tools.sandbox.interpreter import own_python
 from manus.tools.shell.process import scrubbed
-
-if TYPE_CHECKING:
-    import httpx
-
-State = Literal["ok", "warning", "missing"]
 
 _LOW = 1_000_000_000
 """Bytes that should be free on the workspace's disk."""
 _SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
 """What few machines can draw by themselves, and how the font list names it."""
-_WORD = {"ok": "ok     ", "warning": "note   ", "missing": "MISSING"}
-_MARGIN = 18
-_TIMEOUT = 3.0
-"""Seconds that the model's server has to answer."""
 _OPEN = {
     "bubblewrap": "change the workspace",
     "landlock": "change the workspace, see the machine's processes",
 }
 """By wall: what programs can still do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one thing; `remedy` says what to do where it is not as it should be."""
-
-    name: str
-    state: State
-    text: str
-    remedy: str = ""
-
-
-def print_findings(findings: list[Finding]) -> None:
-    """One line each on stdout, and a verdict."""
-    for finding in findings:
-        label = f"{_WORD[finding.state]} {finding.name}"
-        for line in f"{clean(finding.text)}\n{clean(finding.remedy)}".rstrip().splitlines():
-            sys.stdout.write(f"{label:<{_MARGIN}}{line}\n")
-            label = ""
-    missing = [finding.name for finding in findings if finding.state == "missing"]
-    sys.stdout.write(f"\nNot ready: {', '.join(missing)}.\n" if missing else "\nReady.\n")
 
 
 def examine() -> list[Finding]:
@@ -75,59 +43,6 @@ def examine() -> list[Finding]:
         settings = Settings()
     checks = (find_model, _threads, _workspace, _sandbox, _browser, _fonts, _mcp, _tracing)
     return findings + [check(settings) for check in checks]
-
-
-def find_model(settings: Settings) -> Finding:
-    """The model, and what its server says if it is a compatible one."""
-    found = partial(Finding, "model")
-    endpoint = settings.for_role("main")
-    try:
-        check_model(endpoint)
-    except SettingsError as error:
-        text, _, remedy = str(error).partition(": ")
-        return found("missing", text, remedy[:1].upper() + remedy[1:])
-    spec = endpoint.model or DEFAULT_MODEL
-    provider, name = split_spec(spec)
-    if spec.startswith(REPLAY):
-        return found("ok", f"plays the recording {spec.removeprefix(REPLAY)}")
-    if provider != "openai":
-        return found("ok", f"{spec} (not asked: only compatible servers are)")
-    if endpoint.api_key is None and endpoint.base_url is None:
-        return found("missing", f"{spec} has no key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
-    return found(*_asked(endpoint, name))
-
-
-def _asked(endpoint: ModelSettings, name: str) -> tuple[State, str, str]:
-    """What the model's server says when it is asked for its models."""
-    import httpx
-
-    base = (endpoint.base_url or "https://api.openai.com/v1").rstrip("/")
-    key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
-    address = shown_address(base)
-    try:
-        fields = {"Authorization": f"Bearer {key}"}
-        reply = httpx.get(f"{base}/models", headers=fields, timeout=_TIMEOUT)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        said = (str(error) or type(error).__name__).replace(key, "…")
-        remedy = "Start the server, or check MANUS_BASE_URL and the network."
-        return "missing", f"{name}: {address} cannot be reached ({said})", remedy
-    if (code := reply.status_code) in (401, 403):
-        return "missing", f"{name}: {address} refuses the key ({code})", f"Check {key_of(name)}."
-    if reply.is_server_error:
-        return "warning", f"{name}: {address} answers {code}", "Try again later."
-    names = names_in(reply)
-    if not names or name in names or f"{name}:latest" in names:
-        return "ok", f"{name} at {address}", ""
-    remedy = f"It lists {len(names)}, among them {', '.join(names[:5])}. Set MANUS_MODEL to one."
-    return "warning", f"{name} is not in the list of {address}", remedy
-
-
-def names_in(reply: httpx.Response) -> list[str]:
-    """The names of a list of models; none of what is no list."""
-    try:
-        return [str(model["id"]) for model in reply.json()["data"]]
-    except (KeyError, TypeError, ValueError):
-        return []
 
 
 def _threads(settings: Settings) -> Finding:

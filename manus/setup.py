@@ -8,20 +8,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import SecretStr
+
 from manus.configuration import is_installed
-from manus.doctor import names_in
 from manus.formatting import flat
+from manus.model_check import in_short, list_models, names_in
 from manus.models.provider_packages import PACKAGES
 from manus.models.providers import DEFAULT_MODEL
 from manus.questions import ask_text
 from manus.state.errors import UsageError
 from manus.state.files import make_private_folder, write_atomically
+from manus.state.model_settings import ModelSettings
 from manus.state.settings import user_file
 
 _LOCAL = {"Ollama": 11434, "LM Studio": 1234, "vLLM": 8000}
 """Where servers of models listen by themselves."""
 _TIMEOUT = 1.0
 """Seconds that a server on this machine has to answer."""
+_SHOWN = 20
+"""Models of a server that are listed."""
 _ASKED = ("model", "base_url", "api_key", "api_version", "workspace")
 """Settings that an answer replaces, or takes away."""
 
@@ -55,14 +60,13 @@ def ask_all() -> dict[str, Any]:
         _say(f"  {number}  {choice.title}{_note(choice)}")
     chosen = choices[int(_one_of("Number", [str(n) for n in range(1, len(choices) + 1)])) - 1]
     values: dict[str, Any] = {}
-    if address := chosen.address or (ask_text("Its address: ") if chosen is _OTHER else ""):
+    if address := chosen.address or (_address() if chosen is _OTHER else ""):
         values["base_url"] = address
     if chosen.key:
         values |= _key(chosen)
     else:
         values["api_key"] = "none"  # or the key of another place would be sent there
-    known = chosen.model or next(iter(chosen.models), "")
-    name = ask_text(f"Model{f' [{known}]' if known else ''}: ", choices=chosen.models) or known
+    name = _model(chosen, chosen.models or _listed(chosen, values))
     values["model"] = f"{chosen.provider}:{name}" if chosen.provider else name
     if place := ask_text("Folder to work in [this one in a project, else ./workspace]: "):
         values["workspace"] = place
@@ -86,6 +90,36 @@ def _running() -> Iterator[Choice]:
             continue
         if names := names_in(reply):
             yield Choice(f"{title} on this machine", address=address, models=tuple(names))
+
+
+def _address() -> str:
+    while not (said := ask_text("Its address: ")):
+        _say("Please give its address, for example http://localhost:8000/v1.")
+    return said
+
+
+def _listed(choice: Choice, values: dict[str, Any]) -> tuple[str, ...]:
+    """Return the models that a compatible server lists; none where it cannot be asked yet."""
+    key = values.get("api_key") or os.environ.get(choice.key) or None
+    if choice.provider or (key is None and choice is not _OTHER):
+        return ()
+    endpoint = ModelSettings(base_url=values.get("base_url"), api_key=key and SecretStr(key))
+    models = list_models(endpoint)
+    if models.problem:
+        _say(flat(f"There is no list of its models: {models.problem}."))
+    return models.names
+
+
+def _model(choice: Choice, listed: Sequence[str]) -> str:
+    """Ask which model is meant, among those that are listed or any other; never an empty name."""
+    known = choice.model or next(iter(listed), "")
+    if listed:
+        _say(flat(f"It has: {in_short(listed, _SHOWN)} (Tab completes)"))
+    while True:
+        name = ask_text(f"Model{f' [{known}]' if known else ''}: ", choices=listed) or known
+        if name:
+            return name
+        _say("Please name a model.")
 
 
 def _note(choice: Choice) -> str:

@@ -31,7 +31,7 @@ from manus.models.tokens import (
     estimate_request,
     window_of,
 )
-from manus.models.window_watch import check_reply, compare, look_up_window
+from manus.models.window_watch import check_reply, compare, look_up_window, warn_of_small_window
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import (
     BudgetError,
@@ -93,7 +93,7 @@ class ModelClient:
     async def look_up_window(self, role: str) -> None:
         """Ask the server of a role how large its context window is, where it can say that."""
         endpoint = self.chain_of(role)[0]
-        await look_up_window(endpoint, self._given_at(endpoint))
+        warn_of_small_window(endpoint, await look_up_window(endpoint, self._given_at(endpoint)))
 
     async def complete(
         self,

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 from manus.models.package_models import CONNECT_TIMEOUT, from_package
 from manus.models.provider_packages import OTHER, PACKAGES
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings, provider_of, shown_address, split_spec
+from manus.state.model_settings import (
+    ModelSettings,
+    check_name,
+    provider_of,
+    shown_address,
+    split_spec,
+)
 from manus.state.text import one_line
 
 if TYPE_CHECKING:
@@ -70,6 +76,10 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     if not is_configured(settings):
         raise SettingsError(NOT_CONFIGURED)
     spec = settings.model or DEFAULT_MODEL
+    try:
+        check_name(spec)
+    except ValueError as error:
+        raise SettingsError(f"The model cannot be asked: {error}.") from None
     if spec.startswith(REPLAY):
         from manus.models.recording import ReplayModel
 

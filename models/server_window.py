@@ -58,6 +58,8 @@ _ANY_SERVER = (
     "OLLAMA_CONTEXT_LENGTH or num_ctx; llama.cpp: -c; vLLM: --max-model-len; LM Studio: context "
     "length)"
 )
+SMALL = 16_000
+"""Tokens of a window in which an agent has little room for work."""
 WANTED = 32_768
 """Tokens that are enough for an agent's work, as advice."""
 

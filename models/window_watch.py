@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable
 
 from manus.models.provider_packages import OLLAMA, OPENAI, package_of
 from manus.models.providers import DEFAULT_MODEL, address_of
-from manus.models.server_window import Server, ServerWindow, find_window, ollama_address
+from manus.models.server_window import SMALL, Server, ServerWindow, find_window, ollama_address
 from manus.models.tokens import cache_tokens, note_window
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import ContextOverflowError
@@ -136,6 +136,28 @@ async def look_up_window(
     return found
 
 
+def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -> None:
+    """Log a warning, once for each endpoint, if its server leaves an agent little room.
+
+    Nobody is warned of a window that the settings have themselves.
+    """
+    place = endpoint.base_url, endpoint.model
+    size = window.size if window is not None else None
+    if window is None or size is None or size >= SMALL or place in _warned:
+        return
+    if endpoint.context_window is not None and endpoint.context_window <= size:
+        return
+    _warned.add(place)
+    log.warning(
+        "The model server at %s gives `%s` a context window of %s tokens, which leaves little room "
+        "for work: long texts are shortened. %s.",
+        address_of(endpoint),
+        endpoint.model,
+        f"{size:,}",
+        advice_for(endpoint, window),
+    )
+
+
 async def check_reply(
     endpoint: ModelSettings, given: Runnable[Any, Any] | None, compared: Comparison | None
 ) -> ContextOverflowError | None:
@@ -152,6 +174,7 @@ async def check_reply(
     # a model that was not loaded before has its window now
     again = is_far_below or (known is not None and not known.is_loaded)
     window = await look_up_window(endpoint, given, again=again)
+    warn_of_small_window(endpoint, window)
     if window is not None and not window.is_loaded:  # it will not say more after the next reply
         _known[place] = time.monotonic(), replace(window, is_loaded=True)
     size = window.size if window is not None else None
@@ -163,7 +186,7 @@ async def check_reply(
         return ContextOverflowError(
             f"The model server at {address_of(endpoint)} gives `{endpoint.model}` a context window "
             f"of {size:,} tokens and dropped the rest: about {compared.sent:,.0f} tokens were sent "
-            f"and {compared.counted:,} arrived. {_advice(endpoint, window)}.",
+            f"and {compared.counted:,} arrived. {advice_for(endpoint, window)}.",
             place,
         )
     if is_far_below and place not in _warned:
@@ -174,12 +197,13 @@ async def check_reply(
             address_of(endpoint),
             f"{compared.counted:,}",
             f"{compared.sent:,.0f}",
-            _advice(endpoint, window or ServerWindow(None)),
+            advice_for(endpoint, window or ServerWindow(None)),
         )
     return None
 
 
-def _advice(endpoint: ModelSettings, window: ServerWindow) -> str:
+def advice_for(endpoint: ModelSettings, window: ServerWindow) -> str:
+    """Return which setting to change for a larger window, as a sentence without its full stop."""
     if split_spec(endpoint.model or "")[0] == "ollama":
         return "Set MANUS_CONTEXT_WINDOW=32768: Ollama then gives the model that much"
     return f"{window.advice[:1].upper()}{window.advice[1:]}"

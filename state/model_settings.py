@@ -37,6 +37,20 @@ def split_spec(spec: str) -> tuple[str, str]:
     return (provider, name) if colon and name and provider in PROVIDERS else ("openai", spec)
 
 
+def check_name(spec: str) -> None:
+    """Check that a model's name is one.
+
+    Raises:
+        ValueError: it is empty, or there is nothing behind its provider.
+    """
+    if not spec.strip():
+        raise ValueError("it is empty; name a model")
+    prefix, colon, name = spec.partition(":")
+    provider = ALIASES.get(prefix.lower(), prefix.lower())
+    if colon and not name.strip() and provider in PROVIDERS:
+        raise ValueError(f"`{spec}` names no model; it is PROVIDER:NAME")
+
+
 def shown_address(address: str) -> str:
     """An address as anybody may see it: without a password that stands in it, or a query."""
     before, slashes, rest = address.partition("://")
@@ -83,6 +97,13 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     """Asked in this order when the endpoint fails for good. A text is the model's name; what one
     does not set is taken from here, the address only for the same provider, the key only for the
     same address."""
+
+    @field_validator("model")
+    @classmethod
+    def _has_name(cls, given: str | None) -> str | None:
+        if given is not None:
+            check_name(given)
+        return given
 
     @field_validator("fallback", mode="before")
     @classmethod

@@ -25,7 +25,8 @@ def setup() -> int:
     except EOFError:
         raise UsageError("Nothing was changed; `manus setup` begins anew.") from None
     from manus.configuration import read_settings
-    from manus.doctor import find_model, print_findings
+    from manus.findings import print_findings
+    from manus.model_check import find_model
 
     finding = find_model(read_settings())
     print_findings([finding])
@@ -35,7 +36,8 @@ def setup() -> int:
 @click.command()
 def doctor() -> int:
     """Check what is there and what is missing."""
-    from manus.doctor import examine, print_findings
+    from manus.doctor import examine
+    from manus.findings import print_findings
 
     findings = examine()
     print_findings(findings)

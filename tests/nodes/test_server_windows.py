@@ -130,6 +130,21 @@ async def test_a_count_far_below_is_told_once_where_the_window_is_not_known(
     assert outcome.output == "Which?", "the reply counts all the same"
 
 
+async def test_a_small_window_is_told_once_with_the_setting(
+    agent: ScriptedAgent, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.server.pages = lm_studio("scripted", 4_096)
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
+    with caplog.at_level(logging.WARNING, "manus"):
+        await agent.run(text("Hello."))
+        assert caplog.records == [], "the settings say so themselves"
+        monkeypatch.delenv("MANUS_CONTEXT_WINDOW")
+        await agent.run(call("poll"), text("Hello."), thread="again")
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "a context window of 4,096 tokens" in told
+    assert "lms load" in told
+
+
 FIGURES: dict[str, tuple[Comparison, int, bool]] = {
     "fits": (Comparison(3_000, 2_900, is_exact=False), 4_096, False),
     "fits, and the estimate is high": (Comparison(4_500, 3_800, is_exact=False), 4_096, False),

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from manus.state.settings import load_settings
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
 from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call
+from tests.server.products import ollama
 
 WRITE = ("append", {"path": "a.txt", "line": "one"})
 MARK = {"type": "ephemeral"}
@@ -254,3 +256,18 @@ async def test_a_tool_of_the_provider_is_passed_on(agent: ProvidedAgent, provide
     assert "terminate" in sent
     wanted = {"anthropic": json.dumps(SEARCHES["anthropic"]), "google": '"googleSearch": {}'}
     assert wanted[provider] in sent
+
+
+@pytest.mark.parametrize("provider", ["ollama"])
+async def test_ollama_says_how_large_its_window_is(
+    agent: ProvidedAgent, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent.server.pages = ollama("qwen3:latest", 4_096)
+    try:
+        with caplog.at_level(logging.WARNING, "manus"):
+            await agent.ask(Turn(text="Done."))
+    finally:
+        agent.server.pages = {}
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "a context window of 4,096 tokens" in told
+    assert "MANUS_CONTEXT_WINDOW=32768" in told
