@@ -112,16 +112,22 @@ def known_fields(context: Any) -> Any:
     return {name: known[name] for name in Context.model_fields if known.get(name) is not None}
 
 
-def check_served(context: Context) -> None:
-    """Check the files that a request to the server names: only below the root that it may use.
+def served_root() -> Path:
+    """Return the folder below which the server may work. Blocking.
 
-    That is `MANUS_SERVED_ROOT`, else the folder of the configured workspace. Blocking.
+    It is `MANUS_SERVED_ROOT`, else the folder of the configured workspace.
+    """
+    chosen = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
+    return Path(chosen).expanduser().resolve()
+
+
+def check_served(context: Context) -> None:
+    """Check the files that a request to the server names: only below `served_root`. Blocking.
 
     Raises:
         UsageError: one lies elsewhere.
     """
-    chosen = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
-    root = Path(chosen).expanduser().resolve()
+    root = served_root()
     named = {"workspace": context.workspace, "record": context.record}
     if (model := context.model or "").startswith(REPLAY):
         named["model"] = model.removeprefix(REPLAY)

@@ -21,7 +21,7 @@ def siblings_in(found: StateSnapshot, catalog: Catalog) -> Siblings:
     """Return the calls of the superstep, with the outcome of those that have ended."""
     settled: dict[str, Sibling] = {}
     unfinished: list[str] = []
-    for task, call in _calls_by_task(found):
+    for task, call in calls_by_task(found):
         message = message_in(task.result)
         if message is None:
             unfinished.append(str(call["id"]))
@@ -44,7 +44,7 @@ def held_tasks(found: StateSnapshot, catalog: Catalog, answered: Collection[str]
     """
     held: set[str] = set()
     waiting: list[Needs] = []
-    for task, call in _calls_by_task(found):
+    for task, call in calls_by_task(found):
         needs = _needs(catalog, call)
         if task.result is not None or task.id in answered:
             continue
@@ -62,7 +62,7 @@ def message_in(result: Any) -> ToolMessage | None:
     return next((m for m in messages if isinstance(m, ToolMessage)), None)
 
 
-def _calls_by_task(found: StateSnapshot) -> list[tuple[PregelTask, Call]]:
+def calls_by_task(found: StateSnapshot) -> list[tuple[PregelTask, Call]]:
     """Return the tasks of `act`, each with its call, in the order of the message."""
     message = last_assistant(found.values.get("messages", []))
     tasks = [task for task in found.tasks if task.name == "act"]

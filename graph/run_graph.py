@@ -17,6 +17,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt, StateSnapshot
 
+from manus.graph.chat_state import ChatStream, for_chat_uis
 from manus.graph.given import (
     check_served,
     known_fields,
@@ -32,6 +33,7 @@ from manus.graph.routing import with_all_labels
 from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
+from manus.graph.waiting import meet_wait
 from manus.nodes.active_run import KEY, Alive, Running, open_run, parent_of
 from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput
@@ -39,6 +41,7 @@ from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
 from manus.state.profile import Profile
 from manus.state.trust import known_rules
+from manus.tools.decisions import QuestionSlot
 from manus.tools.delegate import DELEGATE
 from manus.tools.siblings import Siblings
 
@@ -123,7 +126,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         A stream has those of tasks side by side as they come.
         """
         configurable = (config or {}).get("configurable", {})
-        stored = await self._stored(configurable) if len(asked) > 1 else None
+        stored = await self.stored_state(configurable) if len(asked) > 1 else None
         order = [interrupt.id for interrupt in stored.interrupts] if stored is not None else []
         places = {interrupt_id: place for place, interrupt_id in enumerate(order)}
         return sorted(asked, key=lambda interrupt: places.get(interrupt.id, len(places)))
@@ -151,6 +154,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     async def _stream(
         self, turn: Turn, given: Any, config: RunnableConfig | None, context: Any, options: Any
     ) -> AsyncGenerator[Any]:
+        is_request = isinstance(given, dict) and given.get("request") is not None
         given = to_input(given)
         found = outer_context() if context is None else context
         is_ours = context is not None and self.builder.context_schema is Context
@@ -163,7 +167,14 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             await asyncio.to_thread(check_served, chosen)
         async with self._opened(turn, config, chosen) as running:
             given = await asyncio.to_thread(with_uploads, given, running.session.workspace)
-            configurable = {**config.get("configurable", {}), KEY: Alive(running)}
+            given, configurable = await meet_wait(
+                self,
+                given,
+                config.get("configurable", {}),
+                running.session.journal,
+                is_request=is_request,
+            )
+            configurable = {**configurable, KEY: Alive(running)}
             inner: RunnableConfig = {
                 **config,
                 "configurable": configurable,
@@ -176,14 +187,19 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             if self.checkpointer and options.get("durability") is None:
                 # a step is on disk before the next one begins, unless the caller wants it otherwise
                 options = {**options, "durability": "sync"}
+            chat = None
+            if running.is_served and isinstance(options.get("output_keys"), list):
+                chat = ChatStream(options["output_keys"], self.channels)
+                options = {**options, "output_keys": chat.output_keys}
             stream = cast(Any, super().astream(given, inner, context=context, **options))
             async with aclosing(stream) as parts:
                 async for part in parts:
+                    part = await chat.translate(part) if chat else part
                     turn.is_idle = True
                     yield part
                     turn.is_idle, turn.task = False, asyncio.current_task()
             if options.get("interrupt_before") or options.get("interrupt_after"):
-                found = await self._stored(configurable)
+                found = await self.stored_state(configurable)
                 # one that has stopped at a breakpoint has more to do
                 running.session.waiting |= found is not None and not is_over(found)
 
@@ -209,6 +225,10 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             )
             turn.running.agent_named = self.agent_named
             served = "assistant_id" in configurable  # it may have many users
+            parent = parent_of(config)
+            slot = parent.session.question_slot if parent else QuestionSlot()
+            turn.running.session.question_slot = slot if served else None
+            turn.running.is_served = served
             if served or not turn.running.settings.memory:
                 turn.running.forget()
             yield turn.running
@@ -238,6 +258,17 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         finally:
             await held.aclose()
 
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """As `CompiledStateGraph.aget_state`, with `todos` and `files` for chat UIs."""
+        return await for_chat_uis(await super().aget_state(config, subgraphs=subgraphs))
+
+    async def aget_state_history(
+        self, config: RunnableConfig, **options: Any
+    ) -> AsyncGenerator[StateSnapshot]:
+        """As `CompiledStateGraph.aget_state_history`; see `aget_state`."""
+        async for snapshot in super().aget_state_history(config, **options):
+            yield await for_chat_uis(snapshot)
+
     async def aupdate_state(
         self,
         config: RunnableConfig,
@@ -255,6 +286,12 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             present = (await self.aget_state(config)).values
             values = checked_update(values, present, self.builder.state_schema)
         return await super().aupdate_state(config, values, as_node, task_id)
+
+    async def write_state(self, configurable: dict[str, Any], values: Any, as_node: str) -> None:
+        """Write to a thread as one of its nodes does, without the checks of a person's change."""
+        await CompiledStateGraph.aupdate_state(
+            self, {"configurable": configurable}, values, as_node
+        )
 
     async def close_waiting(self) -> None:
         """Close what runs keep open that wait for a person: this process will not go on with them.
@@ -275,7 +312,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             root = running.session.workspace.root
             running.approved = await asyncio.to_thread(known_rules, root)
             running.refused = []
-        found = None if is_new else await self._stored(configurable)
+        found = None if is_new else await self.stored_state(configurable)
         if found is not None and (usage := found.values.get("usage")) is not None:
             known = running.budget.add if running.is_inside else running.budget.sync
             known(usage)  # tools may be the first to ask its model
@@ -295,10 +332,10 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             saver = configurable.get(CHECKPOINTER, self.checkpointer)
             await doubt_unfinished(saver, journal, found, running.catalog)
 
-    async def _stored(self, configurable: dict[str, Any]) -> StateSnapshot | None:
+    async def stored_state(self, configurable: dict[str, Any]) -> StateSnapshot | None:
         """The newest state of a run's thread; None without a checkpointer, here or above."""
         named = {k: v for k, v in configurable.items() if k != "checkpoint_id"}
         try:
-            return await self.aget_state({"configurable": named})
+            return await super().aget_state({"configurable": named})
         except ValueError:  # LangGraph's, where there is no checkpointer
             return None

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Overwrite
 from pydantic import TypeAdapter, ValidationError
 
+from manus.graph.chat_state import FILES, TODOS
 from manus.prompts import flow as prompts
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
@@ -43,11 +44,21 @@ def checked_update(
         if name not in types:
             known = ", ".join(types)
             raise UsageError(f"The state has no `{name}`; it has: {known}.")
-        if name == "plan":
+        if name == FILES or (name == TODOS and "active_plan" in types):
+            _check_derived(name, value, present)
+            del checked[name]
+        elif name == "plan":
             checked[name] = _plan(value, cast(Plan, present.get("plan") or {}))
         elif not isinstance(value, Overwrite):
             _check(name, value, types[name])
     return checked
+
+
+def _check_derived(name: str, value: Any, present: Mapping[str, Any]) -> None:
+    """Check that nobody changes what is derived; some clients send all that they were shown."""
+    if value != present.get(name, {} if name == FILES else []):
+        where = "the file in the workspace" if name == FILES else "the plan in `plans`"
+        raise UsageError(f"`{name}` only shows the thread's state: change {where} instead.")
 
 
 def _plan(value: Any, present: Plan) -> Overwrite:

@@ -58,6 +58,8 @@ class Running:
     recorder: Recorder | None = None
     budget: RunBudget = field(default_factory=lambda: RunBudget(Budget()))
     """What it may use, and has used: that of the outermost run, for all inside it."""
+    is_served: bool = False
+    """Whether LangGraph's server runs it, whose clients show its state."""
     is_inside: bool = False
     """Whether it is part of another run."""
     approved: list[str] = field(default_factory=list)

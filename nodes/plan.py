@@ -21,11 +21,12 @@ from manus.state.agent import StopReason
 from manus.state.context import Context
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
-from manus.state.flow import FlowRun, FlowState, todos_of, used_so_far
+from manus.state.flow import FlowRun, FlowState, used_so_far
 from manus.state.messages import ephemeral, last_request, text_of
 from manus.state.plan import Plan, as_text, shown_result, to_revise
 from manus.state.plan_changes import NewStep, create, revise
 from manus.state.text import shortened
+from manus.state.todos import todos_of
 from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from manus.state.messages import (
 )
 from manus.state.usage import Usage, no_usage
 from manus.tools.catalog import Catalog
+from manus.tools.changed_files import MOST_FILES, changed_since
 
 Update = dict[str, Any]
 
@@ -77,10 +79,21 @@ async def stuck_check(
         _tell_of(loop, before, tell)
     if reason is None:
         return {**update, "status": "thinking"}
+    if files := await changed_in(run, running):
+        update["changed_files"] = files
     text = last_text(history, lines) if direct is None else direct
     ended = end_of(reason, special, text, run["max_steps"], over)
     tell(StatusEvent(type="status", status=ended["status"], stop_reason=reason))
     return {**update, **ended}
+
+
+async def changed_in(run: Run, running: Running) -> list[str]:
+    """Return the files that a served run has made or changed, the newest last."""
+    if "began" not in run or running.is_inside:
+        return []
+    root = running.session.workspace.root
+    files = await asyncio.to_thread(changed_since, root, run["began"])
+    return files[:MOST_FILES][::-1]
 
 
 def _tell_of(loop: Loop | None, before: Loop | None, tell: StreamWriter) -> None:

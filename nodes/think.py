@@ -27,6 +27,7 @@ from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, since, text_of
 from manus.state.usage import Spending, Usage, no_usage, summed
+from manus.tools.changed_files import next_tick
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.siblings import Siblings
 from manus.tools.skill import SKILL
@@ -42,6 +43,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
     run, stored = begun["run"], state.get("messages", [])
+    if run["step"] == 1 and running.is_served:
+        run["began"] = await next_tick()
     place = state.get("place", "")
     if run["step"] == 1 or not place:
         begun["place"] = place = await _place(place, running)

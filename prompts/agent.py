@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 _WORK = """\
 - Use names, paths and values from the request word for word.
@@ -192,6 +193,27 @@ CALL_CUT_OFF = (
 NO_TOOLS_NOW = "Tools are off in this run: no call is carried out. Answer in words."
 TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one of the tools."
 NOT_ANSWERED = "The question was not answered; the user went on with something else."
+
+
+class OpenCall(NamedTuple):
+    """What the model reads of a call that waited for a person when the run was left."""
+
+    approval: str
+    """Of one that had not been executed."""
+    question: str
+    """Of one that asked a question."""
+
+
+LEFT_WAITING = OpenCall(
+    "Not executed: the user was asked about the calls of this message and went on with something "
+    "else.",
+    NOT_ANSWERED,
+)
+ENDED_WAITING = OpenCall(
+    "Not executed: the user was asked about the calls of this message and ended the run.",
+    "The question was not answered; the user ended the run.",
+)
+ENDED_BY_PERSON = "The user ended the run while it waited for an answer."
 OUTCOME_LOST = (
     "This call was under way when the run was interrupted; what came of it is not known, and it "
     "was not executed again. Look at what is there before you decide to repeat it."

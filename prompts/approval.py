@@ -113,7 +113,7 @@ def denied(rule: str) -> str:
 
 def refused(reason: str) -> str:
     """Return what the model is told of a call that the person has refused."""
-    details = f": {reason}" if reason else ""
+    details = f": {reason.rstrip('.')}" if reason else ""
     return f"Not executed: the person said no{details}. Do not try the same in another way."
 
 

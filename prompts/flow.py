@@ -195,5 +195,6 @@ def approve(plan: str) -> str:
 
 
 BEGUN_BEFORE = "It may have been begun before the plan was changed; look at what is there first."
+ENDED_BY_PERSON = "The user ended the run while it waited for an answer."
 CANCELLED = "The plan was not approved, and the run was ended by the user."
 MODEL_SILENT = "(The model could not be asked for a summary; this is the plan as it ended.)"

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from manus.state.messages import append_messages
 from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plans
+from manus.state.todos import Todo
 from manus.state.usage import Spending, Usage
 
 RunStatus = Literal["idle", "running", "thinking", "executing", "finished", "error"]
@@ -110,6 +111,9 @@ class Run(TypedDict):
     profile: str
     sent_back: NotRequired[int]
     """The step whose reply announced work without a call and was sent back; once a run."""
+    began: NotRequired[int]
+    """When it began, in nanoseconds since 1970, of a run that is served: files changed since then
+    are its own."""
     closing: NotRequired[str]
     """The budget, in words, that had room for one last call only."""
 
@@ -196,6 +200,15 @@ def newest_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[Trail
     return extended(trail, writes)[-KEPT_ENTRIES:]
 
 
+KEPT_FILES = 100
+
+
+def newest_files(paths: list[str], writes: Sequence[list[str]]) -> list[str]:
+    """Fold writes into paths: each once, the newest last, the oldest dropped."""
+    newest = dict.fromkeys(reversed(extended(paths, writes)))
+    return list(newest)[:KEPT_FILES][::-1]
+
+
 class AgentState(TypedDict, total=False):
     """The channels of the agent graph."""
 
@@ -216,6 +229,12 @@ class AgentState(TypedDict, total=False):
     plans: Annotated[dict[str, Plan], growing(fold_plans)]
     """Plans by id; those of an agent that has the `planning` tool."""
     active_plan: Annotated[str | None, newest]
+    changed_files: Annotated[list[str], growing(newest_files)]
+    """Paths of files in the workspace that were made or changed, the newest last."""
+    todos: list[Todo]
+    """The active plan as chat UIs show it; derived when the state is read, never stored."""
+    files: dict[str, str]
+    """Changed files as chat UIs show them: texts by path; derived like `todos`."""
     compaction: Compaction
     spent: Annotated[list[Spending], operator.add]
     """Model calls that the tools of the newest step have made, until it counts them."""

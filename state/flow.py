@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -14,6 +13,7 @@ from manus.state.agent import AgentOutput, Compaction, Refusal, RunStatus, StopR
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, Waiting, to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
+from manus.state.todos import Todo, fold_todos
 from manus.state.usage import RoleUsage, Usage, add_usage
 
 
@@ -104,6 +104,8 @@ class FlowState(TypedDict, total=False):
     """The plan of the newest request; empty before there is one."""
     todos: Annotated[list[Todo], growing(fold_todos)]
     """The same as chat UIs show it."""
+    files: dict[str, str]
+    """Changed files as chat UIs show them: texts by path, derived when the state is read."""
     plans: Annotated[dict[str, Plan], growing(fold_plans)]
     """Plans of earlier requests on the thread, by id."""
     run: FlowRun
@@ -131,35 +133,3 @@ def can_revise(state: FlowState) -> bool:
     """Whether steps were blocked for which the plan can still be revised."""
     run = state["run"]
     return run["replans_left"] > 0 and bool(to_revise(state["plan"], run["revised"]))
-
-
-TodoStatus = Literal["pending", "in_progress", "completed"]
-
-
-class Todo(TypedDict):
-    """A step of a plan."""
-
-    content: str
-    status: TodoStatus
-
-
-def todos_of(plan: Plan) -> list[Todo]:
-    """The steps of a plan; one that is blocked is still to be done."""
-    known: dict[str, TodoStatus] = {"completed": "completed", "in_progress": "in_progress"}
-    steps = plan.get("steps", [])
-    return [Todo(content=s["text"], status=known.get(s["status"], "pending")) for s in steps]
-
-
-def fold_todos(
-    todos: list[Todo], writes: Sequence[list[Todo] | Mapping[int, TodoStatus]]
-) -> list[Todo]:
-    """The todos after writes: all of them anew, or the statuses of some by their places."""
-    for write in writes:
-        if isinstance(write, list):
-            todos = write
-        else:
-            todos = [
-                Todo(content=t["content"], status=write.get(i, t["status"]))
-                for i, t in enumerate(todos)
-            ]
-    return todos

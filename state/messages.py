@@ -84,7 +84,7 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMe
 
 
 def as_messages(write: Any) -> list[BaseMessage]:
-    """Return the messages of a write of the `messages` channel."""
+    """Return the messages of a write: a message, its dict, `(role, text)`, text, or a list."""
     is_pair = isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
     several = isinstance(write, list | tuple) and not is_pair
     return [_as_message(item) for item in (write if several else [write])]

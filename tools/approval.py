@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langgraph.types import interrupt
 
 from manus.prompts import approval as prompts
 from manus.state.agent import Refusal, ToolTask
@@ -25,7 +24,7 @@ from manus.state.safety_settings import is_covered, matches
 from manus.state.text import one_line
 from manus.state.trust import keep_rules
 from manus.tools.base import AgentTool
-from manus.tools.decisions import edited_arguments, hitl_question, read_answer
+from manus.tools.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.tools.egress_guard import HOST, Access
 from manus.tools.session import Resource, Session
 
@@ -223,7 +222,7 @@ async def _ask(
         asked = hitl_question(
             APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
         )
-        answer, said = read_answer(interrupt(asked), tool.name)
+        answer, said = read_answer(ask_person(call.session, asked), tool.name)
         if answer == "no":
             return Verdict(prompts.refused(said))
         if call.session.asked.get(call.key) not in (digest, ""):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from langgraph.types import interrupt
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.tools.base import AgentTool, Arguments
-from manus.tools.decisions import hitl_question
-from manus.tools.result import Observation
+from manus.tools.decisions import (
+    QUESTION,
+    ask_person,
+    hitl_question,
+    message_of,
+    single_decision,
+)
+from manus.tools.result import Image, Observation
+
+ASK_HUMAN = "ask_human"
 
 
 class AskHumanArgs(Arguments):
@@ -22,7 +30,7 @@ class AskHumanArgs(Arguments):
 class AskHuman(AgentTool):
     """Asks the person; the run waits as long as it takes."""
 
-    name: str = "ask_human"
+    name: str = ASK_HUMAN
     description: str = (
         "Ask the person a question and wait for the answer. Use it when only they can decide or "
         "know, not for what you can find out yourself."
@@ -32,14 +40,27 @@ class AskHuman(AgentTool):
 
     @override
     async def observe(self, inquire: str, **_: Any) -> Observation:
-        args = {"inquire": inquire}
-        asked = hitl_question("question", self.name, args, inquire, ["respond"])
-        return Observation(_said(interrupt(asked)))
+        # the empty `answer` is the text field of chat UIs that know no decision `respond`
+        args = {"inquire": inquire, "answer": ""}
+        asked = hitl_question(QUESTION, self.name, args, inquire, ["respond", "edit", "reject"])
+        return _read(ask_person(self.session, asked), inquire)
 
 
-def _said(answer: Any) -> str:
-    """The answer in words; of chat UIs it is the message of a decision."""
-    match answer:
-        case {"decisions": [{"message": str(message)}]}:
-            return message
-    return str(answer)
+def _read(answer: Any, inquire: str) -> Observation:
+    """Return the answer in words, with the pictures that came with it."""
+    decision = single_decision(answer)
+    if not isinstance(decision, Mapping):
+        return Observation(str(answer))
+    images = tuple(Image(i["base64"], i["mime_type"]) for i in decision.get("images", ()))
+    action = decision.get("edited_action")
+    if isinstance(action, Mapping):
+        return Observation(_edited(action.get("args"), inquire), images)
+    return Observation(message_of(decision), images)
+
+
+def _edited(args: Any, inquire: str) -> str:
+    """Return the answer that was typed into one of the fields, below the question or over it."""
+    fields = args if isinstance(args, Mapping) else {}
+    if answer := str(fields.get("answer") or ""):
+        return answer
+    return str(fields.get("inquire") or "").removeprefix(inquire).strip()

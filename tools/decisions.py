@@ -6,9 +6,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from langchain_core.tools import BaseTool
+from langgraph.errors import GraphInterrupt
+from langgraph.types import interrupt
 from pydantic import ValidationError
 
 from manus.models.tool_calls import arguments_of
@@ -16,6 +18,11 @@ from manus.prompts import approval as prompts
 from manus.state.text import read_json
 from manus.tools.base import Arguments, explain_arguments, is_model
 
+if TYPE_CHECKING:
+    from manus.tools.session import Session
+
+QUESTION = "question"
+"""The kind of a question that an agent asks with `ask_human`."""
 Answer = Literal["once", "run", "always", "edit", "no", "unclear"]
 
 _WORDS: dict[str, Answer] = {
@@ -43,6 +50,34 @@ def hitl_question(
         "action_requests": [{"name": name, "args": args, "description": text}],
         "review_configs": [{"action_name": name, "allowed_decisions": allowed}],
     }
+
+
+class QuestionSlot:
+    """Lets one question of a run be open at a time, for UIs whose answers name no question."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+
+    def take(self) -> bool:
+        """Take the slot; False if another question is open."""
+        was_taken, self._is_taken = self._is_taken, True
+        return not was_taken
+
+
+def ask_person(session: Session, question: dict[str, Any]) -> Any:
+    """Return the person's answer to a question.
+
+    Raises:
+        GraphInterrupt: there is none yet. It is without a question while another one is open:
+            the call asks when that has been answered.
+    """
+    slot = session.question_slot
+    try:
+        return interrupt(question)
+    except GraphInterrupt:
+        if slot is None or slot.take():
+            raise
+        raise GraphInterrupt(()) from None
 
 
 def single_decision(answer: Any) -> Any:

@@ -27,6 +27,7 @@ from manus.tools.siblings import Siblings
 from manus.tools.workspace import Workspace
 
 if TYPE_CHECKING:
+    from manus.tools.decisions import QuestionSlot
     from manus.tools.shared_files import SharedFiles
 
 log = logging.getLogger("manus")
@@ -126,6 +127,8 @@ class Session:
         """A person has been asked; the run goes on when the answer comes."""
         self.approved: list[str] = []
         """Rules about calls that a person has approved so far."""
+        self.question_slot: QuestionSlot | None = None
+        """Shared by all sessions of a run that is served to chat UIs."""
         self.asked: dict[str, str] = {}
         """Digests of the calls that a person was asked to approve, by the tasks that wait."""
         self.shared: SharedFiles | None = None

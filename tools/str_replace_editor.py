@@ -63,6 +63,7 @@ class StrReplaceEditor(AgentTool):
     )
     args_schema: type[BaseModel] = StrReplaceEditorArgs
     uses: ClassVar[str] = workspace.WORKSPACE  # a call that names no file could mean any
+    channels: ClassVar[frozenset[str]] = frozenset({"changed_files"})
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -115,7 +116,9 @@ class StrReplaceEditor(AgentTool):
     @override
     async def observe(self, **arguments: Any) -> Observation:
         wanted = StrReplaceEditorArgs.model_construct(**arguments)
-        return replace(await asyncio.to_thread(self._carry_out, wanted), source=WORKSPACE)
+        observation = await asyncio.to_thread(self._carry_out, wanted)
+        changed = {} if wanted.command == "view" else {"changed_files": [wanted.path]}
+        return replace(observation, source=WORKSPACE, update=changed)
 
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
         workspace, is_view = self.session.workspace, wanted.command == "view"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import as_edited, changed_step
+from manus.state.text import read_json
 from manus.tools.decisions import hitl_question
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
@@ -112,6 +114,9 @@ def _of_words(said: str) -> Any:
 
 def _edited(said: Mapping[str, Any], plan: Plan) -> Plan:
     given = (said.get("edited_action") or {}).get("args") or {}
+    if isinstance(steps := given.get("steps"), str):  # chat UIs edit it as a text
+        with contextlib.suppress(ValueError):
+            given = {**given, "steps": read_json(steps)}
     if "steps" in given:
         return as_edited(plan, {**given, "id": plan["id"]})
     if "step" in given:

@@ -27,11 +27,13 @@ ANSWERS: list[tuple[Any, str, str]] = [
     ("cancel", "cancel", ""),
 ]
 EDITED = {"type": "edit", "edited_action": {"name": "plan", "args": {"steps": ["z"]}}}
+AS_TEXT = {"type": "edit", "edited_action": {"name": "plan", "args": {"steps": '["z", "a"]'}}}
 EDITS: list[tuple[Any, list[str]]] = [
     ("edit 1: c", ["a", "c"]),
     ("edit\na\n\n x\nb", ["a", "x", "b"]),
     ("Edit step 0: take the train\nat nine", ["take the train\nat nine", "b"]),
     ({"decisions": [EDITED]}, ["z"]),
+    ({"decisions": [AS_TEXT]}, ["z", "a"]),
 ]
 UNFIT: list[tuple[Any, str]] = [
     ("edit 7: c", "There is no step 7"),

@@ -4,7 +4,13 @@ import itertools
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from langgraph.types import Command
 
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -57,6 +63,39 @@ async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None
     assert done == "Appended to a.", "what was done is known from the journal"
     users = [m["content"] for m in agent.server.requests[-1].messages if m["role"] == "user"]
     assert users[:-1] == ["Do it.", "Never mind."]
+
+
+@pytest.mark.parametrize("left", ["", "the process"])
+async def test_a_new_request_while_an_approval_waits(agent: ScriptedAgent, left: str) -> None:
+    write, read = call("append", path="a", line="1"), call("read", path="b")
+    (agent.workspace / "b").write_text("2")
+    await agent.run(calls(write, read), approve="ask")
+    if left:
+        await agent.graph.close_waiting()
+    outcome = await agent.run(text("All right."), request="Never mind.")
+    assert outcome.output == "All right."
+    assert_paired(await agent.messages())
+    waited, done = await agent.observations()
+    assert "Not executed" in waited
+    assert done == "2"
+    assert agent.lines("a") == []
+    assert "under way" not in agent.server.requests[-1].text
+
+
+async def test_a_message_instead_of_the_answer_is_the_answer(agent: ScriptedAgent) -> None:
+    await agent.run(ASK)
+    outcome = await agent.invoke({"messages": [("user", "Blue.")]}, text("Blue it is."))
+    assert outcome.output == "Blue it is."
+    assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
+    assert await agent.observations() == ["Blue."]
+
+
+async def test_a_history_with_calls_of_its_own_is_taken_as_it_is(agent: ScriptedAgent) -> None:
+    made = AIMessage("", tool_calls=[{"id": "c1", "name": "read", "args": {"path": "a"}}])
+    imported = [HumanMessage("Read a."), made, ToolMessage("7", tool_call_id="c1")]
+    await agent.run(text("Hello."), request="Hi.")
+    await agent.invoke({"messages": [*imported, HumanMessage("So?")]}, text("Seven."))
+    assert await agent.observations() == ["7"]
 
 
 T = thread_config("t")

@@ -1,0 +1,154 @@
+"""What chat UIs read from a thread's state beside its messages: `todos`, `files`, open questions.
+
+Plan and files are derived when the state is read, so that no checkpoint holds them a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from langgraph.types import StateSnapshot
+
+from manus.graph.given import served_root
+from manus.state.errors import ManusError
+from manus.state.todos import todos_of
+from manus.tools.beneath import look_at, open_file
+from manus.tools.workspace import Workspace
+
+TODOS, FILES = "todos", "files"
+_SOURCES = ("plans", "active_plan", "plan", "changed_files", "run")
+"""Keys of the state that they are derived from."""
+MOST_FILES = 20
+"""The files that were changed last."""
+MOST_OF_FILE = 20_000
+"""Characters of one file."""
+MOST_OF_ALL = 100_000
+"""Characters of all files together."""
+
+
+async def for_chat_uis(snapshot: StateSnapshot) -> StateSnapshot:
+    """Return a snapshot with what chat UIs read, and without the questions that are answered.
+
+    A thread of which one question was answered while another one waits still has both on record.
+    """
+    tasks = snapshot.tasks
+    if any(task.result is None for task in tasks):
+        tasks = tuple(
+            task if task.result is None else task._replace(interrupts=()) for task in tasks
+        )
+    values = snapshot.values
+    if isinstance(values, dict):
+        values = await with_chat_values(values)
+    interrupts = tuple(chain.from_iterable(task.interrupts for task in tasks))
+    return snapshot._replace(values=values, tasks=tasks, interrupts=interrupts)
+
+
+async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a state with `todos` and `files`, where there are any."""
+    derived: dict[str, Any] = {}
+    plans, active = values.get("plans") or {}, values.get("active_plan")
+    if TODOS not in values and active in plans:
+        derived[TODOS] = todos_of(plans[active])
+    workspace = (values.get("run") or {}).get("workspace")
+    paths = _changed_files(values)
+    if FILES not in values and workspace and paths:
+        files = await asyncio.to_thread(_read, workspace, paths)
+        derived |= {FILES: files} if files else {}
+    return {**values, **derived} if derived else values
+
+
+def _changed_files(values: Mapping[str, Any]) -> list[str]:
+    """Return the paths of changed files, the newest first."""
+    steps = (values.get("plan") or {}).get("steps") or []
+    of_steps = chain.from_iterable((step.get("result") or {}).get("files", ()) for step in steps)
+    paths = [*of_steps, *(values.get("changed_files") or ())]
+    return list(dict.fromkeys(reversed(paths)))[:MOST_FILES]
+
+
+def _read(workspace: str, paths: Iterable[str]) -> dict[str, str]:
+    """Return the texts of files by their paths. Blocking.
+
+    A workspace outside of the root in which the server may work gives none: whoever may change the
+    state of a thread could name any folder.
+    """
+    try:
+        root = served_root()
+        place = Workspace(workspace)
+    except (ManusError, OSError, ValueError):
+        return {}
+    if not place.root.is_relative_to(root):
+        return {}
+    texts: dict[str, str] = {}
+    left = MOST_OF_ALL
+    for path in paths:
+        text = _text_of(place, path)
+        if text is not None and len(text) <= left:
+            texts[path] = text
+            left -= len(text)
+    return dict(sorted(texts.items()))
+
+
+def _text_of(workspace: Workspace, path: str) -> str | None:
+    """Return the text of a file; None if it is not there any more."""
+    try:
+        real = workspace.readable(path)
+        about = look_at(real)
+        if about is None:
+            return None
+        return _cached_text(real, about.st_mtime_ns, about.st_size)
+    except (ManusError, OSError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _cached_text(real: Path, _: int, size: int) -> str:
+    with open_file(real) as file:
+        # a character of UTF-8 has at most four bytes
+        data = file.read(4 * MOST_OF_FILE)
+    if b"\0" in data:
+        return f"({size:,} bytes, not a text)"
+    text = data.decode("utf-8", "replace")
+    if len(text) <= MOST_OF_FILE and len(data) == size:
+        return text
+    return f"{text[:MOST_OF_FILE]}\n… (the first {MOST_OF_FILE:,} characters of {size:,} bytes)"
+
+
+class ChatStream:
+    """Adds `todos` and `files` to the values that a run streams.
+
+    The server asks for the output of a run alone, so the stream is asked for what they are derived
+    from, too; that is taken out again.
+    """
+
+    def __init__(self, output_keys: Sequence[str], channels: Collection[str]) -> None:
+        self._added = {key for key in _SOURCES if key in channels and key not in output_keys}
+        self.output_keys = [*output_keys, *sorted(self._added)]
+
+    async def translate(self, part: Any) -> Any:
+        """Return a part of the stream: its mode, its data, and before them its namespace."""
+        *_, mode, data = part if isinstance(part, tuple) else (None, None)
+        is_own = isinstance(part, tuple) and (len(part) == 2 or part[0] == ())
+        if not is_own or not isinstance(data, dict):
+            return part
+        if mode == "values":
+            data = await self._translate_values(data)
+        elif mode == "updates":
+            data = {node: self._strip(update) for node, update in data.items()}
+        elif mode == "debug" and data.get("type") == "checkpoint":
+            payload = data["payload"]
+            values = await self._translate_values(payload["values"])
+            data = {**data, "payload": {**payload, "values": values}}
+        return (*part[:-1], data)
+
+    async def _translate_values(self, values: Any) -> Any:
+        return self._strip(await with_chat_values(values)) if isinstance(values, dict) else values
+
+    def _strip(self, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {key: value for key, value in values.items() if key not in self._added}
