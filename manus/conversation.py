@@ -114,7 +114,7 @@ class Conversation:
         self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
         ask_for_file_trust(self._args, settings)
-        wall = wall_in_words(settings.sandbox)
+        wall = wall_in_words(settings.sandbox, Path(self._workspace))
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
         self._screen.paragraph("Say what is to be done; /help tells what else there is.", "dim")
 

@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 from langgraph.types import Command
 
@@ -90,7 +91,9 @@ class Run:
             job = await prepare(store, self._thread_id)
             self._workspace = job.context.workspace or ""
             if not (self._args.quiet or self._args.chat or job.stays):
-                wall = await asyncio.to_thread(wall_in_words, self._settings.sandbox)
+                wall = await asyncio.to_thread(
+                    wall_in_words, self._settings.sandbox, Path(self._workspace)
+                )
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
             if job.kind == "flow":
                 values = (await job.graph.aget_state(job.config())).values

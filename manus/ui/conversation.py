@@ -209,7 +209,8 @@ class Conversation:
 
     def _where(self) -> str:
         """The workspace of a new thread, and the wall around it. Blocking."""
-        return f"{self._new_folder()} ({wall_in_words(self._settings.sandbox)})"
+        folder = self._new_folder()
+        return f"{folder} ({wall_in_words(self._settings.sandbox, folder)})"
 
     async def _is_running(self, thread: str) -> bool:
         """Whether a run is under way, here or in another process."""

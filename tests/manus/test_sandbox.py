@@ -50,11 +50,12 @@ def test_landlock_stands_in_where_bubblewrap_is_not_installed(
     manus: Program, server: ScriptedServer
 ) -> None:
     given = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
-    done = work(manus, server, [], **given)
+    server.script(call("bash", command="echo work > done.txt"), text("Done."))
+    done = manus("run", "Do it.", **given)
     assert (done.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), done.err
     first = done.err.partition("\n")[0]
     assert f"(sandbox: landlock; {STRONGER} is not installed: `sudo apt install bub" in first
-    finding = sandbox_finding(manus.cold("doctor", **given))
+    finding = sandbox_finding(manus("doctor", **given))
     assert finding.startswith("note sandbox landlock: ")
     assert "Bubblewrap keeps more out, but is not installed: `sudo apt install bub" in finding
 
@@ -113,3 +114,15 @@ def test_the_suite_passes_there_and_says_what_was_skipped_and_why(tmp_path: Path
     assert "1 passed, 2 skipped" in done.stdout
     assert "needs the sandbox bubblewrap: bubblewrap does not start (bwrap: " in done.stdout
     assert "needs the sandbox landlock: the kernel has no Landlock" in done.stdout
+
+
+@pytest.mark.sandboxes("landlock")
+def test_in_a_checkout_the_first_line_says_that_nothing_is_started(
+    manus: Program, server: ScriptedServer
+) -> None:
+    """Landlock cannot keep programs from the code of manus in the workspace."""
+    server.script(call("bash", command="echo 1"), text("Done."))
+    done = manus("run", "--workspace", str(ROOT), "Do it.")
+    assert "(no program is started, since Landlock cannot protect" in done.err.partition("\n")[0]
+    [observation] = server.requests[-1].tool_results.values()
+    assert "Choose another workspace with `--workspace`." in observation

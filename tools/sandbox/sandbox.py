@@ -44,8 +44,8 @@ _KEPT = (
 )
 _OWN_CODE = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
-    "of the sandbox, and Landlock cannot keep programs from changing it. "
-    "Choose another workspace with `--workspace`, or install bubblewrap (`apt install bubblewrap`)."
+    "of the sandbox, and Landlock cannot keep programs from changing it. Choose another workspace "
+    "with `--workspace`{remedy}."
 )
 _NONE_WORKS = (
     "Programs are not started without a sandbox, and none works here: {faults}. {remedy}"
@@ -222,9 +222,11 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         return Sandbox("none", settings, workspace)
 
     def raised() -> Sandbox:
-        wall, network, _ = _raise_wall(settings)
+        wall, network, advice = _raise_wall(settings)
         if wall == "landlock" and (code := own_code_in(workspace)):
-            raise ToolUnavailableError(_OWN_CODE.format(code=code[0], workspace=workspace))
+            remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
+            text = _OWN_CODE.format(code=code[0], workspace=workspace, remedy=remedy)
+            raise ToolUnavailableError(text)
         return Sandbox(wall, settings, workspace, SandboxHome(), network, proxy)
 
     sandbox = await asyncio.to_thread(raised)
@@ -256,7 +258,7 @@ def try_wall(settings: SandboxSettings) -> Raised:
     return raised
 
 
-def wall_in_words(settings: SandboxSettings) -> str:
+def wall_in_words(settings: SandboxSettings, workspace: Path) -> str:
     """Return `sandbox: bubblewrap` and the like, with what makes it stronger. Blocking."""
     try:
         wall, _, advice = try_wall(settings)
@@ -264,6 +266,12 @@ def wall_in_words(settings: SandboxSettings) -> str:
         return "no sandbox works here, so no program is started: see `manus doctor`"
     if wall == "none":
         return "no sandbox"
+    if wall == "landlock" and own_code_in(workspace):
+        remedy = f" or, for bubblewrap, {advice.remedy}" if advice else ""
+        return (
+            "no program is started, since Landlock cannot protect the code of manus that is in "
+            f"this folder: use `--workspace`{remedy}"
+        )
     if advice is None:
         return f"sandbox: {wall}"
     return f"sandbox: {wall}; bubblewrap is stronger, but {advice.reason}: {advice.remedy}"
