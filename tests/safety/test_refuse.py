@@ -7,8 +7,12 @@ from dataclasses import replace
 import pytest
 from langgraph.types import Command
 
+from manus.configuration import check_presence
 from manus.graph import build_agent
 from manus.graph.outcome import Outcome
+from manus.state.context import Context
+from manus.state.errors import UsageError
+from manus.state.settings import Settings
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
 from tests.mcp.conftest import ASKING
@@ -115,3 +119,11 @@ async def test_a_flow_lists_what_its_steps_were_refused(agent: ScriptedAgent) ->
     outcome = await flow.run(approve="refuse")
     assert outcome.stop_reason == "completed"
     assert refused(outcome) == ["str_replace_editor"]
+
+
+def test_plans_cannot_be_approved_where_nobody_is_asked() -> None:
+    context = Context(approve="refuse", approve_plan=True)
+    with pytest.raises(UsageError, match="--approve-plan needs a person"):
+        check_presence(context, Settings())
+    alone = check_presence(Context(approve="refuse", interactive=True), Settings())
+    assert not alone.interactive
