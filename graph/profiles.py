@@ -16,6 +16,7 @@ from manus.state.profile import Profile
 from manus.state.settings import Settings, load_settings
 from manus.tools.catalog import as_entry
 from manus.tools.own import is_own, load_own
+from manus.tools.python_execute import OWN_PYTHON
 
 MANUS = Profile(
     name="manus",
@@ -64,6 +65,7 @@ DATA_ANALYSIS = Profile(
     next_step_prompt=data_prompts.DATA_ANALYSIS_NEXT,
     max_steps=40,
     max_observe=15_000,
+    extras={OWN_PYTHON: True},
 )
 PLANNER = Profile(
     name="planner",

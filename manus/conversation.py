@@ -23,6 +23,7 @@ from manus.options import NEWEST, RunOptions
 from manus.questions import LEAVE, request_session
 from manus.screen import DONE, WARNING, Screen
 from manus.state.errors import UsageError
+from manus.tools.environment.report import report_tools
 from manus.tools.sandbox.sandbox import wall_in_words
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class Conversation:
         ask_for_file_trust(self._args, settings)
         wall = wall_in_words(settings.sandbox, Path(self._workspace))
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
+        if said := report_tools(Path(self._workspace), settings.sandbox).in_words():
+            self._screen.paragraph(said, "dim")
         self._screen.paragraph("Say what is to be done; /help tells what else there is.", "dim")
 
     def _guarded(self, action: Callable[[str], object], said: str) -> None:

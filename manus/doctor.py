@@ -88,7 +88,7 @@ def _workspace(settings: Settings) -> Finding:
 
 def _sandbox(settings: Settings) -> Finding:
     """Which wall stands around programs, what it leaves open, and what a stronger one wants."""
-    from manus.nodes.turn.place import hidden_folders
+    from manus.tools.environment.report import report_tools
     from manus.tools.sandbox.sandbox import try_wall
 
     found, chosen = partial(Finding, "sandbox"), settings.sandbox
@@ -102,8 +102,9 @@ def _sandbox(settings: Settings) -> Finding:
         return found("warning", text, "Leave MANUS_SANDBOX out.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
     text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
-    if hidden := hidden_folders(Path(workspace_of(settings)).expanduser(), chosen):
-        text += f"; they do not see {', '.join(hidden)} (`read` under `[sandbox]` shows more)"
+    root = Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
+    if told := report_tools(root, chosen).in_words():
+        text += f". {told}"
     if advice is None:
         return found("ok", text)
     remedy = f"Bubblewrap keeps more out, but {advice.reason}: {advice.remedy}."

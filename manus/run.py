@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import sys
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ from manus.state.settings import Settings
 from manus.state.usage import Usage, no_usage
 from manus.stopping import Stopping
 from manus.threads import find_thread
+from manus.tools.environment.report import report_tools
 from manus.tools.sandbox.sandbox import wall_in_words
 
 log = logging.getLogger("manus.run")
@@ -95,6 +97,7 @@ class Run:
                     wall_in_words, self._settings.sandbox, Path(self._workspace)
                 )
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
+                await self._report_tools()
             if job.kind == "flow":
                 values = (await job.graph.aget_state(job.config())).values
                 self._progress.plan.plan = values.get("plan") or None
@@ -108,6 +111,16 @@ class Run:
                 if not self._stopping.swallow():
                     raise
                 return outcome_of(await job.graph.aget_state(job.config()))
+
+    async def _report_tools(self) -> None:
+        """Tell which of the user's tools programs work with, and which they do not see."""
+
+        def describe() -> str:
+            root = Path(os.path.realpath(self._workspace))
+            return report_tools(root, self._settings.sandbox).in_words()
+
+        if said := await asyncio.to_thread(describe):
+            self._screen.paragraph(said, "dim")
 
     async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
         """The job with answers of a person, or with more steps; None where none are given."""

@@ -29,6 +29,7 @@ from manus.state.messages import calls_of, has_calls, last_request, since, text_
 from manus.state.usage import Spending, Usage, no_usage, summed
 from manus.tools.changed_files import next_tick
 from manus.tools.mcp import load_mcp_tools
+from manus.tools.python_execute import OWN_PYTHON, PYTHON
 from manus.tools.siblings import Siblings
 from manus.tools.skill import SKILL
 
@@ -80,8 +81,17 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
 
 
 async def _place(before: str, running: Running) -> str:
-    workspace, skilled = running.session.workspace, running.catalog.find(SKILL) is not None
-    return await asyncio.to_thread(place_of, workspace, running.settings, before, skills=skilled)
+    own_python = None
+    if running.catalog.find(PYTHON) is not None:
+        own_python = bool(running.profile.extras.get(OWN_PYTHON))
+    return await asyncio.to_thread(
+        place_of,
+        running.session.workspace,
+        running.settings,
+        before,
+        skills=running.catalog.find(SKILL) is not None,
+        own_python=own_python,
+    )
 
 
 def begin_step(state: AgentState, running: Running) -> AgentState:

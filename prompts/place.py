@@ -39,6 +39,24 @@ def secrets(hosts: Mapping[str, str]) -> str:
     return f"Type them with `input_text` by name, without knowing them: {named}." if hosts else ""
 
 
+def tools(selected: Sequence[str], problems: Sequence[str], *, own_python: bool | None) -> str:
+    """Return which of the user's tools are used, and what of them cannot be.
+
+    `own_python` is None where the agent has no `python_execute`.
+    """
+    lines = [f"first on the `PATH`: {', '.join(selected)}."] if selected else []
+    if own_python:
+        lines.append(
+            "`python_execute` runs manus's own Python with its packages (pandas among them), not "
+            "one of the workspace."
+        )
+    elif own_python is False and not any(label.startswith("Python ") for label in selected):
+        lines.append(
+            "The workspace has no Python environment, so `python_execute` runs manus's own Python."
+        )
+    return " ".join([*lines, *problems])
+
+
 def programs(network: str, hidden: Sequence[str] = ()) -> str:
     """What holds for programs in a sandbox; `hidden`: folders of the user's that it hides."""
     said = "They run in a sandbox and can write only in the workspace and in temporary folders."

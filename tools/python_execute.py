@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,12 +15,16 @@ from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.base import AgentTool, Arguments
 from manus.tools.beneath import write_private
+from manus.tools.environment.selection import find_user_tools
 from manus.tools.result import Observation
 from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.process import Finished, exit_state, run
 from manus.tools.workspace import PRIVATE, WORKSPACE, Workspace
 
+PYTHON = "python_execute"
+OWN_PYTHON = "own_python"
+"""Among the `extras` of a profile: its code needs the packages that come with manus."""
 _LONGEST = 3600.0
 _FOLDER = f"{PRIVATE}/python"
 
@@ -44,7 +49,7 @@ class PythonExecuteArgs(Arguments):
 class PythonExecute(AgentTool):
     """Python in a process of its own, in the workspace."""
 
-    name: str = "python_execute"
+    name: str = PYTHON
     description: str = (
         "Execute Python code in a fresh process in the workspace, whose modules can be imported. "
         "The answer is what it prints (stdout and stderr in order) and how it ended; the value of "
@@ -63,7 +68,7 @@ class PythonExecute(AgentTool):
         workspace = self.session.workspace
         code = wanted.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
         script = await asyncio.to_thread(_lay_down, code, workspace)
-        python = await asyncio.to_thread(own_python)
+        python, is_own = await asyncio.to_thread(self._choose_python)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
         if sandbox.names is not None:
@@ -77,7 +82,9 @@ class PythonExecute(AgentTool):
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = _describe(output, finished, wanted.timeout) + sandbox.remarks(mark, finished.output)
+        said = _describe(output, finished, wanted.timeout)
+        said += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
+        said += sandbox.remarks(mark, finished.output)
         if sandbox.names is not None:
             said += await sandbox.names.finish()
         return Observation(
@@ -86,6 +93,22 @@ class PythonExecute(AgentTool):
             is_exit_code=finished.returncode is not None,
             source=COMMAND,
         )
+
+    def _choose_python(self) -> tuple[str, bool]:
+        """Return the interpreter, and whether it is manus's own. Blocking."""
+        profile, root = self.session.profile, self.session.workspace.root
+        if profile is None or not profile.extras.get(OWN_PYTHON):
+            python = find_user_tools(root, os.environ).python
+            if python is not None:
+                return str(python), False
+        return own_python(), True
+
+
+def _interpreter_note(python: str, output: str, *, is_own: bool) -> str:
+    """Return a line that names the interpreter, for manus's own only where that may help."""
+    if not is_own:
+        return f"\n[Python: {python}]"
+    return "\n[Python: manus's own]" if "ModuleNotFoundError: " in output else ""
 
 
 def _lay_down(code: bytes, workspace: Workspace) -> Path:

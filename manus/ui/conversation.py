@@ -24,6 +24,7 @@ from manus.state.errors import ToolError, UsageError
 from manus.state.settings import Settings
 from manus.threads import Thread, is_being_worked_on, read_thread
 from manus.tools.editor.files import image_type, read_file
+from manus.tools.environment.report import report_tools
 from manus.tools.sandbox.sandbox import wall_in_words
 from manus.tools.workspace import Workspace
 from manus.trace.history import fingerprint
@@ -208,9 +209,10 @@ class Conversation:
         return Path(workspace_of(self._settings, self._args.workspace)).expanduser().resolve()
 
     def _where(self) -> str:
-        """The workspace of a new thread, and the wall around it. Blocking."""
-        folder = self._new_folder()
-        return f"{folder} ({wall_in_words(self._settings.sandbox, folder)})"
+        """Return the workspace of a new thread, its sandbox and what it hides. Blocking."""
+        root, chosen = self._new_folder(), self._settings.sandbox
+        said = report_tools(root, chosen).in_words().rstrip(".")
+        return f"{root} ({wall_in_words(chosen, root)})" + (f". {said}" if said else "")
 
     async def _is_running(self, thread: str) -> bool:
         """Whether a run is under way, here or in another process."""

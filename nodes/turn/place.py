@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 
 from manus.prompts import place as prompts
-from manus.state.safety_settings import SandboxSettings
 from manus.state.settings import Settings
 from manus.state.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
 from manus.tools.beneath import open_file
 from manus.tools.editor.view import listing
+from manus.tools.environment.report import report_tools
 from manus.tools.remember import read_memory
-from manus.tools.sandbox.bubblewrap import unseen
 from manus.tools.skill import skills_of
 from manus.tools.workspace import Workspace
 
@@ -25,33 +22,38 @@ _NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
 """Characters of a project's instructions, and of what the user has asked to be kept."""
-_PROGRAMS = (
-    *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
-)
 _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
 """What git writes there, and nothing of another file that a link leads to."""
 
 
 def place_of(
-    workspace: Workspace, settings: Settings, before: str = "", *, skills: bool = False
+    workspace: Workspace,
+    settings: Settings,
+    before: str = "",
+    *,
+    skills: bool = False,
+    own_python: bool | None = None,
 ) -> str:
     """What the model is told of the place, and of the `skills` that it can read. Blocking.
+
+    `own_python`: whether `python_execute`, if there is one, runs manus's own Python whatever the
+    workspace has.
 
     It is asked for once a run. Where only files came and went, it stays as it was `before`: a
     change costs the provider's cache of the whole conversation.
     """
     root = workspace.root
     confined = settings.sandbox.kind != "none"
-    hidden = hidden_folders(root, settings.sandbox) if confined else []
-    there = set().union(*(_programs_in(folder) for folder in _path() if folder not in hidden))
-    found = ", ".join(name for name in _PROGRAMS if name in there)
+    tools = report_tools(root, settings.sandbox)
+    found = ", ".join(tools.programs) or "no usual programs"
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
         "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
-        "System": f"{_system()}; shell: bash; found: {found or 'no usual programs'}",
+        "System": f"{_system()}; shell: bash; found: {found}",
+        "Tools": prompts.tools(tools.selected, tools.problems, own_python=own_python),
         "Git branch": _branch(root),
         "Secrets": prompts.secrets({name: s.host for name, s in settings.secrets.items()}),
-        "Programs": prompts.programs(settings.sandbox.network, hidden) if confined else "",
+        "Programs": prompts.programs(settings.sandbox.network, tools.hidden) if confined else "",
     }
     listed, more = _listing(root)
     known = skills_of(root) if skills else {}
@@ -67,32 +69,6 @@ def place_of(
     ]
     now = "\n\n".join(part for part in told if part)
     return before if prompts.is_same(before, now) else now
-
-
-def hidden_folders(root: Path, settings: SandboxSettings) -> list[str]:
-    """Folders of programs that the user has and that a sandbox does not show. Blocking."""
-    python = Path(os.path.realpath(root / ".venv" / "bin" / "python"))  # mostly in the home
-    folders = dict.fromkeys([*_path(), str(python.parent)])
-    read = [root, *(Path(path).expanduser() for path in settings.read)]
-    hidden = unseen(folders, read)
-    return [folder for folder in hidden if _programs_in(folder)]
-
-
-def _programs_in(folder: str) -> frozenset[str]:
-    """Those of the usual programs that are in a folder of the path."""
-    try:
-        return _found_in(folder, Path(folder).stat().st_mtime_ns)
-    except OSError:
-        return frozenset()
-
-
-@lru_cache(256)
-def _found_in(folder: str, _changed: int) -> frozenset[str]:
-    return frozenset(name for name in _PROGRAMS if shutil.which(name, path=folder))
-
-
-def _path() -> list[str]:
-    return os.environ.get("PATH", os.defpath).split(os.pathsep)
 
 
 def _system() -> str:

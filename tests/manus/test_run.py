@@ -18,6 +18,7 @@ KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "u
 COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
 
 
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 FIRST_LINE = {
     "bubblewrap": "sandbox: bubblewrap",
     "landlock": "sandbox: landlock",
@@ -28,7 +29,7 @@ FIRST_LINE = {
 @pytest.mark.sandboxes
 def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -> None:
     server.script(text("Hello to you."))
-    result = manus("run", "--thread", "t", "Say hello")
+    result = manus("run", "--thread", "t", "Say hello", PATH=SYSTEM)
     assert (result.code, result.out) == (0, "Hello to you.\n")
     assert server.requests[0].messages[-2]["content"] == "Say hello"
     first, _, rest = result.err.partition("\n")
@@ -40,6 +41,17 @@ def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -
     [log] = manus.home.rglob("manus.log")
     assert "thread t: answered" in log.read_text()
     assert "Say hello" not in log.read_text(), "what a person asks stays in the threads"
+
+
+def test_the_programs_that_the_sandbox_hides_are_told_at_the_start(
+    manus: Program, server: ScriptedServer
+) -> None:
+    mine = manus.home / "mine"
+    mine.mkdir()
+    (mine / "cargo").touch(0o755)
+    server.script(text("Hello."))
+    result = manus("run", "Say hello", PATH=f"{mine}:{SYSTEM}")
+    assert f"The sandbox hides {mine} (`read` under" in result.err.splitlines()[1]
 
 
 def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from manus.state.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
 from manus.tools.browser.tab import SCRIPTS
+from manus.tools.sandbox.host_programs import find_host_program
 from manus.tools.shell.process import scrubbed
 
 log = logging.getLogger("manus")
@@ -155,7 +155,9 @@ async def _started(
 
 
 def find_browser(
-    wanted: str | None, bundled: str | None, which: Callable[[str], str | None] = shutil.which
+    wanted: str | None,
+    bundled: str | None,
+    which: Callable[[str], str | None] = find_host_program,
 ) -> str:
     """The browser to use: the one set, Playwright's own, one on the search path. Blocking.
 

@@ -10,12 +10,14 @@ import functools
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
 from manus.state.files import data_folder, state_folder
+from manus.tools.environment.exposure import Exposure, expose_environment, join
 from manus.tools.sandbox.home import HOME, SandboxHome
+from manus.tools.sandbox.host_programs import find_host_program
 from manus.tools.sandbox.interpreter import own_prefixes
 from manus.tools.workspace import PRIVATE
 
@@ -32,11 +34,13 @@ _FROM_ETC = (
 _TOOLCHAINS = (
     *(".pyenv", ".local/bin", ".local/share/uv/python", ".local/share/uv/tools"),
     *(".local/share/pipx", ".local/share/mise/installs", ".rbenv", ".asdf"),
-    *("miniconda3", "anaconda3", "miniforge3"),
     *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )
-"""What people install below their home to program with. No tool keeps a key there."""
+"""What people install below their home to program with. The few files there that may hold a key
+are hidden (`manus.tools.environment.exposure`)."""
+_CONDA = ("miniconda3", "anaconda3", "miniforge3")
+"""Shown in parts: tokens lie beside the programs, and other environments below."""
 _SHARED_MEMORY_BYTES = 1 << 30
 """Of `/dev/shm`, which has half of the machine's memory otherwise."""
 EXAMPLES = (".example", ".sample", ".template")
@@ -50,7 +54,7 @@ _WALLS = (
 
 def program() -> str | None:
     """Where bubblewrap is, if it is here."""
-    return shutil.which("bwrap")
+    return find_host_program("bwrap")
 
 
 def fault() -> str:
@@ -106,16 +110,17 @@ def words(
     directory: Path,
     *,
     read: Iterable[Path],
+    hidden: Iterable[Path] = (),
     read_only: Iterable[Path] = (),
     filter_at: str,
 ) -> list[str]:
     """What stands before a command, which starts in a visible `directory`. Blocking.
 
     `workspace` can be written at its own path; `home` holds what becomes `$HOME`, `/tmp` and
-    `/etc`; `read` can be read, too. `read_only` is what in the workspace cannot be written.
-    `filter_at` is the descriptor of the filter for system calls.
+    `/etc`; `read` can be read, too, but for the `hidden` files there. `read_only` is what in the
+    workspace cannot be written. `filter_at` is the descriptor of the filter for system calls.
     """
-    found = [program() or "bwrap", *_WALLS]
+    found = [program() or "/usr/bin/bwrap", *_WALLS]
     for path in map(Path, _SYSTEM):
         if path.is_symlink():
             found += ["--symlink", str(path.readlink()), str(path)]
@@ -128,8 +133,11 @@ def words(
     found += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
-    for path in [*programs(), *read]:
+    own = programs()
+    for path in _outermost([*own.read, *read]):
         found += ["--ro-bind-try", str(path), str(path)]
+    for path in {*own.hidden, *hidden}:
+        found += ["--ro-bind", os.devnull, str(path)]
     found += ["--bind", str(workspace), str(workspace), *_kept(workspace, read_only)]
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
@@ -140,24 +148,38 @@ def words(
     return [*found, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(directory), "--"]
 
 
-def programs() -> Iterator[Path]:
-    """Where the Python of the model's code lies, and what the user programs with. Blocking."""
-    for prefix in own_prefixes():
-        if not str(prefix).startswith(("/usr/", "/opt/")):
-            yield prefix
-    yield from filter(Path.is_dir, (Path.home() / name for name in _TOOLCHAINS))
+def programs() -> Exposure:
+    """Return the running Python, and what the user programs with. Blocking."""
+    home = Path.home()
+    parts = [prefix for prefix in own_prefixes() if not is_of_system(prefix)]
+    parts += [home / name for name in _CONDA]
+    whole = tuple(filter(Path.is_dir, (home / name for name in _TOOLCHAINS)))
+    return join([*map(expose_environment, parts), Exposure(whole)])
 
 
-def system() -> Iterator[Path]:
-    """What can be read of the machine behind a wall without a file system of its own. Blocking."""
-    yield from map(Path, _SYSTEM)
-    yield from (_ETC / name for name in _FROM_ETC)
-    yield from programs()
+def is_of_system(path: Path) -> bool:
+    """Return whether a path is in the part of the machine that every program sees."""
+    return any(path.is_relative_to(folder) for folder in _SYSTEM)
+
+
+def _outermost(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths without those that the system, or another one of them, includes."""
+    found: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: len(path.parts)):
+        if not is_of_system(path) and not any(map(path.is_relative_to, found)):
+            found.append(path)
+    return found
+
+
+def system() -> Exposure:
+    """Return what can be read of the machine in a sandbox that uses its file system. Blocking."""
+    known = Exposure((*map(Path, _SYSTEM), *(_ETC / name for name in _FROM_ETC)))
+    return join([known, programs()])
 
 
 def unseen(folders: Iterable[str], read: Iterable[Path]) -> list[str]:
     """Those of the folders, such as of a `PATH`, that programs do not see. Blocking."""
-    seen = [*map(Path, _SYSTEM), *programs(), *read]
+    seen = [*map(Path, _SYSTEM), *programs().read, *read]
     return [f for f in folders if not any(Path(f).is_relative_to(root) for root in seen)]
 
 

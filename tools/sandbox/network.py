@@ -7,12 +7,12 @@ browser reaches servers inside through `connect`.
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
 import subprocess
 from pathlib import Path
 
 from manus.state.errors import ToolUnavailableError
+from manus.tools.sandbox.host_programs import find_host_program
 from manus.tools.sandbox.interpreter import own_python
 
 _PORTER = Path(__file__).with_name("porter.py")
@@ -35,7 +35,7 @@ class Network:
     def entry(self) -> tuple[str, ...]:
         """The words before a command that make it start inside."""
         place = f"/proc/{self._porter.pid}/ns"
-        nsenter = shutil.which("nsenter") or "nsenter"
+        nsenter = find_host_program("nsenter") or "/usr/bin/nsenter"
         return (nsenter, f"--user={place}/user", f"--net={place}/net", "--preserve-credentials")
 
     async def connect(self, port: int) -> socket.socket | None:

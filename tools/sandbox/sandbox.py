@@ -15,6 +15,8 @@ from typing import Literal, NamedTuple
 
 from manus.state.errors import ToolUnavailableError
 from manus.state.safety_settings import SandboxSettings
+from manus.tools.environment.exposure import Exposure, join
+from manus.tools.environment.selection import find_user_tools, user_packages
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
 from manus.tools.sandbox.advice import Advice, advise
 from manus.tools.sandbox.home import HOME, SandboxHome
@@ -39,8 +41,9 @@ _FILTER = "9"
 _LIMITED = f'ulimit -f "$1"; exec {_FILTER}<"$2"; shift 2; exec "$@"'
 _SIGNS = ("Read-only file system", "Device or resource busy")
 _KEPT = (
-    "\n[read-only here: `.env` files, settings of editors, shells and git, `manus.toml`, `.manus`; "
-    "change what has to be changed with `str_replace_editor`, which asks the user]"
+    "\n[read-only here: `.env` files, settings of editors, shells and git, `manus.toml`, `.manus`, "
+    "environments outside the workspace; change what has to be changed with `str_replace_editor`, "
+    "which asks the user]"
 )
 _OWN_CODE = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
@@ -100,6 +103,8 @@ class Sandbox:
             if rules := seccomp.program():
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
+        if home is not None:
+            _link_user_packages(home.path / "home")
         self._proxy = proxy
         self.door: asyncio.Server | None = None
         """Where the proxy serves those inside."""
@@ -113,13 +118,22 @@ class Sandbox:
         *,
         chosen: bool = False,
     ) -> Confined:
-        """How a program that may read `more` starts; `chosen`: by the user. Blocking."""
+        """Return how a program that may read `more` is started. Blocking.
+
+        The workspace's own tools are first on its `PATH`. Not if it was `chosen` by the user, such
+        as an MCP server: then it has their keys, and is found as their terminal finds it.
+        """
+        tools = find_user_tools(self._workspace, os.environ)
+        if not chosen:
+            environment = tools.applied(environment)
         if self._home is None:
             return Confined(tuple(argv), environment)
         home = self._home.path
         known = {**environment, **self._own_variables(home, chosen)}
         certificates = [environment[name] for name in CERTIFICATES if name in environment]
-        read = [Path(p).expanduser() for p in (*self._settings.read, *certificates)] + [*more]
+        named = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
+        read = [*named, *more, *tools.exposure.read]
+        hidden = [path for path in tools.exposure.hidden if path not in named]
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
@@ -127,7 +141,7 @@ class Sandbox:
                 own_python(),
                 self._workspace,
                 home,
-                read=[*bubblewrap.system(), *read],
+                read=join([bubblewrap.system(), Exposure((*read,), (*hidden,))]).paths(),
                 network=closed,
                 port=port,
                 rules=seccomp.program(shares_network=closed, shares_ipc=True),
@@ -139,10 +153,12 @@ class Sandbox:
                 directory,
                 read=read,
                 read_only=self._read_only,
+                hidden=hidden,
                 filter_at=self._filter and _FILTER,
             )
         blocks = self._settings.file_megabytes * 1_000_000 // 512
-        limited = ("sh", "-c", _LIMITED, "sh", str(blocks), self._filter or os.devnull)
+        # not by the `PATH`, where a program of the workspace may be called `sh`
+        limited = ("/bin/sh", "-c", _LIMITED, "sh", str(blocks), self._filter or os.devnull)
         entry = self.network.entry if self.network else ()
         return Confined((*limited, *entry, *front, *argv), known)
 
@@ -194,6 +210,14 @@ class Sandbox:
             await asyncio.to_thread(self.network.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
+
+
+def _link_user_packages(home: Path) -> None:
+    """Let a Python find what `pip install --user` has installed, and install more beside it."""
+    for packages in user_packages(Path.home()):
+        there = home / packages.relative_to(Path.home())
+        there.mkdir(parents=True)
+        (there / "user.pth").write_text(f"{packages}\n")
 
 
 async def sandbox_of(session: Session) -> Sandbox:

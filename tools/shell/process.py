@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -144,10 +145,10 @@ async def start(
     Raises:
         ToolUnavailableError: the program or the directory is not there, or may not be used.
     """
-    words, environment = await asyncio.to_thread(
-        _confined, argv, extra or {}, directory, sandbox, read
-    )
     try:
+        words, environment = await asyncio.to_thread(
+            _confined, argv, extra or {}, directory, sandbox, read
+        )
         return await asyncio.create_subprocess_exec(
             *words,
             cwd=directory,
@@ -174,9 +175,12 @@ def _confined(
 ) -> Confined:
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **extra}
     environment = scrubbed(os.environ) | own
-    if sandbox is None or shutil.which(argv[0]) is None:
+    if sandbox is None:
         return Confined(tuple(argv), environment)
-    return sandbox.confine(argv, environment, directory, read)
+    confined = sandbox.confine(argv, environment, directory, read)
+    if shutil.which(argv[0], path=confined.environment["PATH"]) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
+    return confined
 
 
 @dataclass(frozen=True, slots=True)
