@@ -10,8 +10,9 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -206,11 +207,28 @@ async def open_run(
     Raises:
         SettingsError, UsageError: settings or workspace do not fit.
     """
-    made = await asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
+    building = asyncio.ensure_future(
+        asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
+    )
+    try:
+        made = await asyncio.shield(building)
+    except asyncio.CancelledError:
+        # the thread goes on all the same, and opens the files of a session that nobody will close
+        building.add_done_callback(partial(_close_unused, waited))
+        raise
     if waited is not None and waited.session is not made.session:
         await waited.session.close()
     made.session.waiting = False
     return made
+
+
+def _close_unused(waited: Running | None, building: asyncio.Future[Running]) -> None:
+    """Close the files of a run that was opened for a caller who was cancelled."""
+    if building.cancelled() or building.exception() is not None:
+        return
+    session = building.result().session
+    if waited is None or session is not waited.session:
+        session.journal.close()
 
 
 def _build(
@@ -226,22 +244,29 @@ def _build(
     named = context.model or (name_of(model) if model else None)
     check_prices(settings, context.model_copy(update={"model": named}), profile.role)
     workspace = Workspace(context.workspace or settings.workspace)
-    session = _kept(waited, profile, workspace) or _opened(key, workspace, durable)
-    session.serve(profile, context, settings)
-    catalog = build_catalog(profile.tools, session)
-    recorder = _recorder(context, workspace, parent or waited)
-    budget = RunBudget(context.budget.over(settings.budget)) if parent is None else parent.budget
-    made = Running(
-        profile,
-        context,
-        settings,
-        session,
-        catalog,
-        recorder,
-        budget=budget,
-        is_inside=parent is not None,
-        model=model,
-    )
+    with ExitStack() as unused:
+        session = _kept(waited, profile, workspace)
+        if session is None:
+            session = _opened(key, workspace, durable)
+            unused.callback(session.journal.close)
+        session.serve(profile, context, settings)
+        catalog = build_catalog(profile.tools, session)
+        recorder = _recorder(context, workspace, parent or waited)
+        budget = (
+            RunBudget(context.budget.over(settings.budget)) if parent is None else parent.budget
+        )
+        made = Running(
+            profile,
+            context,
+            settings,
+            session,
+            catalog,
+            recorder,
+            budget=budget,
+            is_inside=parent is not None,
+            model=model,
+        )
+        unused.pop_all()
     if parent is not None:
         made.refused = parent.refused
     elif waited is not None:

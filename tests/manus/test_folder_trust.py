@@ -38,9 +38,10 @@ def test_a_person_is_asked_once(
 ) -> None:
     if command == "run":
         server.script(READ, SEND, text("Done."))
-    server.when(is_planner, makes("Read the notes"))
-    server.when(is_step("Read the notes"), READ, SEND, succeeds())
-    server.when(is_summary, text("Done."))
+    else:
+        server.when(is_planner, makes("Read the notes"))
+        server.when(is_step("Read the notes"), READ, SEND, succeeds())
+        server.when(is_summary, text("Done."))
     words = (command, "--workspace", "workspace", "Read the notes.")
     with project.terminal(*words) as terminal:
         terminal.expect(f"{QUESTION} [y/N]")
