@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
+import logging
 import os
 import select
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
+
+log = logging.getLogger("manus")
 
 _MOST_LINKS = 40
 _NO_READER = "It is no regular file, and no program reads from it"
@@ -43,14 +48,45 @@ def data_folder() -> Path:
     """Where threads are kept, and the key of their records."""
     from platformdirs import user_data_path
 
-    return Path(os.path.realpath(user_data_path("manus", appauthor=False)))
+    return _or_temporary(Path(os.path.realpath(user_data_path("manus", appauthor=False))), "data")
 
 
 def state_folder() -> Path:
     """Where records of runs are kept, and what a person has said earlier."""
     from platformdirs import user_state_path
 
-    return Path(os.path.realpath(user_state_path("manus", appauthor=False)))
+    return _or_temporary(Path(os.path.realpath(user_state_path("manus", appauthor=False))), "state")
+
+
+def _or_temporary(folder: Path, name: str) -> Path:
+    """Return the folder, or a temporary one of the user's where it can never be made.
+
+    So a first run works with a home that is read-only, as in many containers. A folder that exists
+    is not passed over, since threads may be in it.
+    """
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if nearest == folder or os.access(nearest, os.W_OK | os.X_OK):
+        return folder
+    return _temporary_folder(nearest) / name
+
+
+@functools.cache
+def _temporary_folder(home: Path) -> Path:
+    """Return the private folder of this user that stands in for a home. Blocking."""
+    temporary = Path(os.path.realpath(tempfile.gettempdir()))
+    folder = temporary / f"manus-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    about = folder.lstat()
+    is_private = stat.S_ISDIR(about.st_mode) and about.st_mode & 0o077 == 0
+    if not is_private or about.st_uid != os.getuid():  # somebody else was there first
+        folder = Path(tempfile.mkdtemp(prefix="manus-"))
+    log.warning(
+        "%s is read-only: threads and records are kept in %s, which is temporary. Set "
+        "XDG_DATA_HOME and XDG_STATE_HOME to keep them elsewhere.",
+        *(home, folder),
+    )
+    return folder
 
 
 def read_record(name: str) -> dict[str, Any]:
