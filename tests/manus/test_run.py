@@ -63,7 +63,7 @@ def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:
     assert (manus.home / "elsewhere" / "a.txt").read_text() == "made\n"
     for line in (
         "  call    bash: echo made > a.txt; echo done\n",
-        "  done    bash echo made > a.txt",
+        "  done    bash, ",
         "  failed  str_replace_editor view gone.py, ",
         f"files in {manus.home / 'elsewhere'}",
     ):

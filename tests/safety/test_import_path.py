@@ -53,7 +53,8 @@ def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
     assert sys.path == before
 
 
-CODE = ("manus", "tools", "graph", ".venv")
+ENVIRONMENT = Path(sys.prefix)
+CODE = ("manus", "tools", "graph", *([ENVIRONMENT.name] if ENVIRONMENT.parent == ROOT else []))
 """What a shell call must not change in a checkout that is the workspace."""
 
 
@@ -87,7 +88,8 @@ async def test_no_program_is_started_where_code_cannot_be_protected(
 
 def test_the_code_of_a_checkout_is_found(tmp_path: Path) -> None:
     found = own_code_in(ROOT)
-    for path in (Path(sys.prefix), ROOT / "manus" / "cli.py", Path(load_own.__code__.co_filename)):
+    own = Path(load_own.__code__.co_filename)
+    for path in (*(ROOT / name for name in CODE), ROOT / "manus" / "cli.py", own):
         assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
     assert own_code_in(tmp_path) == []
 
