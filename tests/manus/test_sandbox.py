@@ -13,6 +13,8 @@ from tests.manus.program import Program, Result
 from tests.server import ScriptedServer, call, text
 
 STRONGER = "bubblewrap is stronger, but"
+NO_MODEL = {"MANUS_MODEL": "", "MANUS_BASE_URL": ""}
+"""For the doctor, which else tries the model."""
 FORBIDDEN = "does not start (bwrap: "
 
 
@@ -55,7 +57,7 @@ def test_landlock_stands_in_where_bubblewrap_is_not_installed(
     assert (done.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), done.err
     first = done.err.partition("\n")[0]
     assert f"(sandbox: landlock; {STRONGER} is not installed: `sudo apt install bub" in first
-    finding = sandbox_finding(manus("doctor", **given))
+    finding = sandbox_finding(manus("doctor", **given, **NO_MODEL))
     assert finding.startswith("note sandbox landlock: ")
     assert "Bubblewrap keeps more out, but is not installed: `sudo apt install bub" in finding
 
@@ -74,7 +76,7 @@ def test_landlock_stands_in_where_user_namespaces_are_forbidden(
     assert (done.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), done.err
     assert f"(sandbox: landlock; {STRONGER} {FORBIDDEN}setting up uid map" in done.err
     by = on_machine(machine.NAMESPACES)
-    finding = sandbox_finding(manus.cold("doctor", by=by, **given))
+    finding = sandbox_finding(manus.cold("doctor", by=by, **given, **NO_MODEL))
     assert f"Bubblewrap keeps more out, but {FORBIDDEN}setting up uid map" in finding
 
 
@@ -89,7 +91,7 @@ def test_without_any_no_program_is_started_and_it_is_said_what_helps(
     assert "(no sandbox works here, so no program is started: see `manus doctor`)" in first
     [observation] = server.requests[-1].tool_results.values()
     assert "none works here: bubblewrap is not installed, and the kernel has no L" in observation
-    finding = sandbox_finding(manus.cold("doctor", by=by, **given))
+    finding = sandbox_finding(manus.cold("doctor", by=by, **given, **NO_MODEL))
     assert finding.startswith("MISSING sandbox ")
     assert "For bubblewrap: `sudo apt install bubblewrap`." in finding
     assert "set `MANUS_SANDBOX=none`." in finding
