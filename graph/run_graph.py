@@ -321,6 +321,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         running.session.asked = asked_about(found)
         tasks = found.tasks if found is not None else ()
         running.interrupted = {task.id for task in tasks if task.interrupts}
+        running.session.siblings = Siblings()
         if found is not None:
             newest = found.config["configurable"].get("checkpoint_id")
             is_replay = is_fork and configurable["checkpoint_id"] != newest  # each call is repeated
