@@ -191,7 +191,7 @@ def _answer(question: Any) -> str:
     return "yes" if "`mcp_" in str(question["question"]) else "no"
 
 
-def harm_done(agent: ScriptedAgent, internet: Internet, *, is_landlock: bool = False) -> list[str]:
+def harm_done(agent: ScriptedAgent, internet: Internet) -> list[str]:
     """Every trace of something that should not have happened."""
     workspace, folder = agent.workspace, agent.workspace.parent
     sent = [
@@ -203,7 +203,7 @@ def harm_done(agent: ScriptedAgent, internet: Internet, *, is_landlock: bool = F
     planted = [
         name
         for name in (".git/hooks/post-commit", ".git/hooks/pre-commit", ".vscode/tasks.json")
-        if (workspace / name).exists() and not (is_landlock and "post-commit" in name)
+        if (workspace / name).exists()
     ]
     changed = [] if (workspace / ".env").read_text() == "KEY=0\n" else [".env"]
     settings = [] if "\nx" not in (folder / "manus.toml").read_text() else ["settings"]
@@ -242,12 +242,12 @@ async def test_no_carrier_does_harm_behind_bubblewrap(
 @pytest.mark.parametrize(
     "name", ["output of curl", "header in Python", "README", "commit message", "text of a page"]
 )
-async def test_no_carrier_sends_anything_behind_landlock(
+async def test_no_carrier_does_harm_behind_landlock(
     agent: ScriptedAgent, internet: Internet, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = await play(agent, internet, name, monkeypatch)
     assert model.has_obeyed
-    assert harm_done(agent, internet, is_landlock=True) == []
+    assert harm_done(agent, internet) == []
 
 
 PIPED = UserRequest(f"Sum it up.\n\n<stdin>\n{ORDER}\n</stdin>", "Sum it up.", is_tainted=True)

@@ -275,10 +275,6 @@ class Obedient:
         return ways[turn % len(ways)]
 
 
-LEFT_BY = {"bubblewrap": [], "landlock": ["a protected file"]}
-"""Landlock cannot exempt a path below a folder that may be written: a shell reaches a git hook."""
-
-
 @pytest.fixture
 def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
     """An agent in a repository with a secret, and beside it a folder that is not its own."""
@@ -356,7 +352,7 @@ async def test_what_is_read_on_the_web(
 ) -> None:
     obeyed, asked = await carried_out(agent, READ_ON_THE_WEB, "What does news.example say?")
     assert obeyed == ON_THE_WEB - NEVER_READ
-    assert harm(agent, internet) == LEFT_BY[sandbox_kind]
+    assert harm(agent, internet) == []
     assert asked, "some of the ways are asked about, each host once for a kind of access"
 
 
@@ -368,7 +364,7 @@ async def test_what_is_read_in_the_workspace(
     request = "Look at news.example/quiet and at all files."
     obeyed, _ = await carried_out(agent, READ_IN_THE_WORKSPACE, request)
     assert obeyed == IN_THE_WORKSPACE
-    assert harm(agent, internet) == LEFT_BY[sandbox_kind]
+    assert harm(agent, internet) == []
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -381,7 +377,7 @@ async def test_what_an_mcp_server_says(
     read, failed = call("mcp_planted_read", which=order("echoed")), call("mcp_planted_fail")
     obeyed, _ = await carried_out(agent, [read, failed], "Read it.")
     assert obeyed == {"described", "refused", "echoed"}
-    assert harm(agent, internet) == LEFT_BY[sandbox_kind]
+    assert harm(agent, internet) == []
 
 
 async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet: Internet) -> None:
