@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,14 +112,15 @@ def ollama_address() -> str:
 
 async def find_window(server: Server) -> ServerWindow | None:
     """Ask a server for the window of a model; None where it cannot be reached."""
-    import httpx2
-
+    # loaded, like the certificates, without holding up the event loop
+    httpx2 = await asyncio.to_thread(import_module, "httpx2")
     fields = {"Authorization": f"Bearer {server.key}"} if server.key else {}
     is_tls = server.address.startswith("https:")
+    verify = await asyncio.to_thread(trust) if is_tls else False
     try:
         async with (
             asyncio.timeout(_TIMEOUT),
-            httpx2.AsyncClient(headers=fields, verify=trust() if is_tls else False) as client,
+            httpx2.AsyncClient(headers=fields, verify=verify) as client,
         ):
             return await _find(server, client)
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError):
