@@ -18,7 +18,6 @@ import os
 import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -110,18 +109,22 @@ def ollama_address() -> str:
     return f"{scheme or 'http'}://{place if has_port or scheme == 'https' else f'{place}:11434'}"
 
 
-async def find_window(server: Server) -> ServerWindow | None:
-    """Ask a server for the window of a model; None where it cannot be reached."""
-    # loaded, like the certificates, without holding up the event loop
-    httpx2 = await asyncio.to_thread(import_module, "httpx2")
+def _make_client(server: Server) -> Any:
+    """Return an HTTP client for a server. Blocking: it loads modules and certificates."""
+    import httpx2
+
     fields = {"Authorization": f"Bearer {server.key}"} if server.key else {}
     is_tls = server.address.startswith("https:")
-    verify = await asyncio.to_thread(trust) if is_tls else False
+    return httpx2.AsyncClient(headers=fields, verify=trust() if is_tls else False)
+
+
+async def find_window(server: Server) -> ServerWindow | None:
+    """Ask a server for the window of a model; None where it cannot be reached."""
+    client = await asyncio.to_thread(_make_client, server)
+    import httpx2  # by now it is loaded
+
     try:
-        async with (
-            asyncio.timeout(_TIMEOUT),
-            httpx2.AsyncClient(headers=fields, verify=verify) as client,
-        ):
+        async with asyncio.timeout(_TIMEOUT), client:
             return await _find(server, client)
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError):
         return None
