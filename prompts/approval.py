@@ -101,6 +101,20 @@ def held(host: str, why_tainted: str) -> str:
     )
 
 
+def first_use(hosts: Sequence[str], why_tainted: str) -> str:
+    """Return why a person is asked about the first connection of a program behind Landlock."""
+    names = ", ".join(map(host_name, hosts))
+    return f"a program connects to {names} over the network of this machine, and {why_tainted}"
+
+
+def held_at_first_use(host: str, why_tainted: str) -> str:
+    """Return what a program is told whose connection is the first one in a tainted run."""
+    return (
+        f"{host} was held back: {why_tainted}, and the user is asked before the first connection "
+        "of a program. Make the same call again to have the user asked"
+    )
+
+
 def held_for_good(host: str) -> str:
     """Return what a program is told that wants a host which was refused before."""
     return f"{host} was refused in this run: do without it"

@@ -154,7 +154,10 @@ def _reasons(
         rules = _rules(call.tool, facts.allowed_subjects)
     if accesses:
         hosts = _hosts(accesses)
-        reasons.append(prompts.sends(hosts, session.egress_guard.why_tainted))
+        guard = session.egress_guard
+        is_first_use = any(map(guard.is_first_use, accesses))
+        explain = prompts.first_use if is_first_use else prompts.sends
+        reasons.append(explain(hosts, guard.why_tainted))
         rules += tuple(f"{HOST}({glob.escape(host)})" for host in hosts)
     if not reasons and session.asked.get(call.key) == facts.digest:
         reasons.append(prompts.CHANGES)  # it was asked about: the answer counts all the same

@@ -36,6 +36,8 @@ AccessKind = Literal["open", "type", "program"]
 """How a run sends something: an address that the browser opens, text that it types into a page, a
 connection of a program."""
 
+_PROGRAM_RULE = f"{HOST}-program("
+"""How the rules begin that a person's yes to a program's connection leaves behind."""
 _SEARCH_FIELDS = frozenset(
     {"q", "query", "s", "search", "k", "keyword", "keywords", "text", "term"}
 )
@@ -82,6 +84,9 @@ class EgressGuard:
         """The user's own words."""
         self.asking: dict[Access, str] = {}
         """What a person is being asked about, with the key of the call that asks."""
+        self.shares_network = False
+        """Whether programs use the machine's network, restricted by Landlock: the first connection
+        of a program in a tainted run is asked about, wherever it leads."""
         self._root = root
         self._taint = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
         self._fetched_from = ""
@@ -181,6 +186,8 @@ class EgressGuard:
     def needs_approval(self, access: Access) -> bool:
         """Return whether a person has to be asked about a kind of access to a host."""
         host = access.host
+        if self.is_first_use(access):
+            return True
         if not self.is_tainted:
             self._used.add(host)
         if host in self._used or self.is_named(host):
@@ -188,6 +195,16 @@ class EgressGuard:
         if any(access in call.admitted for call in self._calls):
             return False
         return not access.is_covered_by(self._rules)
+
+    def is_first_use(self, access: Access) -> bool:
+        """Return whether no person has let a program use the machine's network in this run yet."""
+        if not self.shares_network or access.kind != "program" or not self.is_tainted:
+            return False
+        if is_loopback(access.host) or access.is_covered_by(self._rules):
+            return False
+        admitted = [known for call in self._calls for known in call.admitted]
+        is_approved = any(known.kind == "program" for known in admitted)
+        return not is_approved and not any(rule.startswith(_PROGRAM_RULE) for rule in self._rules)
 
     def is_named(self, host: str) -> bool:
         """Return whether the user has named a host, or one above it; this machine is the user's."""
@@ -203,7 +220,7 @@ class EgressGuard:
         access = Access("program", host)
         if not self.needs_approval(access):
             return ""
-        if host in await registry_hosts(self._root):
+        if not self.is_first_use(access) and host in await registry_hosts(self._root):
             return ""
         for call in self._calls:
             call.held.append(access)

@@ -459,6 +459,24 @@ async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_r
     assert reached == [f"new.example/{page}" for page in arrived]
 
 
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_behind_landlock_the_first_connection_of_a_program_is_asked_about(
+    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
+) -> None:
+    """Also to a host that the user has named; after a yes others are reached as elsewhere."""
+    internet.pages = BENIGN
+    fetch, other = (bash(f"curl -s http://docs.example/{page}") for page in ("manual", "search"))
+    agent.server.script(SEARCH, fetch, fetch, other, text("Done."))
+    outcome = await agent.run(request="All about kites: http://docs.example/manual")
+    if sandbox_kind == "landlock":
+        [question] = outcome.questions
+        assert "connects to docs.example over the network" in question.value["question"]
+        assert internet.at("docs.example") == []
+        outcome = await agent.invoke(Command(resume="yes"))
+    assert outcome.stop_reason == "answered"
+    assert internet.at("docs.example")[-1] == "docs.example/search"
+
+
 async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     fetch = "import urllib.request\nurllib.request.urlopen('http://new.example/')"
     fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))

@@ -230,7 +230,9 @@ async def sandbox_of(session: Session) -> Sandbox:
 
     async def make() -> Sandbox:
         proxy = await egress_of(session)
-        return await open_sandbox(settings.sandbox, session.workspace.root, proxy)
+        sandbox = await open_sandbox(settings.sandbox, session.workspace.root, proxy)
+        session.egress_guard.shares_network = sandbox.wall == "landlock"
+        return sandbox
 
     return await session.obtain("sandbox", make)
 
