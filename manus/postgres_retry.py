@@ -114,14 +114,17 @@ class PostgresRetry:
         async with self._waiting:
             if self._ends is None:
                 self._ends, self._attempts = time.monotonic() + self.retry_for, 0
+            was_ready = False
             while True:
                 try:
                     await self._connect()
                     return
                 except psycopg.OperationalError as refusal:
-                    if await ping(self.url) is Ping.OK:
+                    # it may have become ready since it refused: once more then
+                    is_ready = await ping(self.url) is Ping.OK
+                    if is_ready and was_ready:
                         raise
-                    error = refusal
+                    error, was_ready = refusal, is_ready
                 await self._pause(error)
 
     async def _connect(self) -> None:

@@ -65,7 +65,8 @@ def _or_temporary(folder: Path, name: str) -> Path:
     is not passed over, since threads may be in it.
     """
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    if nearest == folder or os.access(nearest, os.W_OK | os.X_OK):
+    is_in_the_way = not nearest.is_dir()
+    if nearest == folder or is_in_the_way or os.access(nearest, os.W_OK | os.X_OK):
         return folder
     return _temporary_folder(nearest) / name
 

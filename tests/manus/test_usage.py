@@ -120,5 +120,7 @@ def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) 
         done = manus(*shlex.split(command))
         # without a terminal there are no answers; a thread that has ended has no question
         refused = command == "setup" or "--answer" in command
-        assert done.code == (2 if refused else 0), (command, done)
+        # the scripted model answers without the tool call that `doctor` tries
+        code = 2 if refused else 1 if command == "doctor" else 0
+        assert done.code == code, (command, done)
         assert "Traceback" not in done.err

@@ -121,7 +121,12 @@ class EgressProxy:
         door = here[1].get_extra_info("sockname")[1]
         task = asyncio.get_running_loop().create_task(self._serve(here, door))
         self._connections[task] = door
-        task.add_done_callback(lambda task: self._connections.pop(task, None))
+
+        def forget(task: asyncio.Task[None]) -> None:
+            self._connections.pop(task, None)
+            _drop(here[1])  # a task that is cancelled before it begins drops nothing itself
+
+        task.add_done_callback(forget)
 
     async def _serve(self, here: _Streams, door: int) -> None:
         try:
