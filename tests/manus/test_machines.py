@@ -10,6 +10,8 @@ import pytest
 
 from tests.helpers.child import ROOT
 
+pytestmark = pytest.mark.sandboxed
+
 _MOUNT = 'mount --bind "$HOME" "$HOME" && mount -o remount,ro,bind "$HOME" && exec "$@"'
 
 

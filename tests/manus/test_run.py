@@ -43,6 +43,7 @@ def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -
     assert "Say hello" not in log.read_text(), "what a person asks stays in the threads"
 
 
+@pytest.mark.sandboxed
 def test_the_programs_that_the_sandbox_hides_are_told_at_the_start(
     manus: Program, server: ScriptedServer
 ) -> None:

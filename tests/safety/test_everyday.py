@@ -18,6 +18,8 @@ from tests.safety.conftest import Internet
 from tests.safety.everyday import MORE, PAGES, SITE, Everyday, calls_for, pages_of
 from tests.server import Call, text
 
+pytestmark = pytest.mark.sandboxed
+
 MOST = 5
 """Questions that all of them may cost together."""
 
