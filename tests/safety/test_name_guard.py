@@ -49,7 +49,7 @@ async def test_new_names_are_moved_into_quarantine(session: Session) -> None:
 
 
 @SANDBOXES
-async def test_existing_names_stay_as_they_are(session: Session) -> None:
+async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: Kind) -> None:
     root = session.workspace.root
     for name in NAMES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,9 +60,13 @@ async def test_existing_names_stay_as_they_are(session: Session) -> None:
         "    for do in (lambda: open(name, 'a').write('id'), lambda: os.remove(name)):\n"
         "        try: do()\n"
         "        except OSError: pass\n"
-        "shutil.rmtree('.vscode', ignore_errors=True)"
+        "shutil.rmtree('.vscode', ignore_errors=True)\n"
+        "try: open('.envrc', 'w').write('changed')\n"
+        "except OSError: pass"
     )
     await PythonExecute(session=session).observe(code=code)
+    kept = [path.read_text() for path in (root / ".manus").rglob(".envrc")]
+    assert kept == (["changed"] if sandbox_kind == "landlock" else [])
     assert {name: (root / name).read_text() for name in NAMES} == dict.fromkeys(NAMES, "mine\n")
 
 

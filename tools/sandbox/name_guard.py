@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from manus.state.errors import ToolError
-from manus.tools.beneath import open_file
+from manus.tools.beneath import open_file, write_private
 from manus.tools.editor.files import replace_file
 from manus.tools.protected_names import PRIVATE
 from manus.tools.sandbox.quarantine import ProtectedNames, move_out
@@ -113,9 +115,16 @@ class NameGuard:
         for name, content in self._contents.items():
             if present.get(name) != content and not self._is_harmless_change(name):
                 with contextlib.suppress(OSError, ToolError):
+                    self._keep_aside(name, present.get(name))
                     replace_file(self._root / name, content)
                     restored.append(name)
         return restored
+
+    def _keep_aside(self, name: str, content: bytes | None) -> None:
+        """Keep what is about to be replaced: the user may have written it during the call."""
+        if content is not None:
+            folder = self._root / _QUARANTINE / f"{int(time.time())}-{secrets.token_hex(3)}"
+            write_private(folder / name, content)
 
     def _is_harmless_change(self, name: str) -> bool:
         """Return whether a file is the configuration of a repository, and starts no program."""
