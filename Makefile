@@ -32,7 +32,7 @@ help: ## list the commands
 
 run: ## do a task: make run TASK="..." (without a model: play the bundled recording)
 	$(SETUP) run
-	$(ALONE) exec $(BIN)/manus run --workspace workspace --or-replay recordings/calculator.jsonl -- "$$TASK"
+	$(ALONE) exec $(BIN)/manus run --workspace workspace --or-replay manus/recordings/calculator.jsonl -- "$$TASK"
 
 test: ## run the whole test suite: make test ARGS="-k bash" PYTHON=3.13
 	$(SETUP) browser

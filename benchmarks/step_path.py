@@ -18,6 +18,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import manus
 from benchmarks.agent_loop import PROFILE
 from benchmarks.step_cost import Server
 from benchmarks.task import request
@@ -25,8 +26,7 @@ from manus.graph import build_agent
 from manus.sqlite import open_sqlite
 from manus.state.context import Context
 
-ROOMS = ("prompts", "state", "models", "tools", "nodes", "graph", "manus")
-_HOUSE = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(manus.__file__).parent
 
 
 class Crossing:
@@ -62,8 +62,7 @@ def _module(code: CodeType) -> str:
     if code.co_name in ("<module>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"):
         return ""
     path = Path(code.co_filename).resolve()
-    inside = path.is_relative_to(_HOUSE) and path.relative_to(_HOUSE).parts[0] in ROOMS
-    return str(path.relative_to(_HOUSE)) if inside else ""
+    return str(path.relative_to(_PACKAGE)) if path.is_relative_to(_PACKAGE) else ""
 
 
 async def follow() -> Crossing:

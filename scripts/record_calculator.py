@@ -1,4 +1,4 @@
-"""Makes `recordings/calculator.jsonl`, by `python -m scripts.record_calculator`.
+"""Makes `manus/recordings/calculator.jsonl`, by `python -m scripts.record_calculator`.
 
 The turns are written by hand and answered by the scripted server of the tests; only what the tools
 answer is real. So the recording is that of a scripted model, and is called so where it is played.
@@ -19,7 +19,7 @@ from manus.state.context import Context
 from tests.server import ScriptedServer, call, calls, tokens
 
 TASK = DEMOS["calculator"].request
-RECORDING = Path("recordings/calculator.jsonl")
+RECORDING = Path("manus/recordings/calculator.jsonl")
 
 CALCULATOR = '''\
 """A simple calculator: four functions, and a command line for them."""

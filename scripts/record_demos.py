@@ -17,7 +17,7 @@ from manus.state.context import Context
 from tests.flow.helpers import is_planner, is_step, is_summary
 from tests.server import ScriptedServer, call, calls, text, tokens
 
-FOLDER = Path("recordings")
+FOLDER = Path("manus/recordings")
 FIGURES = DEMOS["rentals"].request.partition("\n\n")[2]
 
 SAVE = "[data_analysis] Save the figures as rentals.csv and check them"

@@ -1,4 +1,4 @@
-"""Makes `recordings/flow_calculator.jsonl`: python -m scripts.record_flow_calculator.
+"""Makes `manus/recordings/flow_calculator.jsonl`: python -m scripts.record_flow_calculator.
 
 As `scripts.record_calculator`: the turns are written by hand, what the tools answer is real. The
 task is planned first; code and tests are written side by side, then run, then tried out.
@@ -18,7 +18,7 @@ from scripts.record_calculator import CALCULATOR, RUN_TESTS, TASK, TESTS, TRY_OU
 from tests.flow.helpers import is_planner, is_step, is_summary
 from tests.server import ScriptedServer, call, calls, text, tokens
 
-RECORDING = Path("recordings/flow_calculator.jsonl")
+RECORDING = Path("manus/recordings/flow_calculator.jsonl")
 
 WRITE = (
     "[swe] Write calculator.py with add, subtract, multiply, divide (which refuses zero with a "

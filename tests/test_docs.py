@@ -103,7 +103,8 @@ def home(tmp_path: Path) -> dict[str, str]:
     clone, user = tmp_path / "clone", tmp_path / "home"
     (clone / ".git").mkdir(parents=True)  # a project, as the clone is
     user.mkdir()
-    (clone / "recordings").symlink_to(ROOT / "recordings")
+    (clone / "manus").mkdir()
+    (clone / "manus" / "recordings").symlink_to(ROOT / "manus" / "recordings")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {"PATH": path, "HOME": str(user), "PWD": str(clone), **sandboxes.environment()}
 
@@ -159,7 +160,7 @@ def test_openmanus_tools_and_settings_are_mapped_to_ours() -> None:
     assert [name for name in OF_A_MODEL if f"`llm.{name}`" not in page] == []
 
 
-RECORDING = ROOT / "recordings" / "calculator.jsonl"
+RECORDING = ROOT / "manus" / "recordings" / "calculator.jsonl"
 
 
 @pytest.mark.sandboxes

@@ -1,4 +1,8 @@
-"""The wheel, in an environment of its own beside a user's modules of the same names as ours."""
+"""A wheel built from a ZIP of the repository, in an environment beside a user's own modules.
+
+A ZIP, as a code host offers it for download, is unpacked by most programs without its symbolic
+links, and so is a clone on a file system that has none.
+"""
 
 import os
 import subprocess
@@ -7,14 +11,13 @@ import sysconfig
 import venv
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.helpers import sandboxes
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("graph", "nodes", "tools", "state", "prompts", "models")
+USERS_MODULES = ("graph", "models", "nodes", "prompts", "state", "tools")
 APP = """
 import pathlib
 import graph, models, nodes, prompts, state, tools
@@ -29,17 +32,31 @@ print(build_agent("swe").name, build_flow.__name__, Bash.__module__)
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository's last commit, from a ZIP unpacked without symbolic links."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("Not a git checkout: there is nothing to make the ZIP from.")
+    folder = tmp_path_factory.mktemp("zip")
+    archive = folder / "manus.zip"
+    command = ["git", "archive", "--format=zip", f"--output={archive}", "HEAD"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    with zipfile.ZipFile(archive) as packed:  # writes the target of a link as a file's text
+        packed.extractall(folder / "manus")
+    return folder / "manus"
+
+
+@pytest.fixture(scope="module")
+def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of an environment that has the wheel, and the packages that it needs."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
-    subprocess.run([*build, str(folder)], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([*build, str(folder)], cwd=checkout, check=True, capture_output=True)
     [wheel] = folder.glob("manus-*.whl")
     venv.create(folder / "venv", symlinks=True)
     python = folder / "venv" / "bin" / "python"
-    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    said = subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True)
-    site = Path(said.stdout.strip())
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    output = subprocess.run([python, "-c", query], check=True, capture_output=True, text=True)
+    site = Path(output.stdout.strip())
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(site)
     # a path named in a file of the environment: files there that name more paths do not count
@@ -47,22 +64,44 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
+def run_python(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **sandboxes.environment()}
+    return subprocess.run(
+        [python, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
 def test_it_works_beside_a_users_own_modules(python: Path, tmp_path: Path) -> None:
-    for room in ROOMS:
-        (tmp_path / f"{room}.py").write_text('MINE = "the user\'s"\n')
+    for name in USERS_MODULES:
+        (tmp_path / f"{name}.py").write_text('MINE = "the user\'s"\n')
     (tmp_path / "app.py").write_text(APP)
-    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandboxes.environment()}
-    given: Any = {"cwd": tmp_path, "env": own}
-    given |= {"capture_output": True, "text": True, "timeout": 200, "check": False}
-    done = subprocess.run([python, "app.py"], **given)
-    assert done.stdout == "swe build_flow manus.tools.bash\n", done.stderr
-    done = subprocess.run([python, "-m", "manus", "demo", "calculator"], **given)
-    assert (done.returncode, "report.html" in done.stderr) == (0, True), done.stderr
+    app = run_python(python, tmp_path, "app.py")
+    assert app.stdout == "swe build_flow manus.tools.bash\n", app.stderr
+    demo = run_python(python, tmp_path, "-m", "manus", "demo", "calculator")
+    assert (demo.returncode, "report.html" in demo.stderr) == (0, True), demo.stderr
 
 
-def test_it_holds_the_package_and_nothing_else(python: Path) -> None:
+def test_it_holds_the_package_and_nothing_else(checkout: Path, python: Path) -> None:
     site = next(python.parents[1].glob("lib/python*/site-packages"))
-    found = {path.name for path in site.iterdir() if "manus" in path.name or path.name in ROOMS}
-    assert {name.split("-")[0] for name in found} == {"manus"}
-    assert all((site / "manus" / room / "__init__.py").is_file() for room in ROOMS)
-    assert not list((site / "manus").rglob("*.sqlite"))
+    installed = {path.name for path in site.iterdir() if path.name not in ("needed.pth",)}
+    assert {name.split("-")[0] for name in installed} == {"manus"}
+    files = {path.relative_to(site) for path in (site / "manus").rglob("*") if path.is_file()}
+    sources = {path.relative_to(checkout) for path in (checkout / "manus").rglob("*.*")}
+    assert {path for path in files if path.suffix == ".py"} == {
+        path for path in sources if path.suffix == ".py"
+    }
+    assert not [path for path in files if path.suffix == ".sqlite"]
+
+
+def test_an_unpacked_zip_is_imported_as_it_is(checkout: Path) -> None:
+    script = "import manus.graph; print(manus.graph.build_agent().name)"
+    output = run_python(
+        Path(sys.executable), checkout, "-P", "-c", f"import sys; sys.path.insert(0, '.'); {script}"
+    )
+    assert output.stdout == "manus\n", output.stderr

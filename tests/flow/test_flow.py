@@ -111,7 +111,7 @@ async def test_a_model_that_is_down_for_the_plan_and_at_the_summary(flow: Script
 
 async def test_the_recording_that_we_ship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    recording = Path(__file__).parents[2] / "recordings" / "flow_calculator.jsonl"
+    recording = Path(__file__).parents[2] / "manus" / "recordings" / "flow_calculator.jsonl"
     context = Context(workspace="w", model=f"replay:{recording}")
     ended = await build_flow(all_executors()).ainvoke({"request": TASK}, context=context)
     assert ended["stop_reason"] == "completed", ended["output"]

@@ -31,7 +31,7 @@ MAX_BYTES = 200 * 2**20
 _SECONDS = 180.0
 _COLORS = "colors.json"
 """Which colour a name has in the charts of a workspace, in its records."""
-_PACKAGE = Path(__file__).parents[1]  # not resolved: the path of this file through the package
+_PACKAGE = Path(__file__).resolve().parents[1]
 # Loads the package from its own folder: Landlock does not let Python list the folder around it,
 # which may hold anything, and without a listing Python finds no module there.
 _START = """
@@ -88,14 +88,13 @@ class DataVisualization(AgentTool):
 
 
 async def _work(job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None) -> Finished:
-    rooms = {path.resolve() for path in _PACKAGE.iterdir() if path.is_symlink()}  # of a checkout
     python = await asyncio.to_thread(own_python)
     return await run(
         [python, "-P", "-c", _START, str(_PACKAGE / "__init__.py"), json.dumps(job)],
         workspace=workspace,
         seconds=_SECONDS,
         sandbox=sandbox,
-        read=(_PACKAGE, *rooms, Path(job["bundle"])),
+        read=(_PACKAGE, Path(job["bundle"])),
     )
 
 

@@ -20,10 +20,8 @@ def own_code_in(workspace: Path) -> list[Path]:
 
 
 def _package_folders() -> list[Path]:
-    """Return the package's folder, and in a checkout the folders that it links to."""
+    """Return the folders that the package `manus` is imported from."""
     package = find_spec("manus")
     if package is None or package.submodule_search_locations is None:
         return []
-    folders = [Path(path).resolve() for path in package.submodule_search_locations]
-    links = (entry for folder in folders for entry in folder.iterdir() if entry.is_symlink())
-    return folders + [link.resolve() for link in links]
+    return [Path(path).resolve() for path in package.submodule_search_locations]
