@@ -214,10 +214,13 @@ async def test_what_shims_start_is_found(
         pyenv / "versions/3.12.4/bin/python": "of pyenv",
         pyenv / "versions/3.12.4/bin/pip": "of pyenv",
         pyenv / "shims/python": "a shim",
-        home / ".local/bin/pip": "of the user",
+        home / ".local/share/pipx/venvs/pip/bin/pip": "of the user",
     }
     for path, words in programs.items():
         write(path, f"#!/bin/sh\necho {words}\n", 0o755)
+    write(home / ".local/share/pipx/venvs/pip/pyvenv.cfg")
+    (home / ".local/bin").mkdir()
+    (home / ".local/bin/pip").symlink_to("../share/pipx/venvs/pip/bin/pip")
     write(pyenv / "version", "3.12\n")
     monkeypatch.setenv("PYENV_ROOT", str(pyenv))
     monkeypatch.setenv("PATH", f"{home}/.local/bin:{pyenv}/shims:/usr/bin:/bin")

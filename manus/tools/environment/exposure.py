@@ -35,7 +35,6 @@ _LONGEST_SCRIPT = 100_000
 
 _SECRETS_IN_HOME = (
     *(".pyenv/versions/*/pip.conf", ".pyenv/versions/*/envs/*/pip.conf"),
-    *(".local/share/uv/tools/*/pip.conf", ".local/share/pipx/venvs/*/pip.conf"),
     *(".asdf/installs/*/*/pip.conf", ".local/share/mise/installs/*/*/pip.conf"),
     *(".asdf/installs/*/*/etc/npmrc", ".local/share/mise/installs/*/*/etc/npmrc"),
     *(".nvm/versions/node/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc"),
@@ -123,4 +122,6 @@ def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
         yield path
     elif path not in hidden:
         for below in path.iterdir():
+            if below.is_symlink():
+                continue  # a rule would hold for the file that it leads to, wherever that is
             yield from _without(below, [each for each in hidden if each.is_relative_to(below)])

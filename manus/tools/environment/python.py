@@ -64,12 +64,12 @@ def read_environment(prefix: Path) -> PythonEnvironment | None:
     return PythonEnvironment(prefix, match[1] if match else "")
 
 
-def expose_python(environment: PythonEnvironment, workspace: Path) -> Exposure:
+def expose_python(environment: PythonEnvironment, workspace: Path | None = None) -> Exposure:
     """Return what programs must read for the environment's Python to start and find packages."""
     exposures = [expose_libraries(prefix) for prefix in _installations(environment.python)]
     # its scripts name the one path, a link leads to the other
     for prefix in (environment.prefix, Path(os.path.realpath(environment.prefix))):
-        if not prefix.is_relative_to(workspace):
+        if workspace is None or not prefix.is_relative_to(workspace):
             exposures.append(expose_environment(prefix))
     return join(exposures)
 

@@ -5,10 +5,9 @@ What was tried against it is in `tests/safety/escape`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import shutil
+import stat
 import subprocess
 from collections.abc import Iterable
 from contextlib import closing
@@ -16,31 +15,37 @@ from pathlib import Path
 
 from manus.state.files import data_folder, state_folder
 from manus.tools.environment.exposure import Exposure, expose_environment, join
+from manus.tools.environment.user_programs import UserPrograms, expose_user_programs
 from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.host_programs import find_host_program
 from manus.tools.sandbox.interpreter import own_prefixes
 from manus.tools.workspace import PRIVATE
 
 _TRY_SECONDS = 10.0
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _ETC = Path("/etc")
 _FROM_ETC = (
-    *("alternatives", "ca-certificates", "ca-certificates.conf", "ssl", "pki", "crypto-policies"),
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
+    *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ssl/ct_log_list.cnf"),  # not `ssl/private`
+    *("pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf"),
+    *("pki/ca-trust", "pki/java", "pki/rpm-gpg"),
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "locale.alias"),
     *("fonts", "mime.types", "magic", "protocols", "services", "host.conf", "nsswitch.conf"),
     *("debian_version", "os-release", "lsb-release", "bash.bashrc", "profile", "inputrc"),
-    *("gitconfig", "python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
+    *("python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
 )
 _TOOLCHAINS = (
-    *(".pyenv", ".local/bin", ".local/share/uv/python", ".local/share/uv/tools"),
-    *(".local/share/pipx", ".local/share/mise/installs", ".rbenv", ".asdf"),
+    *(".pyenv", ".local/share/uv/python", ".local/share/mise/installs", ".rbenv", ".asdf"),
     *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )
 """What people install below their home to program with. The few files there that may hold a key
-are hidden (`manus.tools.environment.exposure`)."""
+are hidden (`manus.tools.environment.exposure`). Of `~/.local/bin` and `/opt` only tools are shown
+(`manus.tools.environment.user_programs`)."""
 _CONDA = ("miniconda3", "anaconda3", "miniforge3")
 """Shown in parts: tokens lie beside the programs, and other environments below."""
+_EMPTY = "empty"
+"""A folder that stands for those that are hidden."""
 _SHARED_MEMORY_BYTES = 1 << 30
 """Of `/dev/shm`, which has half of the machine's memory otherwise."""
 EXAMPLES = (".example", ".sample", ".template")
@@ -80,22 +85,24 @@ def _fault_of(_path: str) -> str:
 
 
 def lay_out(home: Path) -> None:
-    """Put `etc` and the user's `.gitconfig` into a run's own folder. Blocking.
+    """Put `etc` into a run's own folder. Blocking.
 
     Each mount costs every program a millisecond: so small files are copied, once a run, and only
     folders are mounted.
     """
     etc = home / "etc"
     etc.mkdir(mode=0o755)
+    (home / _EMPTY).mkdir(mode=0o755)
+    hidden = private_paths()
     for name in _FROM_ETC:
         try:
-            (etc / name).write_bytes((_ETC / name).read_bytes())
+            content = (_ETC / name).read_bytes()
+            (etc / name).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            (etc / name).write_bytes(b"" if _ETC / name in hidden else content)
         except IsADirectoryError:
-            (etc / name).mkdir()
+            (etc / name).mkdir(mode=0o755, parents=True)
         except OSError:
             continue  # not on this machine
-    with contextlib.suppress(OSError):  # most have one
-        shutil.copyfile(Path.home() / ".gitconfig", home / "home" / ".gitconfig")
     user, group = os.getuid(), os.getgid()
     root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
     roots = "" if group == 0 else "root:x:0:\n"
@@ -127,17 +134,17 @@ def words(
         elif path.exists():
             found += ["--ro-bind", str(path), str(path)]
     found += ["--ro-bind", str(home / "etc"), str(_ETC)]
-    for path in (_ETC / folder.name for folder in (home / "etc").iterdir() if folder.is_dir()):
-        found += ["--ro-bind-try", str(path), str(path)]
+    for name in _FROM_ETC:
+        if (home / "etc" / name).is_dir():
+            found += ["--ro-bind-try", str(_ETC / name), str(_ETC / name)]
     found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     found += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
-    own = programs()
-    for path in _outermost([*own.read, *read]):
+    for path in _outermost(read):
         found += ["--ro-bind-try", str(path), str(path)]
-    for path in {*own.hidden, *hidden}:
-        found += ["--ro-bind", os.devnull, str(path)]
+    for path in filter(Path.exists, {*private_paths(), *hidden}):
+        found += ["--ro-bind", str(home / _EMPTY) if path.is_dir() else os.devnull, str(path)]
     found += ["--bind", str(workspace), str(workspace), *_kept(workspace, read_only)]
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
@@ -154,7 +161,34 @@ def programs() -> Exposure:
     parts = [prefix for prefix in own_prefixes() if not is_of_system(prefix)]
     parts += [home / name for name in _CONDA]
     whole = tuple(filter(Path.is_dir, (home / name for name in _TOOLCHAINS)))
-    return join([*map(expose_environment, parts), Exposure(whole)])
+    return join([*map(expose_environment, parts), Exposure(whole), user_programs().exposure])
+
+
+def user_programs() -> UserPrograms:
+    """Return what the user's `PATH` finds in `~/.local/bin` and `/opt`. Blocking."""
+    return expose_user_programs(os.environ.get("PATH", os.defpath), Path.home())
+
+
+@functools.cache
+def private_paths() -> tuple[Path, ...]:
+    """Return what root could read of the settings of the machine, and others cannot. Blocking."""
+    if os.geteuid() != 0:
+        return ()
+    found: list[Path] = []
+    for top in (_ETC / name for name in _FROM_ETC):
+        paths = [top, *(top.rglob("*") if top.is_dir() else ())]
+        found += (path for path in paths if _is_private(path))
+    return tuple(path for path in found if not any(p in found for p in path.parents))
+
+
+def _is_private(path: Path) -> bool:
+    """Return whether a file or folder is closed to users whom it does not belong to."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    return not stat.S_ISLNK(mode) and mode & needed != needed
 
 
 def is_of_system(path: Path) -> bool:
@@ -172,15 +206,21 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 
 
 def system() -> Exposure:
-    """Return what can be read of the machine in a sandbox that uses its file system. Blocking."""
-    known = Exposure((*map(Path, _SYSTEM), *(_ETC / name for name in _FROM_ETC)))
-    return join([known, programs()])
+    """Return what of the machine's own files every program may read. Blocking."""
+    folders = (*map(Path, _SYSTEM), *(_ETC / name for name in _FROM_ETC))
+    return Exposure(folders, private_paths())
 
 
-def unseen(folders: Iterable[str], read: Iterable[Path]) -> list[str]:
-    """Those of the folders, such as of a `PATH`, that programs do not see. Blocking."""
+def unseen(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
+    """Return those of the paths, such as the folders of a `PATH`, that programs do not see.
+
+    And the programs of `~/.local/bin` and `/opt` that stay hidden. Blocking.
+    """
+    read = list(read)
     seen = [*map(Path, _SYSTEM), *programs().read, *read]
-    return [f for f in folders if not any(Path(f).is_relative_to(root) for root in seen)]
+    hidden = [path for path in paths if not any(map(Path(path).is_relative_to, seen))]
+    programs_hidden = (p for p in user_programs().hidden if not any(map(p.is_relative_to, read)))
+    return [*hidden, *map(str, programs_hidden)]
 
 
 def _kept(workspace: Path, read_only: Iterable[Path]) -> list[str]:

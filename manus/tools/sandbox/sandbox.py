@@ -19,6 +19,7 @@ from manus.tools.environment.exposure import Exposure, join
 from manus.tools.environment.selection import find_user_tools, user_packages
 from manus.tools.sandbox import bubblewrap, landlock, seccomp
 from manus.tools.sandbox.advice import Advice, advise
+from manus.tools.sandbox.git_settings import VARIABLE, copy_git_settings
 from manus.tools.sandbox.home import HOME, SandboxHome
 from manus.tools.sandbox.interpreter import own_python
 from manus.tools.sandbox.limits import Limits
@@ -105,6 +106,7 @@ class Sandbox:
                 Path(self._filter).write_bytes(rules)
         if home is not None:
             _link_user_packages(home.path / "home")
+            copy_git_settings(workspace, home.path / "home" / ".gitconfig", os.environ)
         self._proxy = proxy
         self.door: asyncio.Server | None = None
         """Where the proxy serves those inside."""
@@ -132,8 +134,10 @@ class Sandbox:
         known = {**environment, **self._own_variables(home, chosen)}
         certificates = [environment[name] for name in CERTIFICATES if name in environment]
         named = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
-        read = [*named, *more, *tools.exposure.read]
-        hidden = [path for path in tools.exposure.hidden if path not in named]
+        own = bubblewrap.programs()
+        read = [*named, *more, *own.read, *tools.exposure.read]
+        hidden = [path for path in own.hidden if not any(map(path.is_relative_to, named))]
+        hidden += [path for path in tools.exposure.hidden if path not in named]
         if self.wall == "landlock":
             closed = self._settings.network != "open"
             port = self._port if "http_proxy" in known else None
@@ -184,6 +188,9 @@ class Sandbox:
         inside = self.wall == "bubblewrap"
         variables = {"HOME": HOME if inside else str(home / "home")}
         variables["TMPDIR"] = "/tmp" if inside else str(home / "tmp")
+        variables["GIT_CONFIG_NOSYSTEM"] = "1"  # the copy in `$HOME` has what may be seen of it
+        if VARIABLE in os.environ:
+            variables[VARIABLE] = f"{variables['HOME']}/.gitconfig"
         if (rust := Path.home() / ".rustup").is_dir():  # else it looks below the home inside
             variables["RUSTUP_HOME"] = str(rust)
         if self._proxy is not None and self._settings.network == "rules":

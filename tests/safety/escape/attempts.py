@@ -46,6 +46,7 @@ ATTEMPTS = {
         "a file handle": "{call} 304 265 0 0 0",
         "the passwords of the machine": "cat /etc/shadow >/dev/null && echo THROUGH",
         "keys of ssh": "cat /root/.ssh/* /home/*/.ssh/* >/dev/null 2>&1 && echo THROUGH",
+        "private keys of the machine": "(ls /etc/ssl/private || ls /etc/pki/tls/private) && echo THROUGH",
         "the log of the kernel": "(dmesg | grep -q . || head -c 1 /dev/kmsg | grep -q .) && echo THROUGH",
         "memory of the machine": "head -c 1 /dev/mem /dev/kmem /proc/kcore 2>/dev/null | grep -q . && echo THROUGH",
         "disks": "head -qc 1 /dev/[svx]d[a-z]* /dev/nvme* /dev/loop0 /dev/dm-* 2>/dev/null | grep -qa . && echo THROUGH",
