@@ -13,18 +13,18 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, Field
 
-from manus import startup
+from manus.cli import startup
 
 startup.load()  # as the command line starts
 
 from benchmarks.task import NEXT, SYSTEM, observation, request  # noqa: E402
+from manus.config.context import Context  # noqa: E402
+from manus.config.profile import Profile  # noqa: E402
+from manus.execution.base import AgentTool, Arguments  # noqa: E402
+from manus.execution.result import Observation  # noqa: E402
+from manus.execution.session import Resource  # noqa: E402
 from manus.graph import build_agent  # noqa: E402
-from manus.sqlite import open_sqlite  # noqa: E402
-from manus.state.context import Context  # noqa: E402
-from manus.state.profile import Profile  # noqa: E402
-from manus.tools.base import AgentTool, Arguments  # noqa: E402
-from manus.tools.result import Observation  # noqa: E402
-from manus.tools.session import Resource  # noqa: E402
+from manus.store.sqlite import open_sqlite  # noqa: E402
 
 
 class LookArgs(Arguments):

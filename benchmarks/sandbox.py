@@ -14,14 +14,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.sandbox.sandbox import try_wall
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
-from manus.tools.sandbox.sandbox import try_wall
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 
 Kind = Literal["none", "landlock", "bubblewrap"]
 

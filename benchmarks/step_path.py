@@ -22,9 +22,9 @@ import manus
 from benchmarks.agent_loop import PROFILE
 from benchmarks.step_cost import Server
 from benchmarks.task import request
+from manus.config.context import Context
 from manus.graph import build_agent
-from manus.sqlite import open_sqlite
-from manus.state.context import Context
+from manus.store.sqlite import open_sqlite
 
 _PACKAGE = Path(manus.__file__).parent
 

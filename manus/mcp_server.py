@@ -22,23 +22,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from manus.checkpoint import open_store
-from manus.formatting import flat, main_argument
+from manus.config.settings import Settings
+from manus.execution.call import call_tool
+from manus.execution.catalog import asks_for_mcp, build_catalog
+from manus.execution.network.egress import is_loopback
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.graph.profiles import profile_named
-from manus.jobs import new_job, work_on
-from manus.options import RunOptions
-from manus.serving import Guard, listen
+from manus.pages.server_guard import Guard, listen
+from manus.prompts.formatting import flat, main_argument
+from manus.runs.jobs import new_job, work_on
+from manus.runs.options import RunOptions
+from manus.runs.signals import end_at_once
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, UsageError
-from manus.state.settings import Settings
-from manus.stopping import end_at_once
-from manus.threads import read_thread
-from manus.tools.call import call_tool
-from manus.tools.catalog import asks_for_mcp, build_catalog
-from manus.tools.session import Session
-from manus.tools.web.egress import is_loopback
-from manus.tools.workspace import Workspace
+from manus.store.checkpoint import open_store
+from manus.store.threads import read_thread
 
 TOKEN = "MANUS_MCP_TOKEN"
 _NOT_SERVED = frozenset({"ask_human", "skill", "delegate", "remember", "terminate", "planning"})

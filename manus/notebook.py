@@ -11,13 +11,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from manus.formatting import clean, flat, in_words, span
-from manus.run_report.cell import run_cell
+from manus.pages.report.cell import run_cell
+from manus.pages.trace.as_text import steps_as_text
+from manus.pages.trace.model import Call, Step
+from manus.pages.trace.reading import run_of_state, steps_in
+from manus.prompts.formatting import clean, flat, in_words, span
 from manus.state.messages import text_of
 from manus.state.plan import as_text
-from manus.trace.as_text import steps_as_text
-from manus.trace.model import Call, Step
-from manus.trace.reading import run_of_state, steps_in
 
 
 class Shown:

@@ -21,9 +21,9 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from manus.checkpoint import open_store
-from manus.serving import Guard
-from manus.state.settings import load_settings
+from manus.config.settings import load_settings
+from manus.pages.server_guard import Guard
+from manus.store.checkpoint import open_store
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ITSELF = "api"
@@ -72,7 +72,7 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """The store that MANUS_CHECKPOINT names, open as long as the server runs.
 
     Raises:
-        SettingsError, StorageError: as `manus.checkpoint.open_store`.
+        SettingsError, StorageError: as `manus.store.checkpoint.open_store`.
     """
     settings = await asyncio.to_thread(load_settings, os.environ)
     async with open_store(settings) as store:

@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from manus.commands.demo import DEMOS
+from manus.cli.commands.demo import DEMOS
+from manus.config.context import Context
 from manus.graph import build_agent
-from manus.state.context import Context
 from tests.server import ScriptedServer, call, calls, tokens
 
 TASK = DEMOS["calculator"].request

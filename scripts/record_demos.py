@@ -10,10 +10,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from manus.commands.demo import DEMOS
+from manus.cli.commands.demo import DEMOS
+from manus.config.context import Context
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import all_executors
-from manus.state.context import Context
 from tests.flow.helpers import is_planner, is_step, is_summary
 from tests.server import ScriptedServer, call, calls, text, tokens
 

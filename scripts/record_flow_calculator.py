@@ -11,9 +11,9 @@ import os
 import tempfile
 from pathlib import Path
 
+from manus.config.context import Context
 from manus.graph import build_flow
 from manus.graph.profiles import all_executors
-from manus.state.context import Context
 from scripts.record_calculator import CALCULATOR, RUN_TESTS, TASK, TESTS, TRY_OUT, join
 from tests.flow.helpers import is_planner, is_step, is_summary
 from tests.server import ScriptedServer, call, calls, text, tokens

@@ -105,8 +105,8 @@ def model_in(annotation: Any) -> Any:
 
 def settings_page() -> Iterator[str]:
     """`settings.md`."""
-    from manus.state.model_settings import ModelSettings
-    from manus.state.settings import _FOREIGN, _GROUPED, Settings
+    from manus.config.model_settings import ModelSettings
+    from manus.config.settings import _FOREIGN, _GROUPED, Settings
 
     yield (
         "# Settings\n\nA flag counts before the environment, that before the `manus.toml` of "
@@ -134,7 +134,7 @@ def settings_page() -> Iterator[str]:
 
 def commands_page() -> Iterator[str]:
     """`commands.md`."""
-    from manus.commands import EXIT_CODES, program
+    from manus.cli.commands import EXIT_CODES, program
 
     yield f"# Commands\n\n{EXIT_CODES}\n"
     for name, command in program.commands.items():
@@ -157,9 +157,9 @@ def command_section(name: str, command: click.Command) -> Iterator[str]:
 
 def tools_page() -> Iterator[str]:
     """`tools.md`."""
-    from manus.tools.catalog import BUILT_IN
-    from manus.tools.session import Session
-    from manus.tools.workspace import Workspace
+    from manus.execution.catalog import BUILT_IN
+    from manus.execution.session import Session
+    from manus.execution.workspace import Workspace
 
     yield (
         "# Tools\n\nAs a model is told of them. A profile's `tools` are names from this page, "
@@ -180,14 +180,14 @@ def python_page() -> Iterator[str]:
     """`python.md`."""
     import manus.state.errors
     from manus import build_agent, build_flow
-    from manus.postgres import open_postgres
-    from manus.sqlite import open_sqlite
+    from manus.config.context import Context
+    from manus.config.profile import Profile
     from manus.state import events
     from manus.state.agent import AgentOutput
-    from manus.state.context import Context
     from manus.state.flow import FlowOutput
-    from manus.state.profile import Profile
     from manus.state.usage import Usage
+    from manus.store.postgres import open_postgres
+    from manus.store.sqlite import open_sqlite
 
     yield "# Python\n"
     for function in (build_agent, build_flow, open_sqlite, open_postgres):

@@ -10,7 +10,12 @@ import pytest
 
 from tests.helpers.sandboxes import KINDS, VARIABLE, Kind, default_kind, fault_of, require_sandbox
 
-pytest_plugins = ["tests.helpers.fixtures"]
+pytest_plugins = [
+    "tests.helpers.fixtures",
+    "tests.helpers.cli_fixtures",
+    "tests.helpers.model_fixtures",
+    "tests.helpers.tool_fixtures",
+]
 
 # Keys, addresses and switches of the person who runs the tests must not decide what they find.
 _OUTSIDE = re.compile(

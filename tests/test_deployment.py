@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from manus.state.settings import Settings
+from manus.config.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")

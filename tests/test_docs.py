@@ -11,12 +11,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from manus.commands.import_config import OF_A_MODEL, TABLE
+from manus.cli.commands.import_config import OF_A_MODEL, TABLE
+from manus.config.profile import ProfileSettings
+from manus.config.settings import Settings, load_settings
+from manus.execution.catalog import BUILT_IN
 from manus.graph import build_agent, build_flow
-from manus.state.profile import ProfileSettings
-from manus.state.settings import Settings, load_settings
 from manus.state.usage import Budget
-from manus.tools.catalog import BUILT_IN
 from tests.helpers import sandboxes
 from tests.helpers.pages import blocks_of
 

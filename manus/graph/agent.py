@@ -13,6 +13,9 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 from typing_extensions import TypedDict
 
+from manus.config.context import Context
+from manus.config.model_settings import split_spec
+from manus.config.profile import Profile
 from manus.graph.profiles import profile_named
 from manus.graph.routing import Router, route_after_stuck_check, route_after_think
 from manus.graph.run_graph import RunGraph
@@ -21,9 +24,6 @@ from manus.nodes.act import act
 from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
 from manus.state.agent import AgentOutput, AgentStart, AgentState
-from manus.state.context import Context
-from manus.state.model_settings import split_spec
-from manus.state.profile import Profile
 
 _AFTER_THINK: dict[Hashable, str] = {
     "call": "act",

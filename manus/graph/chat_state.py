@@ -14,11 +14,11 @@ from typing import Any
 
 from langgraph.types import StateSnapshot
 
-from manus.graph.given import served_root
+from manus.execution.safe_open import look_at, open_file
+from manus.execution.workspace import Workspace
+from manus.graph.inputs import served_root
 from manus.state.errors import ManusError
 from manus.state.todos import todos_of
-from manus.tools.beneath import look_at, open_file
-from manus.tools.workspace import Workspace
 
 TODOS, FILES = "todos", "files"
 _SOURCES = ("plans", "active_plan", "plan", "changed_files", "run")

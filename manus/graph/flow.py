@@ -14,6 +14,8 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, PregelTask, StateSnapshot
 from typing_extensions import override
 
+from manus.config.context import Context
+from manus.config.profile import Profile
 from manus.graph.agent import build_agent, check_model
 from manus.graph.profiles import profile_named
 from manus.graph.routing import Router, route_after_execute_step, route_after_plan
@@ -22,10 +24,8 @@ from manus.nodes.execute_step import execute_step
 from manus.nodes.plan import plan
 from manus.nodes.summarize import summarize
 from manus.state.agent import AgentStart
-from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.flow import FlowOutput, FlowState
-from manus.state.profile import Profile
 
 _AFTER_PLAN: dict[Hashable, str] = {
     "ready": "execute_step",

@@ -10,11 +10,11 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import PregelTask, StateSnapshot
 
+from manus.execution.approval import APPROVE
+from manus.execution.call import JOURNALLED
+from manus.execution.catalog import Catalog
+from manus.execution.journal import Journal
 from manus.graph.pending_calls import held_tasks
-from manus.tools.approval import APPROVE
-from manus.tools.call import JOURNALLED
-from manus.tools.catalog import Catalog
-from manus.tools.journal import Journal
 
 log = logging.getLogger("manus")
 

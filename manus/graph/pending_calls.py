@@ -9,10 +9,10 @@ from typing import Any
 from langchain_core.messages import InvalidToolCall, ToolCall, ToolMessage
 from langgraph.types import PregelTask, StateSnapshot
 
+from manus.execution.call import describe_call, needs_of
+from manus.execution.catalog import Catalog
+from manus.execution.siblings import Needs, Sibling, Siblings
 from manus.state.messages import FAILED, calls_of, last_assistant, newest_answers
-from manus.tools.call import describe_call, needs_of
-from manus.tools.catalog import Catalog
-from manus.tools.siblings import Needs, Sibling, Siblings
 
 Call = ToolCall | InvalidToolCall
 

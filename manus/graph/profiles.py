@@ -7,15 +7,15 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from manus.config.profile import Profile
+from manus.config.settings import Settings, load_settings
+from manus.execution.catalog import as_entry
+from manus.execution.user_tools import is_own, load_own
 from manus.nodes.turn.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import data as data_prompts
 from manus.state.errors import SettingsError
-from manus.state.profile import Profile
-from manus.state.settings import Settings, load_settings
-from manus.tools.catalog import as_entry
-from manus.tools.own import is_own, load_own
 from manus.tools.python_execute import OWN_PYTHON
 
 MANUS = Profile(
@@ -109,7 +109,7 @@ def profile_named(name: str) -> Profile:
     if not isinstance(found, Profile):
         raise SettingsError(
             f"`{name}` is no profile but of the type `{type(found).__name__}`; "
-            "a profile is made with `manus.state.profile.Profile(...)`."
+            "a profile is made with `manus.config.profile.Profile(...)`."
         )
     return found
 

@@ -17,8 +17,13 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Interrupt, StateSnapshot
 
+from manus.config.context import HELD, Context
+from manus.config.profile import Profile
+from manus.config.trust import known_rules
+from manus.execution.decisions import QuestionSlot
+from manus.execution.siblings import Siblings
 from manus.graph.chat_state import ChatStream, for_chat_uis
-from manus.graph.given import (
+from manus.graph.inputs import (
     check_served,
     known_fields,
     outer_context,
@@ -37,13 +42,8 @@ from manus.graph.waiting import meet_wait
 from manus.nodes.active_run import KEY, Alive, Running, open_run, parent_of
 from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput
-from manus.state.context import HELD, Context
 from manus.state.errors import UsageError
-from manus.state.profile import Profile
-from manus.state.trust import known_rules
-from manus.tools.decisions import QuestionSlot
 from manus.tools.delegate import DELEGATE
-from manus.tools.siblings import Siblings
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "

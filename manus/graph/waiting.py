@@ -15,6 +15,9 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.graph import END
 from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 
+from manus.execution.approval import APPROVE
+from manus.execution.decisions import QUESTION
+from manus.execution.journal import Journal
 from manus.graph.outcome import is_of_model
 from manus.graph.pending_calls import calls_by_task, message_in
 from manus.prompts import agent as prompts
@@ -24,10 +27,7 @@ from manus.state.messages import (
     call_ids,
     text_of,
 )
-from manus.tools.approval import APPROVE
 from manus.tools.ask_human import ASK_HUMAN
-from manus.tools.decisions import QUESTION
-from manus.tools.journal import Journal
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
+from manus.config.context import Context
+from manus.config.settings import Settings
 from manus.models.providers import DEFAULT_MODEL
-from manus.state.context import Context
 from manus.state.errors import BudgetError, UsageError
-from manus.state.settings import Settings
 from manus.state.usage import (
     Budget,
     Spending,

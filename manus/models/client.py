@@ -18,6 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 
+from manus.config.model_settings import ModelSettings, Price
 from manus.models.budget import RunBudget
 from manus.models.endpoint_call import Question, ask_endpoint
 from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
@@ -43,7 +44,6 @@ from manus.state.errors import (
 )
 from manus.state.events import RetryEvent
 from manus.state.messages import CUT_OFF, ended_at_limit, is_empty, reason_of
-from manus.state.model_settings import ModelSettings, Price
 from manus.state.usage import Spending
 
 log = logging.getLogger("manus")

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
+from manus.config.model_settings import ModelSettings
 from manus.models.prompted import blocks_of, in_words, prompted, with_prompted_calls
 from manus.models.provider_packages import OTHER, ProviderPackage, package_of
 from manus.models.reasoning import has_thoughts, own_thoughts, with_origin, without_thought
@@ -19,7 +20,6 @@ from manus.models.tool_calls import with_cut_off_calls, with_repairs
 from manus.models.wire_forms import SEND_REASONING, back_to
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
 from manus.state.messages import calls_of, has_calls, is_ephemeral, is_image, reason_of, text_of
-from manus.state.model_settings import ModelSettings
 from manus.state.text import sanitize_all
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from manus.config.model_settings import ModelSettings
 from manus.models.providers import DEFAULT_MODEL, address_of, key_of
 from manus.state.errors import (
     ContextOverflowError,
@@ -20,7 +21,6 @@ from manus.state.errors import (
     ModelRefusedError,
     ModelUnavailableError,
 )
-from manus.state.model_settings import ModelSettings
 from manus.state.text import one_line
 
 _SHOWN = 300

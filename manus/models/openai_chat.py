@@ -23,11 +23,11 @@ from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
 from openai import APIConnectionError, AsyncStream
 
+from manus.config.context import is_watched
 from manus.models.errors import NoChoicesError
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import own_thoughts
 from manus.models.wire_forms import SEND_REASONING, Back, encode, wire_messages
-from manus.state.context import is_watched
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 Parts = AsyncGenerator[ChatGenerationChunk]

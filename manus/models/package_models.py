@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
+from manus.config.model_settings import ModelSettings
 from manus.models.provider_packages import PACKAGES, ProviderPackage
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ModelSettings
 from manus.state.text import one_line
 
 if TYPE_CHECKING:

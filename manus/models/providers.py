@@ -14,16 +14,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manus.models.package_models import CONNECT_TIMEOUT, from_package
-from manus.models.provider_packages import OTHER, PACKAGES
-from manus.state.errors import SettingsError
-from manus.state.model_settings import (
+from manus.config.model_settings import (
     ModelSettings,
     check_name,
     provider_of,
     shown_address,
     split_spec,
 )
+from manus.models.package_models import CONNECT_TIMEOUT, from_package
+from manus.models.provider_packages import OTHER, PACKAGES
+from manus.state.errors import SettingsError
 from manus.state.text import one_line
 
 if TYPE_CHECKING:

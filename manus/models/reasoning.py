@@ -16,8 +16,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from manus.config.model_settings import ModelSettings
 from manus.models.providers import DEFAULT_MODEL, address_of
-from manus.state.model_settings import ModelSettings
 
 REASONING = "reasoning_content"
 """In a message's `additional_kwargs`: what the model thought before it answered."""

@@ -29,10 +29,10 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
+from manus.config.files import make_private_file
 from manus.models.reasoning import REASONING
 from manus.models.tool_calls import as_sent, with_calls
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
-from manus.state.files import make_private_file
 from manus.state.messages import calls_of, is_ephemeral
 from manus.state.text import one_line
 

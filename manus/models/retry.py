@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from langgraph.config import get_stream_writer
 
+from manus.config.model_settings import ModelSettings
 from manus.models.errors import Facts, NoChoicesError, explain
 from manus.state.errors import ManusError, ModelReplyError, ModelUnavailableError
 from manus.state.events import RetryEvent
-from manus.state.model_settings import ModelSettings
 
 log = logging.getLogger("manus")
 

@@ -16,10 +16,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.messages.utils import count_tokens_approximately
 
+from manus.config.model_settings import ModelSettings, split_spec
 from manus.models.providers import DEFAULT_MODEL
 from manus.state.errors import ContextOverflowError
 from manus.state.messages import PerMessage
-from manus.state.model_settings import ModelSettings, split_spec
 
 TOKENS = "tokens"
 """In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 
+from manus.config.model_settings import ModelSettings, split_spec
 from manus.models.provider_packages import OLLAMA, OPENAI, package_of
 from manus.models.providers import DEFAULT_MODEL, address_of
 from manus.models.server_window import SMALL, Server, ServerWindow, find_window, ollama_address
@@ -23,7 +24,6 @@ from manus.models.tokens import cache_tokens, note_window
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import ContextOverflowError
 from manus.state.messages import is_image
-from manus.state.model_settings import ModelSettings, split_spec
 
 log = logging.getLogger("manus")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_openai_messages
 
+from manus.config.model_settings import ModelSettings
 from manus.models.reasoning import REASONING, is_foreign, origin_of, put_back
 from manus.state.messages import PerMessage, calls_of, text_of
-from manus.state.model_settings import ModelSettings
 
 SEND_REASONING = "send_reasoning"
 """An argument of a model's call: how what the model thought goes back (`Back`)."""

@@ -15,6 +15,12 @@ from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from manus.config.context import Context
+from manus.execution.call import call_tool
+from manus.execution.packing import is_storable
+from manus.execution.process_output import listener
+from manus.execution.result import ToolResult
+from manus.execution.session import Session
 from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.context.compaction import offer_recall
@@ -23,17 +29,11 @@ from manus.nodes.inner_run import run_delegated
 from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.state.agent import ToolTask
-from manus.state.context import Context
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import CALL_FACTS, FROM_TOOL
 from manus.state.usage import Spending
-from manus.tools.call import call_tool
 from manus.tools.delegate import agent_at_work
 from manus.tools.mcp import load_mcp_tools
-from manus.tools.packing import is_storable
-from manus.tools.result import ToolResult
-from manus.tools.session import Session
-from manus.tools.shell.output import listener
 
 log = logging.getLogger("manus")
 

@@ -21,27 +21,27 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from manus.config.context import Context
+from manus.config.model_settings import ModelSettings
+from manus.config.profile import Profile
+from manus.config.settings import VISION, Settings, load_settings
+from manus.config.trust import known_rules
+from manus.execution.archive import Archive
+from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
+from manus.execution.downloads import read_downloads
+from manus.execution.journal import Journal
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
 from manus.models.providers import endpoint_of, name_of
 from manus.models.recording import Recorder
-from manus.nodes.context.shown import Shown
+from manus.nodes.context.truncation import Shown
 from manus.state.agent import Refusal
-from manus.state.context import Context
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import text_of
-from manus.state.model_settings import ModelSettings
-from manus.state.profile import Profile
-from manus.state.settings import VISION, Settings, load_settings
-from manus.state.trust import known_rules
 from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
-from manus.tools.archive import Archive
-from manus.tools.catalog import Catalog, asks_for_mcp, build_catalog
-from manus.tools.downloads import read_downloads
-from manus.tools.journal import Journal
 from manus.tools.remember import REMEMBER
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 
 KEY = "__manus_running"
 """Where the run's configuration holds it; two underscores keep it out of the checkpoints."""

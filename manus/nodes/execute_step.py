@@ -12,6 +12,9 @@ from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from manus.execution.call import call_watcher
+from manus.execution.changed_files import MOST_FILES, changed_since, mentioned, next_tick
+from manus.execution.shared_files import SharedFiles, StepFiles, fingerprints_of
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.inner_run import InnerRun, run_inside
 from manus.nodes.planning.questions import (
@@ -28,9 +31,6 @@ from manus.state.plan_changes import StepChange
 from manus.state.taint import passed_on
 from manus.state.text import shortened
 from manus.state.usage import RoleUsage, budget_used_up, summed, tokens_of
-from manus.tools.call import call_watcher
-from manus.tools.changed_files import MOST_FILES, changed_since, mentioned, next_tick
-from manus.tools.shared_files import SharedFiles, StepFiles, fingerprints_of
 
 MOST_TEXT = 2_000
 """Characters of a step's result; its conversation holds all of it."""

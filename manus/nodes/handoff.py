@@ -9,11 +9,11 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph.types import Command, Send
 
+from manus.execution.egress_guard import EgressGuard
+from manus.execution.foreign_results import with_sibling_answers
+from manus.execution.siblings import Sibling
 from manus.state.messages import as_messages
 from manus.state.taint import passed_on
-from manus.tools.egress_guard import EgressGuard
-from manus.tools.foreign_results import with_sibling_answers
-from manus.tools.siblings import Sibling
 
 
 def parent_command(

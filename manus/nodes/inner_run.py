@@ -16,6 +16,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
+from manus.execution.result import Observation
+from manus.execution.user_tools import is_own
 from manus.nodes.active_run import Running, running_of
 from manus.nodes.turn.announcements import announces_work
 from manus.prompts.sources import AGENT
@@ -24,8 +26,6 @@ from manus.state.events import DelegateActionEvent
 from manus.state.messages import last_assistant, text_of
 from manus.state.taint import is_tainted, passed_on
 from manus.state.usage import Spending, Usage, no_usage
-from manus.tools.own import is_own
-from manus.tools.result import Observation
 from manus.tools.terminate import TERMINATE
 
 log = logging.getLogger("manus")

@@ -11,6 +11,7 @@ from langgraph.config import get_stream_writer
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from manus.config.context import Context
 from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
@@ -18,7 +19,6 @@ from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import without_model
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
-from manus.state.context import Context
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, used_so_far

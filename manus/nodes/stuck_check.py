@@ -12,13 +12,15 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, StreamWriter, interrupt
 
+from manus.config.context import Context
+from manus.execution.catalog import Catalog
+from manus.execution.changed_files import MOST_FILES, changed_since
 from manus.nodes.active_run import Running, running_of, used_in
 from manus.nodes.turn.announcements import is_sent_back
 from manus.nodes.turn.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.turn.stop_conditions import end_of, ending_of, last_text, step_line
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
-from manus.state.context import Context
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import (
     call_facts,
@@ -29,8 +31,6 @@ from manus.state.messages import (
     text_of,
 )
 from manus.state.usage import Usage, no_usage
-from manus.tools.catalog import Catalog
-from manus.tools.changed_files import MOST_FILES, changed_since
 
 Update = dict[str, Any]
 

@@ -12,7 +12,7 @@ from langgraph.config import get_stream_writer
 
 from manus.models.budget import meter
 from manus.nodes.active_run import Running, running_of, used_in
-from manus.nodes.context.shown import fit_question
+from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent

@@ -11,26 +11,26 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from manus.config.context import Context
+from manus.execution.changed_files import next_tick
+from manus.execution.siblings import Siblings
 from manus.models.budget import meter
 from manus.models.client import Reply
 from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
 from manus.nodes.context.compaction import Past
 from manus.nodes.context.turns import mend, replacing
+from manus.nodes.turn.environment_info import place_of
 from manus.nodes.turn.model_turn import ask_model, prepared
 from manus.nodes.turn.notes import notes_for
-from manus.nodes.turn.place import place_of
 from manus.nodes.turn.stop_conditions import end_of, last_text
 from manus.prompts import render
 from manus.state.agent import AgentState, Run
-from manus.state.context import Context
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import calls_of, has_calls, last_request, since, text_of
 from manus.state.usage import Spending, Usage, no_usage, summed
-from manus.tools.changed_files import next_tick
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
-from manus.tools.siblings import Siblings
 from manus.tools.skill import SKILL
 
 Update = dict[str, Any]

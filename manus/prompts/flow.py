@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 def planner(executors: Mapping[str, str], place: str) -> str:
     """The planner's system prompt; several executors are named with their descriptions.
 
-    `place`: where the work is done (`manus.prompts.place`).
+    `place`: where the work is done (`manus.prompts.environment_info`).
     """
     return f"""\
 You plan work that others carry out. You are given a request and break it into steps with the \

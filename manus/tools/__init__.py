@@ -1,1 +1,1 @@
-"""What an agent can do; the one place that executes a call, starts a process, resolves a path."""
+"""What an agent can do: the tools, one file or folder each."""

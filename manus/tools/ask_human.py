@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.decisions import (
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.decisions import (
     QUESTION,
     ask_person,
     hitl_question,
     message_of,
     single_decision,
 )
-from manus.tools.result import Image, Observation
+from manus.execution.result import Image, Observation
 
 ASK_HUMAN = "ask_human"
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.process import exit_state
+from manus.execution.result import Observation
+from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
-from manus.tools.sandbox.sandbox import sandbox_of
 from manus.tools.shell.commands import plain_commands, possible_commands
-from manus.tools.shell.process import exit_state
 from manus.tools.shell.shell import CommandResult, Shell
-from manus.tools.workspace import WORKSPACE, Workspace
 
 _LONGEST = 3600.0
 _RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"

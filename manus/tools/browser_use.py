@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.config.secret_texts import names_in
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.egress_guard import Access
+from manus.execution.result import Observation
+from manus.execution.session import Resource
+from manus.execution.workspace import WORKSPACE
 from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
-from manus.state.secret_texts import names_in
 from manus.state.user_words import asks_to_send, is_phrase_of
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.egress_guard import Access
-from manus.tools.result import Observation
-from manus.tools.session import Resource
 from manus.tools.web_search import WebSearchArgs, search
-from manus.tools.workspace import WORKSPACE
 
 PICTURE = "screenshot.png"
 """Where a screenshot goes whose file is not named."""

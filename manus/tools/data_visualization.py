@@ -15,16 +15,16 @@ from platformdirs import user_cache_dir
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.process import Finished, exit_state, run
+from manus.execution.result import Image, Observation
+from manus.execution.safe_open import look_at, open_file, write_private
+from manus.execution.sandbox.interpreter import own_python
+from manus.execution.sandbox.sandbox import Sandbox, sandbox_of
+from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.beneath import look_at, open_file, write_private
 from manus.tools.chart.spec import Chart
-from manus.tools.result import Image, Observation
-from manus.tools.sandbox.interpreter import own_python
-from manus.tools.sandbox.sandbox import Sandbox, sandbox_of
-from manus.tools.shell.process import Finished, exit_state, run
-from manus.tools.workspace import WORKSPACE, Workspace
 
 MAX_BYTES = 200 * 2**20
 """Size of the largest data file, in bytes."""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
 from manus.state.errors import ToolError
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
 
 DELEGATE = "delegate"
 agent_at_work: ContextVar[Callable[[str, str], Awaitable[Observation]]] = ContextVar("agent")

@@ -22,12 +22,12 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
+from manus.execution.text_files import image_type, read_file, replace_file
+from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.data import REPORT
 from manus.state.errors import ToolError
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.editor.files import image_type, read_file, replace_file
-from manus.tools.result import Observation
-from manus.tools.workspace import WORKSPACE, Workspace
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

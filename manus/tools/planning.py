@@ -9,13 +9,13 @@ from langchain_core.tools import InjectedToolArg
 from pydantic import AliasChoices, BaseModel, Field, ValidationError, field_validator
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, StepStatus, as_text, count_of
 from manus.state.plan_changes import NewStep, create, mark, update
 from manus.state.text import flat
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
 
 NAME = "planning"
 _NO_PLANS = "There are no plans yet; make one with the command `create`."

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.environment.selection import find_user_tools
+from manus.execution.process import Finished, exit_state, run
+from manus.execution.result import Observation
+from manus.execution.safe_open import write_private
+from manus.execution.sandbox.interpreter import own_python
+from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.workspace import PRIVATE, WORKSPACE, Workspace
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.beneath import write_private
-from manus.tools.environment.selection import find_user_tools
-from manus.tools.result import Observation
-from manus.tools.sandbox.interpreter import own_python
-from manus.tools.sandbox.sandbox import sandbox_of
-from manus.tools.shell.process import Finished, exit_state, run
-from manus.tools.workspace import PRIVATE, WORKSPACE, Workspace
 
 PYTHON = "python_execute"
 OWN_PYTHON = "own_python"

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.archive import FROM, Archived
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
 from manus.prompts.sources import framed
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.tools.archive import FROM, Archived
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
 from manus.tools.web.excerpt import excerpt
 
 NAME = "recall"

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.config.files import data_folder, make_private_folder, write_atomically
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
 from manus.state.errors import ToolError
-from manus.state.files import data_folder, make_private_folder, write_atomically
 from manus.state.user_words import asks_to_remember
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
 
 REMEMBER = "remember"
 

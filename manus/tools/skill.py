@@ -20,12 +20,12 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.prompts import place as prompts
+from manus.config.trust import SKILL_FOLDERS, is_trusted
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
+from manus.execution.safe_open import open_file
+from manus.prompts import environment_info as prompts
 from manus.state.errors import ToolError
-from manus.state.trust import SKILL_FOLDERS, is_trusted
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.beneath import open_file
-from manus.tools.result import Observation
 
 log = logging.getLogger("manus")
 

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution import workspace
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.protected_names import is_protected
+from manus.execution.result import Observation
+from manus.execution.session import Resource
+from manus.execution.text_files import as_text, read_file
 from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
 from manus.state.user_words import asks_to_write
-from manus.tools import workspace
-from manus.tools.base import AgentTool, Arguments
 from manus.tools.editor.editor import Editor
-from manus.tools.editor.files import as_text, read_file
-from manus.tools.protected_names import is_protected
-from manus.tools.result import Observation
-from manus.tools.session import Resource
 
 _TITLE = 600
 """Characters of an answer beside the lines it shows."""

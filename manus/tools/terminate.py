@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Observation
 
 TERMINATE = "terminate"
 

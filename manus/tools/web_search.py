@@ -15,15 +15,15 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import BaseModel, Field, SecretStr
 from typing_extensions import override
 
+from manus.config.browser_settings import SearchSettings
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.result import Observation
+from manus.execution.session import Session
 from manus.prompts.browser import SEARCH
 from manus.prompts.sources import WEB
-from manus.state.browser_settings import SearchSettings
 from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Observation
-from manus.tools.session import Session
-from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from manus.tools.web.excerpt import excerpt
 
 _OWN = {"tavily": "tavily_api_key", "brave_api": "brave_api_key", "searxng": "searxng_url"}

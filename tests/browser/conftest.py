@@ -10,13 +10,13 @@ import pytest_asyncio
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import async_playwright
 
-from manus.state.browser_settings import BrowserSettings, EgressSettings
-from manus.state.settings import Settings
+from manus.config.browser_settings import BrowserSettings, EgressSettings
+from manus.config.settings import Settings
+from manus.execution.network.egress import EgressRules, Resolve
+from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.session import Session
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.engine import Engine, launch, open_context
-from manus.tools.session import Session
-from manus.tools.web.egress import EgressRules, Resolve
-from manus.tools.web.egress_proxy import EgressProxy, egress_of
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 from tests.helpers.sessions import session_in

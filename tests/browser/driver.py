@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
+from manus.execution.invoke import observe_call
+from manus.execution.result import Observation
+from manus.execution.session import Session
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.state import browser_state
 from manus.tools.browser_use import BrowserUse
-from manus.tools.invoke import observe_call
-from manus.tools.result import Observation
-from manus.tools.session import Session
 from tests.browser.site import Page, Site
 
 

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from manus.state.browser_settings import EgressSettings
-from manus.state.errors import SettingsError
-from manus.tools.web.egress import (
+from manus.config.browser_settings import EgressSettings
+from manus.execution.network.egress import (
     EgressRefusedError,
     EgressRules,
     UnreachableError,
@@ -17,7 +16,8 @@ from manus.tools.web.egress import (
     parse_entry,
     private_kind,
 )
-from manus.tools.web.egress_proxy import EgressProxy
+from manus.execution.network.egress_proxy import EgressProxy
+from manus.state.errors import SettingsError
 from tests.browser.site import Answer, Site
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import pytest_asyncio
 
-from manus.state.browser_settings import EgressSettings
+from manus.config.browser_settings import EgressSettings
 from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from manus.state.browser_settings import BrowserSettings
+from manus.config.browser_settings import BrowserSettings
+from manus.execution.session import Resource
 from manus.tools.browser import browser, fields
-from manus.tools.session import Resource
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
 

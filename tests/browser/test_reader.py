@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable
 import psutil
 import pytest
 
-from manus.state.browser_settings import EgressSettings
+from manus.config.browser_settings import EgressSettings
+from manus.execution.network.egress import EgressRules
+from manus.execution.network.egress_proxy import EgressProxy
 from manus.state.errors import ToolError
-from manus.tools.web.egress import EgressRules
-from manus.tools.web.egress_proxy import EgressProxy
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.parser import decoded, html_text
 from manus.tools.web.reader import parse, read_page

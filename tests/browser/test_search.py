@@ -9,13 +9,13 @@ from urllib.parse import parse_qsl
 import pytest
 from pydantic import SecretStr
 
+from manus.config.browser_settings import EgressSettings, SearchSettings
+from manus.config.settings import Settings
+from manus.execution.invoke import observe_call
+from manus.execution.result import Observation
+from manus.execution.session import Session
 from manus.prompts.sources import WEB
-from manus.state.browser_settings import EgressSettings, SearchSettings
-from manus.state.settings import Settings
 from manus.tools import web_search
-from manus.tools.invoke import observe_call
-from manus.tools.result import Observation
-from manus.tools.session import Session
 from manus.tools.web_search import WebSearch
 from tests.browser.site import Answer, Request, Site
 from tests.helpers.sessions import session_in

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from playwright.async_api import async_playwright
 
-from manus.state.browser_settings import BrowserSettings
+from manus.config.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
 from manus.tools.browser.engine import find_browser
 from tests.browser.conftest import new_session
@@ -147,8 +147,8 @@ async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site:
 CHILD = """
 import asyncio, sys
 from manus.tools.browser.browser import obtain_browser
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 
 async def main():
     workspace = Workspace(sys.argv[1])

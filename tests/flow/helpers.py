@@ -7,9 +7,9 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from manus.config.profile import Profile
 from manus.graph import build_flow
 from manus.state.plan import Plan
-from manus.state.profile import Profile
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Call, Queue, Request, Scripted, ScriptedServer, call, calls, mentions
 from tests.server.replies import Message

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from manus.config.context import Context
 from manus.graph import build_flow
 from manus.graph.profiles import all_executors
 from manus.nodes.context import turns
 from manus.prompts import compaction as prompts
-from manus.state.context import Context
 from manus.state.plan import as_text
 from scripts.record_calculator import TASK
 from tests.flow.helpers import ScriptedFlow, is_planner, is_step, is_summary, makes, succeeds

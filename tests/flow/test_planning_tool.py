@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from manus.config.profile import Profile
+from manus.execution.invoke import observe_call
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from manus.nodes.turn.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
-from manus.state.profile import Profile
-from manus.tools.invoke import observe_call
 from manus.tools.planning import Planning, Shelf, with_plans
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.long_run import SUMMARIZER
 from tests.server import ScriptedServer, call, calls, fail, mentions, text

@@ -9,13 +9,13 @@ from langgraph._internal import _constants
 from langgraph.types import Command, StateSnapshot, interrupt
 from pydantic import BaseModel
 
+from manus.execution.base import AgentTool
+from manus.execution.result import Observation
 from manus.graph import build_flow
 from manus.graph.outcome import Outcome, question_of
 from manus.graph.state_update import reopen
 from manus.nodes import subgraph_config
-from manus.tools.base import AgentTool
-from manus.tools.result import Observation
-from manus.trace.reading import read_trace
+from manus.pages.trace.reading import read_trace
 from tests.flow.helpers import (
     ScriptedFlow,
     free,

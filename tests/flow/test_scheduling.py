@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from manus.execution.changed_files import changed_since, mentioned
 from manus.nodes.planning.file_use import take_turns
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.plan_changes import create
-from manus.tools.changed_files import changed_since, mentioned
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.flow.test_plan import plan_of
 from tests.server import call, text

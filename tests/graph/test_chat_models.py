@@ -14,10 +14,10 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field
 
 from manus import build_agent
+from manus.config.model_settings import ALIASES, PROVIDERS, ModelSettings, split_spec
 from manus.models.provider_packages import PACKAGES
 from manus.models.providers import build_model
 from manus.state.errors import SettingsError
-from manus.state.model_settings import ALIASES, PROVIDERS, ModelSettings, split_spec
 from tests.server import ScriptedServer, call, fail, text
 
 CALL = {"name": "weather", "args": {"city": "Graz, 世界"}, "id": "c1", "type": "tool_call"}

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from manus.execution.archive import Archive
+from manus.execution.journal import Seal, own_key
+from manus.execution.workspace import Workspace
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
-from manus.tools.archive import Archive
-from manus.tools.journal import Seal, own_key
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import call, calls, hang, mentions, text

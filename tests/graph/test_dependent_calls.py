@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
+from manus.execution.base import AgentTool
+from manus.execution.result import Observation
+from manus.execution.session import Resource
+from manus.execution.workspace import Workspace
 from manus.state.messages import FAILED
-from manus.tools.base import AgentTool
-from manus.tools.result import Observation
-from manus.tools.session import Resource
-from manus.tools.workspace import Workspace
 from tests.helpers import tools
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.helpers.child import REQUEST, killed_when, started

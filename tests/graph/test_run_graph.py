@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
 from manus.graph import build_agent
-from manus.graph.given import to_input
+from manus.graph.inputs import to_input
 from manus.state.errors import UsageError
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.helpers.blocking import nothing_blocks

@@ -13,8 +13,8 @@ from langgraph.prebuilt import InjectedState, ToolRuntime
 from langgraph.types import Command, Send
 from typing_extensions import TypedDict
 
+from manus.config.context import Context
 from manus.graph import build_agent
-from manus.state.context import Context
 from manus.state.errors import UsageError
 from manus.state.user_words import OWN_WORDS
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config

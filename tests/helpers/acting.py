@@ -8,12 +8,12 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.call import call_tool
+from manus.execution.catalog import Catalog
+from manus.execution.result import Observation, ToolResult
+from manus.execution.session import Resource, Session
 from manus.state.agent import ToolTask
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.call import call_tool
-from manus.tools.catalog import Catalog
-from manus.tools.result import Observation, ToolResult
-from manus.tools.session import Resource, Session
 
 
 class ActArgs(Arguments):

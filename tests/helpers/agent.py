@@ -8,12 +8,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, ToolM
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from manus.config.context import Context
+from manus.config.profile import Profile
 from manus.graph import build_agent
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.run_graph import RunGraph
-from manus.state.context import Context
 from manus.state.messages import call_ids
-from manus.state.profile import Profile
 from tests.helpers import tools
 from tests.server import Scripted, ScriptedServer
 

@@ -12,5 +12,5 @@ def nothing_blocks() -> Iterator[None]:
     with blockbuster_ctx(scanned_modules=["manus"]) as guard:
         guard.functions["os.stat"].deactivate()  # as the LangGraph server has it
         # not to be cancelled between the removal of the file and the end of the lock
-        guard.functions["os.unlink"].can_block_in("manus/thread_lock.py", {"hold_file"})
+        guard.functions["os.unlink"].can_block_in("manus/store/thread_lock.py", {"hold_file"})
         yield

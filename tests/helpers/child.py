@@ -22,17 +22,28 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
+from manus.config.context import Context
 from manus.graph import build_agent, build_flow
-from manus.sqlite import open_sqlite
-from manus.state.context import Context
+from manus.store.sqlite import open_sqlite
 from tests.flow.helpers import SECOND
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 
 FORKS = multiprocessing.get_context("forkserver")
 _MODULES = (
     *("__main__", __name__),
-    *("manus.cli", "manus.commands.run", "manus.graph.flow", "manus.run_report.page", "manus.ui"),
-    *("manus.sqlite", "manus.trace.as_text", "manus.threads", "manus.tools.catalog"),
+    *(
+        "manus.cli.main",
+        "manus.cli.commands.run",
+        "manus.graph.flow",
+        "manus.pages.report.page",
+        "manus.pages.ui",
+    ),
+    *(
+        "manus.store.sqlite",
+        "manus.pages.trace.as_text",
+        "manus.store.threads",
+        "manus.execution.catalog",
+    ),
     *("manus.models.openai_chat", "langchain_openai", "rich.console", "markdown_it"),
     *("anyio._backends._asyncio", "playwright.sync_api", "platformdirs", "psycopg_pool"),
 )
@@ -166,7 +177,7 @@ def _become(
     sys.stdin = os.fdopen(0, encoding="utf-8")
     sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8")
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8")
-    from manus.cli import main as program
+    from manus.cli.main import main as program
 
     try:
         sys.exit(program(arguments))

@@ -9,13 +9,13 @@ import os
 import re
 from typing import Any, NamedTuple
 
+from manus.config.profile import Profile
+from manus.execution.archive import Archive
+from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.state.messages import text_of
-from manus.state.profile import Profile
-from manus.tools.archive import Archive
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
 

@@ -11,10 +11,10 @@ from typing import Literal, get_args
 
 import pytest
 
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.sandbox.sandbox import try_wall
 from manus.state.errors import ToolUnavailableError
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
-from manus.tools.sandbox.sandbox import try_wall
 
 Kind = Literal["bubblewrap", "landlock", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from manus.state.settings import Settings
-from manus.tools.session import Session
-from manus.tools.workspace import Workspace
+from manus.config.settings import Settings
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from tests.helpers.sandboxes import with_sandbox
 
 

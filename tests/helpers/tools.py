@@ -6,10 +6,10 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel, Field
 
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.result import Image, Observation
+from manus.execution.session import Resource
 from manus.state.errors import ToolError
-from manus.tools.base import AgentTool, Arguments
-from manus.tools.result import Image, Observation
-from manus.tools.session import Resource
 from tests.helpers.processes import until
 
 RED_DOT = (

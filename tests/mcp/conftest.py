@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.mcp_settings import McpServer
-from manus.state.profile import Profile
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
-from manus.tools.catalog import Catalog, build_catalog
+from manus.config.mcp_settings import McpServer
+from manus.config.profile import Profile
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.catalog import Catalog, build_catalog
+from manus.execution.session import Session
 from manus.tools.mcp import load_mcp_tools
-from manus.tools.session import Session
 from tests.helpers.sessions import session_in
 
 ODD = str(Path(__file__).with_name("odd_server.py"))

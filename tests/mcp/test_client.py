@@ -12,9 +12,9 @@ import pytest
 from mcp import types
 from pydantic import AnyUrl
 
+from manus.config.mcp_settings import McpServer
+from manus.execution.base import AgentTool
 from manus.state.errors import SettingsError
-from manus.state.mcp_settings import McpServer
-from manus.tools.base import AgentTool
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
 from manus.tools.mcp.server import Connection, NotSentError

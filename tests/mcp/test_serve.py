@@ -19,17 +19,17 @@ from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
 
-from manus.commands.mcp import list_servers
+from manus.cli.commands.mcp import list_servers
+from manus.config.mcp_settings import McpServer
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.workspace import Workspace
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
-from manus.state.mcp_settings import McpServer
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
-from manus.tools.workspace import Workspace
+from tests.cli.program import wait_for_file
 from tests.helpers.processes import working_in
 from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
-from tests.manus.program import wait_for_file
 from tests.mcp.conftest import ODD, odd
 from tests.server import ScriptedServer, replies
 

@@ -15,17 +15,17 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from manus.config.model_settings import ModelSettings
+from manus.execution.workspace import Workspace
 from manus.models.providers import build_model
 from manus.models.tokens import calibrated, estimate_message, estimate_text, learn_window, window_of
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
-from manus.nodes.context.shown import ContextWindow, Shown, fit
 from manus.nodes.context.summarizer import as_lines, checked, parse, with_room
+from manus.nodes.context.truncation import ContextWindow, Shown, fit
 from manus.nodes.context.turns import SUMMARY
 from manus.prompts.compaction import FOUND
 from manus.state.errors import ContextOverflowError
 from manus.state.messages import append_messages
-from manus.state.model_settings import ModelSettings
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import assert_paired
 from tests.helpers.tools import RED_DOT
 

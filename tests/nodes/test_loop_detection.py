@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from manus.execution.result import Image, Observation
 from manus.nodes.turn.fingerprint import call_fingerprint, result_fingerprint
 from manus.nodes.turn.loop_detection import POLLS, find_loop, newest_step, next_loop
 from manus.state.agent import KEPT_ENTRIES, Loop, TrailEntry, newest_entries
 from manus.state.messages import CALL_FACTS
-from manus.tools.result import Image, Observation
 
 Made = tuple[str, Any, Any]
 _ids = itertools.count()

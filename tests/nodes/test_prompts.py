@@ -6,7 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from manus.graph.profiles import PROFILES
-from manus.prompts import agent, browser, compaction, data, flow, place, render, tools
+from manus.prompts import agent, browser, compaction, data, flow, render, tools
+from manus.prompts import environment_info as place
 
 PLACE = place.place({"Workspace": "/work", "Git branch": ""}, ["a.csv", "b/"], 3)
 ROOMS = [agent, browser, compaction, data, flow, place, tools]

@@ -10,14 +10,14 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from syrupy.assertion import SnapshotAssertion
 
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.config.trust import trust
+from manus.execution.workspace import Workspace
+from manus.nodes.turn.environment_info import MOST_ENTRIES, place_of
 from manus.nodes.turn.notes import step_notes
-from manus.nodes.turn.place import MOST_ENTRIES, place_of
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
-from manus.state.trust import trust
-from manus.tools.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Scripted, call, calls, text
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 
+from manus.config.settings import load_settings
 from manus.graph import build_agent
 from manus.models.endpoint_call import Question, ask_endpoint, with_cache_marks
 from manus.models.provider_packages import ANTHROPIC
 from manus.models.providers import build_model
 from manus.state.messages import ephemeral, thinking_in
-from manus.state.settings import load_settings
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
 from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call

@@ -15,12 +15,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
-from manus.attachments import Request as UserRequest
-from manus.attachments import given_of, typed, with_files
+from manus.config.profile import Profile
+from manus.config.trust import trust
 from manus.graph import build_agent
 from manus.graph.outcome import Outcome
-from manus.state.profile import Profile
-from manus.state.trust import trust
+from manus.runs.attachments import Request as UserRequest
+from manus.runs.attachments import given_of, typed, with_files
 from manus.tools.remember import memory_file
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.carriers import (

@@ -10,9 +10,9 @@ import pytest
 from langgraph.types import Command
 
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
-from manus.attachments import Request, given_of, typed
+from manus.execution.network import registries
 from manus.graph import build_agent
-from manus.tools.web import registries
+from manus.runs.attachments import Request, given_of, typed
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.conftest import Internet
 from tests.safety.everyday import MORE, PAGES, SITE, Everyday, calls_for, pages_of

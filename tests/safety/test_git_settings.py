@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.session import Session
 from manus.tools.bash import Bash
-from manus.tools.session import Session
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
 

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.sandbox.own_code import own_code_in
+from manus.execution.user_tools import load_own
 from manus.state.errors import ToolUnavailableError
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
 from manus.tools.bash import Bash
-from manus.tools.own import load_own
-from manus.tools.sandbox.own_code import own_code_in
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import importlib.util, sys
-from manus.cli import main
+from manus.cli.main import main
 main(["--version"])
 import manus.graph.agent
 sys.exit(importlib.util.find_spec("planted") is not None)

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
+from manus.config.profile import Profile
 from manus.graph import build_agent
 from manus.nodes.turn.notes import BROWSER_ALWAYS
-from manus.state.profile import Profile
 from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.files import state_folder
-from manus.state.mcp_settings import McpServer
+from manus.config.files import state_folder
+from manus.config.mcp_settings import McpServer
 from manus.tools.mcp import pins
 from tests.mcp.conftest import connected_to
 from tests.safety.conftest import PLAIN_SERVER

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from manus.tools.protected_names import is_protected
-from manus.tools.sandbox.quarantine import ProtectedNames, move_out
+from manus.execution.protected_names import is_protected
+from manus.execution.sandbox.quarantine import ProtectedNames, move_out
 
 PROTECTED = (
     *(".env", "app/.env.production", ".envrc", ".git/hooks/pre-commit.sample", "sub/.git"),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.tools.browser.fields import _payload
 from manus.tools.chart.table import read_table
 from manus.tools.editor.editor import Editor
-from manus.tools.workspace import Workspace
 
 ROUNDS = 400
 """Of eight openings each."""

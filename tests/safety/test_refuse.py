@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from langgraph.types import Command
 
-from manus.configuration import check_presence
+from manus.config.context import Context
+from manus.config.settings import Settings
 from manus.graph import build_agent
 from manus.graph.outcome import Outcome
-from manus.state.context import Context
+from manus.runs.configuration import check_presence
 from manus.state.errors import UsageError
-from manus.state.settings import Settings
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
 from tests.mcp.conftest import ASKING

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.tools.sandbox.repositories import dangers_in, is_harmless
+from manus.execution.sandbox.repositories import dangers_in, is_harmless
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import glob
 
 import pytest
 
+from manus.config.safety_settings import is_covered
 from manus.prompts.approval import question, subject
 from manus.prompts.visible import visible
-from manus.state.safety_settings import is_covered
 from manus.tools.shell.commands import plain_commands
 
 

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from manus.tools.sandbox.seccomp import (
+from manus.execution.sandbox.seccomp import (
     HOST_IPC_RULES,
     HOST_NETWORK_RULES,
     RULES,

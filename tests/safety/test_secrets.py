@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
+from manus.config.secret_texts import SecretSettings, mask
 from manus.graph import build_agent
-from manus.state.secret_texts import SecretSettings, mask
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.conftest import Internet
 from tests.safety.test_injection import PROFILE, go, page

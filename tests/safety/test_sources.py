@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from manus.config.profile import Profile
 from manus.graph import build_agent
 from manus.prompts.sources import COMMAND, MCP, WEB, WORKSPACE, framed
-from manus.state.profile import Profile
 from tests.browser.site import Answer, Site
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.conftest import planted_server

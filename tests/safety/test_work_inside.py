@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from manus.state.files import write_atomically
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
+from manus.config.files import write_atomically
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.safe_open import write_file
+from manus.execution.session import Session
 from manus.tools.bash import Bash
-from manus.tools.beneath import write_file
 from manus.tools.python_execute import PythonExecute
-from manus.tools.session import Session
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 from tests.helpers.sandboxes import KINDS, Kind, require_sandbox

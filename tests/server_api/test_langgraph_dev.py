@@ -15,8 +15,8 @@ from langgraph.graph import START, StateGraph, add_messages
 from langgraph.pregel.remote import RemoteGraph
 from typing_extensions import TypedDict
 
+from manus.config.context import Context
 from manus.state.agent import AgentState
-from manus.state.context import Context
 from manus.state.flow import FlowState
 from tests.browser.site import Site
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds

@@ -10,15 +10,15 @@ from langgraph.types import Command
 from langgraph_sdk import get_client
 
 from manus import build_agent
-from manus.checkpoint import open_store
-from manus.state.context import Context
-from manus.state.settings import Settings
+from manus.config.context import Context
+from manus.config.settings import Settings
+from manus.store.checkpoint import open_store
 from tests.helpers.agent import thread_config
 from tests.helpers.processes import until
-from tests.manus.postgres_server import PostgresServer, binaries
 from tests.server import ScriptedServer, call, text
 from tests.server_api.dev_server import serving
 from tests.server_api.studio import Studio, is_there
+from tests.store.postgres_server import PostgresServer, binaries
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
+from manus.execution.egress_guard import EgressGuard
 from manus.prompts.sources import AGENT, FILE, MCP, WEB
 from manus.state.messages import SOURCE
 from manus.state.taint import TAINTED, facts_of, is_tainted, passed_on
 from manus.tools.browser.fields import enters_data
-from manus.tools.egress_guard import EgressGuard
 
 SOURCES = {
     f"{WEB}: a.example": True,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from manus.execution.session import Session
 from manus.tools.bash import Bash
-from manus.tools.session import Session
 from tests.helpers.processes import lives, until
 
 pytestmark = pytest.mark.sandboxes

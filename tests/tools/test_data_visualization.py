@@ -12,13 +12,13 @@ import pytest
 import vl_convert
 from playwright.async_api import Browser
 
+from manus.execution.catalog import build_catalog
+from manus.execution.process import Finished
+from manus.execution.result import Observation
+from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.session import Session
 from manus.tools import data_visualization
-from manus.tools.catalog import build_catalog
-from manus.tools.result import Observation
-from manus.tools.sandbox.sandbox import sandbox_of
-from manus.tools.session import Session
-from manus.tools.shell.process import Finished
-from tests.manus.run_report.viewer import Viewer
+from tests.pages.report.viewer import Viewer
 
 PLACES = {"北京": 3, "서울": 2, "東京</script>": 5}
 SALES = "日期,地区,销量\n" + "".join(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from manus.tools.session import Resource, Session
+from manus.execution.session import Resource, Session
+from manus.execution.workspace import Workspace
 from manus.tools.str_replace_editor import StrReplaceEditor
-from manus.tools.workspace import Workspace
 from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, done, editor_of, names_in, refused
 

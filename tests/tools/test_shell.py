@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manus.execution.process import run, scrubbed
+from manus.execution.process_output import HEAD, TAIL, Capture
+from manus.execution.session import Session
 from manus.tools.python_execute import PythonExecute
-from manus.tools.session import Session
-from manus.tools.shell.output import HEAD, TAIL, Capture
-from manus.tools.shell.process import run, scrubbed
 from tests.helpers.processes import lives
 
 

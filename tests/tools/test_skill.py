@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.trust import trust
+from manus.config.trust import trust
 from manus.tools.skill import as_skill, skills_of
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import call, text

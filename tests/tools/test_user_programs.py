@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from manus.state.safety_settings import SandboxSettings
-from manus.state.settings import Settings
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.environment.report import report_tools
+from manus.execution.environment.user_programs import OPT, expose_user_programs
+from manus.execution.safe_open import write_file
+from manus.execution.session import Session
 from manus.tools.bash import Bash
-from manus.tools.beneath import write_file
-from manus.tools.environment.report import report_tools
-from manus.tools.environment.user_programs import OPT, expose_user_programs
-from manus.tools.session import Session
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
 

@@ -25,10 +25,11 @@ from langchain_core.messages import (
 )
 from langgraph.config import get_stream_writer
 
+from manus.execution.archive import Archived
 from manus.models.tokens import counted_at
 from manus.nodes.active_run import Running
-from manus.nodes.context.shown import ContextWindow
 from manus.nodes.context.summarizer import take_notes
+from manus.nodes.context.truncation import ContextWindow
 from manus.nodes.context.turns import SUMMARY, is_open, is_summary, turns_of, who, whole_text
 from manus.prompts import compaction as prompts
 from manus.state.agent import Compaction
@@ -36,7 +37,6 @@ from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
 from manus.state.messages import text_of
 from manus.state.taint import is_tainted
-from manus.tools.archive import Archived
 from manus.tools.recall import NAME, Recall
 
 log = logging.getLogger("manus")

@@ -20,10 +20,10 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from manus.execution.archive import FROM
 from manus.prompts import agent as prompts
 from manus.prompts.sources import is_outside
 from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
-from manus.tools.archive import FROM
 
 SUMMARY = "summary"
 """In a system message's `additional_kwargs`: it holds the notes of what was taken out."""

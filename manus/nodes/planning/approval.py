@@ -11,13 +11,13 @@ from typing import Any, Literal
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
 
+from manus.execution.decisions import hitl_question
 from manus.nodes.active_run import Running
 from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, as_text
 from manus.state.plan_changes import as_edited, changed_step
 from manus.state.text import read_json
-from manus.tools.decisions import hitl_question
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 

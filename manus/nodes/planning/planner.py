@@ -10,19 +10,19 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import ValidationError
 
+from manus.config.profile import Profile
+from manus.execution.base import explain_arguments
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import Past, fit_history
-from manus.nodes.context.shown import as_shown, context_window, fit_question
+from manus.nodes.context.truncation import as_shown, context_window, fit_question
 from manus.nodes.turn.calls import explain_malformed
-from manus.nodes.turn.place import place_of
+from manus.nodes.turn.environment_info import place_of
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
 from manus.state.messages import calls_of, ephemeral, last_request
 from manus.state.plan import Plan
 from manus.state.plan_changes import NewStep
-from manus.state.profile import Profile
-from manus.tools.base import explain_arguments
 from manus.tools.planning import NAME, PlanningArgs
 
 ROLE = "plan"

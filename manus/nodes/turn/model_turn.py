@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 
+from manus.config.context import ToolChoice
 from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, follow
 from manus.models.tokens import estimate_request, learn_window
 from manus.nodes.active_run import Running
 from manus.nodes.context.compaction import Past, fit_history, offer_recall
-from manus.nodes.context.shown import context_window
+from manus.nodes.context.truncation import context_window
 from manus.nodes.turn.notes import Notes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
-from manus.state.context import ToolChoice
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
 from manus.state.messages import (
     MALFORMED_AT,

@@ -10,18 +10,18 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
+from manus.config.context import ToolChoice
+from manus.config.profile import Profile
+from manus.execution.result import Image
 from manus.nodes.active_run import Running
 from manus.nodes.turn.announcements import was_hinted
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
 from manus.state.agent import AgentState, Loop, Run
-from manus.state.context import ToolChoice
 from manus.state.plan import as_text
 from manus.state.plan_changes import start_first
-from manus.state.profile import Profile
 from manus.state.usage import Budget, Usage, limits_of, shown_limit
-from manus.tools.result import Image
 from manus.tools.terminate import TERMINATE
 
 BROWSER_ALWAYS = "looks_at_browser"

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
+from manus.execution.result import Observation
+from manus.execution.session import Session
 from manus.state.errors import ToolError
 from manus.tools.browser import fields, navigate, pointer
 from manus.tools.browser.browser import Browser, obtain_browser
@@ -17,8 +19,6 @@ from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, new_texts, page_fingerprint, source_of
 from manus.tools.browser.tab import PageStuckError, Tab
 from manus.tools.browser_use import AIMED, READING, BrowserArgs
-from manus.tools.result import Observation
-from manus.tools.session import Session
 
 _MAX_LINES = 8
 """Of what is told of the effects of an action."""

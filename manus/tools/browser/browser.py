@@ -16,16 +16,16 @@ from urllib.parse import unquote, urlsplit
 from playwright.async_api import Dialog, Download, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
+from manus.execution.downloads import add_downloads
+from manus.execution.network.egress import is_loopback
+from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.safe_open import open_at
+from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.state.text import one_line
-from manus.tools.beneath import open_at
 from manus.tools.browser.engine import Engine, start_engine
 from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
-from manus.tools.downloads import add_downloads
-from manus.tools.session import Session
-from manus.tools.web.egress import is_loopback
-from manus.tools.web.egress_proxy import EgressProxy, egress_of
-from manus.tools.workspace import Workspace
 
 NAME = "browser"
 """Its name in the session."""

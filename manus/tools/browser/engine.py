@@ -16,11 +16,11 @@ from playwright.async_api import Browser, BrowserContext, Playwright, async_play
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from manus.state.browser_settings import BrowserSettings
+from manus.config.browser_settings import BrowserSettings
+from manus.execution.process import scrubbed
+from manus.execution.sandbox.host_programs import find_host_program
 from manus.state.errors import ToolUnavailableError
 from manus.tools.browser.tab import SCRIPTS
-from manus.tools.sandbox.host_programs import find_host_program
-from manus.tools.shell.process import scrubbed
 
 log = logging.getLogger("manus")
 

@@ -14,15 +14,15 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
+from manus.config.secret_texts import fill, names_in
+from manus.execution.text_files import read_file
+from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
-from manus.state.secret_texts import fill, names_in
 from manus.state.text import flat, one_line
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, Target, find_target
 from manus.tools.browser.tab import Tab
 from manus.tools.browser_use import BrowserArgs
-from manus.tools.editor.files import read_file
-from manus.tools.workspace import Workspace
 
 _TYPED = 400
 """Texts up to this long are typed key by key, since pages listen; longer ones are put in."""

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
+from manus.execution.network.egress import is_loopback
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser, workspace_file
 from manus.tools.browser.tab import ANSWER_SECONDS, PageStuckError, Tab, attempt
 from manus.tools.browser_use import BrowserArgs
-from manus.tools.web.egress import is_loopback
 
 _STILL_MS = 120.0
 """A page that has not changed for this long is taken to be done."""

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from playwright.async_api import ElementHandle
 from playwright.async_api import Error as PlaywrightError
 
+from manus.execution.safe_open import write_file
 from manus.state.errors import ToolError
 from manus.state.text import one_line, shortened
-from manus.tools.beneath import write_file
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.snapshot import page_lines, take_snapshot
 from manus.tools.browser.tab import (

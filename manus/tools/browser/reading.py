@@ -6,11 +6,11 @@ import asyncio
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
+from manus.config.secret_texts import mask
 from manus.prompts import render
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
 from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
-from manus.state.secret_texts import mask
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab, attempt, with_timeout
 from manus.tools.browser_use import BrowserArgs

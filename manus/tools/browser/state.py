@@ -13,18 +13,18 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
 
+from manus.config.secret_texts import mask
+from manus.execution.result import Image, Observation
+from manus.execution.session import Session
 from manus.prompts.approval import UNTRUSTED_TEXT
 from manus.prompts.browser import STATE_HEAD
 from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
-from manus.state.secret_texts import mask
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.navigate import wait_until_idle
 from manus.tools.browser.reading import pdf_text
 from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot, texts_of
 from manus.tools.browser.tab import ANSWER_SECONDS, Numbering, PageStuckError, Tab, attempt, script
-from manus.tools.result import Image, Observation
-from manus.tools.session import Session
 
 _MAX_TABS = 20
 _MAX_FRAMES = 10

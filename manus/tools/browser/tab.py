@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
+from manus.execution.network.egress_proxy import Recent
 from manus.state.text import one_line, shortened
-from manus.tools.web.egress_proxy import Recent
 
 ANSWER_SECONDS = 4.0
 """How long a page may take over a question that a sound one answers at once."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manus.execution.safe_open import open_file
 from manus.state.errors import ToolError
 from manus.state.text import one_line
-from manus.tools.beneath import open_file
 from manus.tools.chart.spec import Chart
 
 _DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"

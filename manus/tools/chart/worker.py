@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+from manus.config.files import write_atomically
+from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
-from manus.state.files import write_atomically
-from manus.tools.editor.files import replace_file
 
 _FEW = 12
 """Rows that are drawn and told of, too."""

@@ -8,14 +8,14 @@ import os
 import re
 from pathlib import Path
 
+from manus.config.files import is_stream
+from manus.execution.result import Observation
+from manus.execution.safe_open import is_folder, look_at, open_file, remove, write_private
+from manus.execution.text_files import TextFile, as_text, image_type, read_file, replace_file
+from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
-from manus.state.files import is_stream
-from manus.tools.beneath import is_folder, look_at, open_file, remove, write_private
 from manus.tools.editor import view
 from manus.tools.editor.editing import inserted, nearest, split_lines
-from manus.tools.editor.files import TextFile, as_text, image_type, read_file, replace_file
-from manus.tools.result import Observation
-from manus.tools.workspace import Workspace
 
 _LISTED = 20
 """Line numbers listed at most."""

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 
+from manus.execution.result import Image, Observation
+from manus.execution.safe_open import enter
+from manus.execution.text_files import TextFile
 from manus.state.errors import ToolError
-from manus.tools.beneath import enter
 from manus.tools.editor.editing import split_lines
-from manus.tools.editor.files import TextFile
-from manus.tools.result import Image, Observation
 
 MAX_IMAGE = 5 * 2**20
 """Size of the largest picture that is shown, in bytes."""

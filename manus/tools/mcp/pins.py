@@ -13,8 +13,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from manus.state.files import read_record, write_record
-from manus.state.mcp_settings import McpServer
+from manus.config.files import read_record, write_record
+from manus.config.mcp_settings import McpServer
 
 if TYPE_CHECKING:
     from mcp import types

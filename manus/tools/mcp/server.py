@@ -11,12 +11,12 @@ import anyio
 import httpx
 from mcp import ClientSession, McpError, types
 
+from manus.config.mcp_settings import McpServer
+from manus.execution.session import Session
 from manus.prompts.sources import MCP
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
-from manus.state.mcp_settings import McpServer
 from manus.tools.mcp.pins import trusted_tools
 from manus.tools.mcp.transport import reached
-from manus.tools.session import Session
 
 log = logging.getLogger("manus")
 

@@ -19,17 +19,17 @@ from mcp import types
 from pydantic import Field
 from typing_extensions import override
 
+from manus.config.mcp_settings import McpServer
+from manus.execution.base import AgentTool
+from manus.execution.catalog import Catalog
+from manus.execution.result import Image, Observation
+from manus.execution.safe_open import write_private
+from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.session import EVERYTHING, Resource, Session
+from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.state.mcp_settings import McpServer
-from manus.tools.base import AgentTool
-from manus.tools.beneath import write_private
-from manus.tools.catalog import Catalog
 from manus.tools.mcp.server import Server
-from manus.tools.result import Image, Observation
-from manus.tools.sandbox.sandbox import sandbox_of
-from manus.tools.session import EVERYTHING, Resource, Session
-from manus.tools.workspace import OBSERVATIONS, Workspace
 
 LONGEST = 64
 """Characters that providers take for a tool's name."""

@@ -16,12 +16,12 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from manus.config.mcp_settings import McpServer
+from manus.execution.network.egress import is_loopback
+from manus.execution.process import scrubbed
+from manus.execution.sandbox.sandbox import Confined, sandbox_of
+from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
-from manus.state.mcp_settings import McpServer
-from manus.tools.sandbox.sandbox import Confined, sandbox_of
-from manus.tools.session import Session
-from manus.tools.shell.process import scrubbed
-from manus.tools.web.egress import is_loopback
 
 _START = Path("/")
 """Where servers start. Not in the workspace: `python -m server` loads modules from where it starts,

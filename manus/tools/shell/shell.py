@@ -20,12 +20,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from manus.execution.process import end, start
+from manus.execution.process_output import PipeReader
+from manus.execution.safe_open import enter, open_at, remove, write_private
+from manus.execution.sandbox.sandbox import Sandbox
+from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
-from manus.tools.beneath import enter, open_at, remove, write_private
-from manus.tools.sandbox.sandbox import Sandbox
-from manus.tools.shell.output import PipeReader
-from manus.tools.shell.process import end, start
-from manus.tools.workspace import Workspace
 
 _LATE = 0.1
 """Seconds that background jobs which hold the output are given, so that what `echo a &` prints is

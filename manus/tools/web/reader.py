@@ -15,10 +15,10 @@ from typing import IO, Any, NamedTuple
 
 import httpx
 
+from manus.execution.network.egress_proxy import EgressProxy
+from manus.execution.process import scrubbed
+from manus.execution.sandbox.interpreter import own_python
 from manus.state.errors import ToolError
-from manus.tools.sandbox.interpreter import own_python
-from manus.tools.shell.process import scrubbed
-from manus.tools.web.egress_proxy import EgressProxy
 from manus.tools.web.parser import decoded
 
 _MEGABYTE = 1024 * 1024

@@ -22,12 +22,12 @@ from tempfile import TemporaryFile
 import psutil
 import pytest
 
-from manus.state.browser_settings import EgressSettings
-from manus.state.safety_settings import SandboxSettings
-from manus.tools.sandbox.sandbox import Sandbox, open_sandbox
-from manus.tools.shell.process import end, start
-from manus.tools.web.egress import EgressRules
-from manus.tools.web.egress_proxy import EgressProxy
+from manus.config.browser_settings import EgressSettings
+from manus.config.safety_settings import SandboxSettings
+from manus.execution.network.egress import EgressRules
+from manus.execution.network.egress_proxy import EgressProxy
+from manus.execution.process import end, start
+from manus.execution.sandbox.sandbox import Sandbox, open_sandbox
 from tests.helpers.processes import until
 from tests.helpers.sandboxes import Kind
 from tests.safety.escape.attempts import ALL

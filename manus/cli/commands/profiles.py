@@ -1,0 +1,38 @@
+"""`manus profiles` and `graph`: the kinds of agents there are, and how they work."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+
+@click.command()
+def profiles() -> int:
+    """List the agent profiles."""
+    from manus.cli.output import print_output
+    from manus.cli.settings import read_settings
+    from manus.execution.catalog import entry_name
+    from manus.graph.profiles import PROFILES, all_profiles
+    from manus.prompts.formatting import count, flat
+
+    read_settings()  # before the profiles: what the file says wrong elsewhere is told first
+    for name, profile in all_profiles().items():
+        origin = "" if name in PROFILES else ", from manus.toml"
+        tools = ", ".join(map(entry_name, profile.tools))
+        texts = flat(profile.description), f"tools: {tools}"
+        lines = [textwrap.indent(textwrap.fill(text, 78), "  ") for text in texts]
+        head = f"{profile.name} ({count(profile.max_steps, 'step')}{origin})"
+        print_output("\n".join([head, *lines]))
+    return 0
+
+
+@click.command()
+@click.argument("kind", default="agent", type=click.Choice(["agent", "flow"]))
+def graph(kind: str) -> int:
+    """Print a graph as Mermaid."""
+    from manus.cli.output import print_output
+    from manus.runs.jobs import build
+
+    print_output(build(kind, "manus").get_graph().draw_mermaid())
+    return 0

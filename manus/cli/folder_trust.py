@@ -1,0 +1,55 @@
+"""Ask a person at the terminal whether they trust the files of the workspace."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manus.state.errors import ManusError
+
+if TYPE_CHECKING:
+    from manus.config.settings import Settings
+    from manus.runs.options import RunOptions
+    from manus.store.checkpoint import Store
+
+
+def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
+    """Ask a person at the terminal once, and return the folder if its files are trusted. Blocking.
+
+    Without a person, the files of a folder that nobody has trusted are untrusted text.
+    """
+    from manus.cli.questions import ask_yes, someone_is_there
+    from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided, trusts_files
+
+    folder = _folder_of(args, settings)
+    if someone_is_there() and sys.stderr.isatty() and is_undecided(folder):
+        sys.stderr.write(f"{folder}\n{CONSEQUENCE}\n")
+        decide(folder, trusted=ask_yes(QUESTION))
+    return folder if trusts_files(folder) else None
+
+
+def _folder_of(args: RunOptions, settings: Settings) -> Path:
+    """Return the workspace of the run: that of its thread, if it goes on with one."""
+    from manus.runs.configuration import workspace_of
+
+    stored = None
+    if args.workspace is None and (args.thread or args.last):
+        stored = _workspace_of_thread(args, settings)
+    return Path(stored or workspace_of(settings, args.workspace)).expanduser().resolve()
+
+
+def _workspace_of_thread(args: RunOptions, settings: Settings) -> str | None:
+    from manus.cli.settings import with_store
+    from manus.store.thread_id import NEWEST
+    from manus.store.threads import find_thread, read_thread
+
+    async def read(store: Store) -> str | None:
+        meant = NEWEST if args.last else args.thread or NEWEST
+        known = await read_thread(store, await find_thread(store, meant, or_new=True))
+        return known.workspace if known else None
+
+    try:
+        return with_store(read, settings)
+    except ManusError:  # the run itself says what is wrong with the thread
+        return None

@@ -1,0 +1,196 @@
+"""A run from its beginning to its report: what `run`, `flow` and `resume` share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from langgraph.types import Command
+
+from manus.cli import output as report
+from manus.cli.progress import Progress
+from manus.cli.questions import ask_all, ask_for_more_steps
+from manus.cli.screen import Screen
+from manus.config.settings import Settings
+from manus.execution.environment.report import report_tools
+from manus.execution.sandbox.sandbox import wall_in_words
+from manus.graph.outcome import Outcome, outcome_of
+from manus.graph.state_update import reopen
+from manus.prompts.formatting import count, in_words
+from manus.runs.jobs import Job, with_more_steps, work_on
+from manus.runs.options import RunOptions
+from manus.runs.signals import Stopping
+from manus.state.agent import RunStatus, StopReason
+from manus.state.errors import StorageUnavailableError
+from manus.state.usage import Usage, no_usage
+from manus.store.checkpoint import Store, open_store
+from manus.store.threads import find_thread
+
+log = logging.getLogger("manus.cli.run")
+
+Prepare = Callable[[Store, str], Awaitable[Job]]
+"""Finds out what is to be done on a thread, once the store is open and the thread is ours."""
+
+
+class Run:
+    """Works on one thread for one call of the program."""
+
+    def __init__(self, args: RunOptions, settings: Settings, screen: Screen) -> None:
+        self._args = args
+        self._settings = settings
+        self._thread_id = ""
+        self._screen = screen
+        self._progress = Progress(
+            self._screen, live=not args.json, currency=settings.currency, verbose=args.verbose
+        )
+        self._stopping = Stopping(self._announce_stop)
+        self._store: Store | None = None
+        self._workspace = ""
+        self._asks = False
+        """Whether a person is there, and has answered all that was asked."""
+        self._was_asked = False
+        """Whether the person has read the question that the run waits with."""
+
+    async def work(self, prepare: Prepare, meant: str | None, *, or_new: bool = False) -> int:
+        """Do the job, report on it, and give the exit code.
+
+        `meant` and `or_new` are those of `find_thread`; None makes a new thread.
+        """
+        with self._stopping:
+            try:
+                async with open_store(self._settings) as store:
+                    self._store = store
+                    store.watch_outages(self._progress.show_outage)
+                    if meant is None:
+                        self._thread_id = secrets.token_hex(5)
+                    else:
+                        self._thread_id = await find_thread(store, meant, or_new=or_new)
+                    log.info("thread %s: begun", self._thread_id)
+                    outcome = await self._outcome(store, prepare)
+            except asyncio.CancelledError:
+                if not self._stopping.swallow():
+                    raise
+                return self._stopping.exit_code or 1
+            except Exception as error:  # raised on, whatever it is: how to resume is told here
+                if self._progress.has_begun:
+                    self._report_failure(error)
+                    if self._stopping.exit_code and isinstance(error, StorageUnavailableError):
+                        return self._stopping.exit_code
+                    raise report.ReportedError(str(error)) from error
+                raise
+            self._report(outcome)
+            is_done = outcome.status == "finished" and outcome.success
+            return self._stopping.exit_code or (0 if is_done else 1)
+
+    async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
+        async with store.hold(self._thread_id):
+            job = await prepare(store, self._thread_id)
+            self._workspace = job.context.workspace or ""
+            if not (self._args.quiet or self._args.chat or job.stays):
+                wall = await asyncio.to_thread(
+                    wall_in_words, self._settings.sandbox, Path(self._workspace)
+                )
+                self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
+                await self._report_tools()
+            if job.kind == "flow":
+                values = (await job.graph.aget_state(job.config())).values
+                self._progress.plan.plan = values.get("plan") or None
+            self._asks = job.context.interactive
+            if job.pending is None:
+                self._progress.wait()
+            modes, show = self._progress.stream_mode, self._progress.show
+            try:
+                return await work_on(job, modes, show, self._go_on)
+            except asyncio.CancelledError:
+                if not self._stopping.swallow():
+                    raise
+                return outcome_of(await job.graph.aget_state(job.config()))
+
+    async def _report_tools(self) -> None:
+        """Tell which of the user's tools programs work with, and which they do not see."""
+
+        def describe() -> str:
+            root = Path(os.path.realpath(self._workspace))
+            return report_tools(root, self._settings.sandbox).in_words()
+
+        if said := await asyncio.to_thread(describe):
+            self._screen.paragraph(said, "dim")
+
+    async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
+        """The job with answers of a person, or with more steps; None where none are given."""
+        more = None
+        if self._asks and outcome.asks_person:
+            shown = self._progress.plan.shown
+            answers, self._asks = await ask_all(self._screen, outcome.questions, shown)
+            self._was_asked = not answers
+            more = replace(job, given=Command(resume=answers)) if answers else None
+        elif self._asks and outcome.stop_reason == "max_steps":
+            more = await self._with_more_steps(job)
+        if more is not None:
+            self._progress.wait()
+        return more
+
+    async def _with_more_steps(self, job: Job) -> Job | None:
+        """The job with as many steps again as it has used up."""
+        run = (await job.graph.aget_state(job.config())).values["run"]
+        self._screen.end_live()
+        if not await ask_for_more_steps(self._screen, run["max_steps"]):
+            return None
+        more = replace(job, given=None, context=with_more_steps(job.context, run))
+        await reopen(job.graph, more.config())
+        return more
+
+    def _report(self, outcome: Outcome) -> None:
+        self._progress.end(outcome.output)
+        log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")
+        if self._args.json:
+            report.print_json(outcome.as_json())
+        else:
+            self._set_off()
+            if outcome.output.strip() and not (self._was_asked and sys.stdout.isatty()):
+                report.print_outcome(outcome)
+                self._set_off()
+        steps = max(len(outcome.results), self._progress.steps)
+        spent = in_words({**outcome.usage}, self._settings.currency) or count(0, "token")
+        took = f"{count(steps, 'step')}, {spent}, {outcome.usage['seconds']:.1f} s"
+        if self._args.chat:
+            self._screen.paragraph(f"{report.headline(outcome)}: {took}", "dim")
+            if refused := report.refused_lines(outcome):
+                self._screen.paragraph(refused, always=True)
+            if hint := report.hint_in_chat(outcome):
+                self._screen.paragraph(hint)
+            self._screen.paragraph("")
+        else:
+            report.print_summary(outcome, self._screen, took, self._workspace)
+
+    def _set_off(self) -> None:
+        """An empty line between progress and results, where both are seen together."""
+        if self._screen.is_terminal and sys.stdout.isatty():
+            self._screen.paragraph("")
+
+    def _announce_stop(self) -> None:
+        self._screen.end_live()
+        if self._store is not None:
+            self._store.stop_waiting()
+        self._screen.paragraph("\nStopping (once more ends it at once) …", always=True)
+
+    def _report_failure(self, error: Exception) -> None:
+        """The outcome of a run that broke off, from what is known without its state."""
+        said = str(error)
+        status: RunStatus = "error"
+        stop_reason: StopReason = "error"
+        if isinstance(error, StorageUnavailableError):
+            status, stop_reason = "idle", "interrupted"
+        usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
+        outcome = Outcome(self._thread_id, status, stop_reason, False, said, [], usage)
+        if self._args.json:
+            report.print_json(outcome.as_json())
+        self._progress.end()
+        hint = report.hint_in_chat if self._args.chat else report.how_to_go_on
+        self._screen.paragraph(hint(outcome), always=True)

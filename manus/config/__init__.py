@@ -1,0 +1,1 @@
+"""Settings and their sections, the context of a run, profiles, trust, secrets."""

@@ -1,0 +1,306 @@
+"""The one path of a tool call: locks, journal, the tool itself, and one message in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+
+from manus.config.secret_texts import mask
+from manus.execution.approval import Call, Verdict, judge
+from manus.execution.base import (
+    AgentTool,
+    Arguments,
+)
+from manus.execution.changed_files import now
+from manus.execution.downloads import note_downloads
+from manus.execution.egress_guard import Access
+from manus.execution.invoke import failure, observe_call, refusal
+from manus.execution.journal import Entry
+from manus.execution.packing import pack, unpack
+from manus.execution.result import Observation, ToolResult
+from manus.execution.session import EVERYTHING, Resource, Session
+from manus.execution.siblings import Needs
+from manus.execution.truncation import HEAD, HEAD_OF_OUTPUT, truncate
+from manus.prompts import approval as prompts
+from manus.prompts.agent import ruled_out
+from manus.prompts.sources import COMMAND
+from manus.state.agent import Refusal, ToolTask
+from manus.state.messages import FAILED, SOURCE
+from manus.state.taint import TAINTED
+from manus.state.text import one_line, sanitize
+
+if TYPE_CHECKING:
+    from manus.execution.catalog import Catalog
+
+log = logging.getLogger("manus")
+
+UNKNOWN_EFFECT = (
+    "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
+    "it was not executed again. Look at what is there before you decide to repeat it."
+)
+NO_GRAPH_AROUND = (
+    "This tool hands over to another node of the graph around this agent, but the agent is not a "
+    "node of any graph. Go on without it."
+)
+NOTHING = "(nothing came back)"
+JOURNALLED = "journalled"
+"""Marks the message of a call that the journal knows: state and journal vouch for each other."""
+_QUESTION = 300
+"""Characters of a question in the list of what was refused."""
+_SHOWN = 100
+"""Characters of a call's arguments in what is said of it."""
+
+
+class CallWatcher(Protocol):
+    """Looks at what a call changes in the workspace beside those of other agents."""
+
+    async def watch(
+        self, call: Call, carry_out: Callable[[], Awaitable[Observation]]
+    ) -> Observation:
+        """Carry out the call and return its observation, with what there is to add."""
+
+
+call_watcher: ContextVar[CallWatcher | None] = ContextVar("call_watcher", default=None)
+"""Set by whoever runs agents side by side."""
+
+
+async def call_tool(
+    task: ToolTask,
+    *,
+    session: Session,
+    catalog: Catalog,
+    key: str,
+    config: RunnableConfig | None = None,
+    start: Callable[[], None] | None = None,
+) -> ToolResult:
+    """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
+
+    One that has a result there is answered with it; one with a claim alone is not repeated. The
+    call waits for the earlier ones of its message that use the same resources, and is not executed
+    if one of those has failed. `start` is called when its turn has come.
+
+    Raises:
+        GraphBubbleUp: a person is asked, by the tool or whether it may be called.
+        asyncio.CancelledError: the run itself is being cancelled.
+        StorageError: the journal cannot be written.
+    """
+    tool = catalog.find(task["name"])
+    needs = needs_of(tool, task["args"])
+    sibling = session.siblings.start(task, describe_call(task["name"], task["args"]), needs)
+    cause = ""
+    try:
+        # a call with a reason of its own gets that; one in the journal was begun before
+        if "refusal" not in task and session.journal.look_up(key) is None:
+            cause = await session.siblings.wait_for_turn(task, needs)
+        if start is not None:
+            start()
+        if cause:
+            result = await _to_result(task, refusal(ruled_out(cause)), session)
+        else:
+            result = await _result_of(task, tool, session, catalog, key, config)
+    except BaseException:
+        sibling.state = "waiting"
+        raise
+    else:
+        # the same when the call is made again, so that its message replaces and never doubles
+        result.message.id = key
+        sibling.cause, sibling.message = cause, result.message
+        sibling.handoff = result.observation.handoff
+        sibling.state = "failed" if FAILED in result.message.additional_kwargs else "done"
+        return result
+    finally:
+        sibling.ended.set()
+
+
+async def _result_of(
+    task: ToolTask,
+    tool: BaseTool | None,
+    session: Session,
+    catalog: Catalog,
+    key: str,
+    config: RunnableConfig | None,
+) -> ToolResult:
+    """Return the result of a call whose turn has come."""
+    if tool is None or "refusal" in task:
+        said = task.get("refusal") or catalog.unknown(task["name"])
+        return await _to_result(task, refusal(said), session)
+    free = config is None or session.approve_mode == "yolo"
+    asks = session.approve_mode != "refuse"
+    await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
+    schema, given, verdict = tool.args_schema, task["args"], None
+    while True:
+        args = schema.tidy(given) if is_tidied(schema) else given
+        needs = needs_of(tool, args)
+        call = Call(tool, args, needs.resources, needs.read_only, task, key, session, config)
+        async with session.locks.hold(call.resources):
+            entry = None if call.read_only else session.journal.look_up(key)
+            if entry is not None:
+                return await _known(call, entry)
+            verdict = verdict or await judge(call)
+            if verdict.args is None:
+                return await _carried_out(call, verdict)
+        # what the person has made of it may use other things
+        given, verdict = verdict.args, replace(verdict, args=None)
+
+
+async def _known(call: Call, entry: Entry) -> ToolResult:
+    """The result of a call that had begun before; of a tool of ours only what it declares.
+
+    The tool may have been another one when the journal was written.
+    """
+    if entry.message is None:
+        return await _to_result(call.task, failure(UNKNOWN_EFFECT), call.session, call.key)
+    observation = Observation("", update=entry.update or {})
+    if entry.packed is not None:
+        observation = unpack(entry.packed, observation)
+    if isinstance(call.tool, AgentTool):
+        declared = {k: v for k, v in observation.update.items() if k in call.tool.channels}
+        observation = replace(observation, update=declared)
+    message = ToolMessage(**{**entry.message, "artifact": observation.artifact})
+    return ToolResult(message, observation)
+
+
+async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
+    """The result of a call, if it may be made."""
+    task, session = call.task, call.session
+    if verdict.refusal:
+        refused = await _to_result(task, refusal(verdict.refusal), session)
+        return replace(refused, refused=(verdict.refused,) if verdict.refused else ())
+    args = {**call.args, **task.get("injected", {})}
+    if not call.read_only:
+        session.journal.begin(call.key, call.tool.name)
+    began = now()
+    try:
+        with session.egress_guard.admitting(verdict.accesses, verdict.digest) as under_way:
+            observation = await _watched(call, args)
+    except GraphBubbleUp as error:
+        if not call.read_only:
+            session.journal.release(call.key)  # it asks first and will act after the answer
+        if session.approve_mode != "refuse" or not isinstance(error, GraphInterrupt):
+            raise
+        entry = Refusal(call=call.tool.name, reason=_questions(error), by="mode", rules=[])
+        refused = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
+        return replace(refused, refused=(entry,))
+    has_fetched = under_way.has_fetched
+    await note_downloads(session, args, observation.source, began, has_fetched=has_fetched)
+    if observation.handoff is not None and not session.is_in_other_graph:
+        observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
+    observation = replace(observation, text=verdict.note + observation.text)
+    key = None if call.read_only else call.key
+    result = await _to_result(task, observation, session, key)
+    refusals = _held_for_good(call, under_way.held) if session.approve_mode == "refuse" else ()
+    return replace(result, approved=verdict.rules, refused=refusals)
+
+
+async def _watched(call: Call, args: Mapping[str, Any]) -> Observation:
+    """Carry out a call, and let the watcher of this run add to what came of it."""
+    watcher = call_watcher.get()
+    carry_out = partial(observe_call, call.tool, args, call.task["id"], call.config)
+    return await (carry_out() if watcher is None else watcher.watch(call, carry_out))
+
+
+def _questions(error: GraphInterrupt) -> str:
+    """Return the questions of a tool that asks a person."""
+    questions = []
+    for question in error.args[0] if error.args else ():
+        value = question.value
+        text = value.get("question") if isinstance(value, Mapping) else value
+        questions.append(one_line(str(text), _QUESTION))
+    return " ".join(questions)
+
+
+def _held_for_good(call: Call, held: Sequence[Access]) -> tuple[Refusal, ...]:
+    """Return the entries for connections of a program that nobody will be asked about."""
+    why = call.session.egress_guard.why_tainted
+    return tuple(
+        Refusal(
+            call=f"{call.tool.name}: a connection to {access.host}",
+            reason=prompts.sends([access.host], why),
+            by="mode",
+            rules=[access.rule],
+        )
+        for access in dict.fromkeys(held)
+    )
+
+
+def needs_of(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
+    """Return what a call uses. Of a tool that is not ours the worst is assumed.
+
+    So such a call runs alone; but calls of the same message do not depend on it, since nobody knows
+    what it works on.
+    """
+    if tool is None:
+        return Needs(frozenset())
+    if not isinstance(tool, AgentTool):
+        return Needs(frozenset({Resource(EVERYTHING)}))
+    args = tool.args_schema.tidy(args) if is_tidied(tool.args_schema) else args
+    try:
+        return Needs(tool.resources(args), tool.read_only(args), tool.relies_on(args))
+    except (TypeError, ValueError, LookupError, AttributeError):
+        # arguments that do not fit the schema, as the call itself will say
+        used = frozenset() if tool.uses == EVERYTHING else frozenset({Resource(tool.uses)})
+        return Needs(frozenset({Resource(EVERYTHING)}), relies_on=used)
+
+
+def is_tidied(schema: Any) -> TypeGuard[type[Arguments]]:
+    """Return whether arguments of that schema may come under other names."""
+    return isinstance(schema, type) and issubclass(schema, Arguments)
+
+
+def describe_call(name: str, args: Mapping[str, Any]) -> str:
+    """Return a call in a few words."""
+    shown = one_line(json.dumps(args, ensure_ascii=False, default=str), _SHOWN)
+    return f"`{name}` with {shown}"
+
+
+async def _to_result(
+    task: ToolTask, observation: Observation, session: Session, key: str | None = None
+) -> ToolResult:
+    """The tool message of an observation, truncated where it is too long.
+
+    That of a call which may have had an effect is recorded under its `key`.
+    """
+    text = sanitize(observation.text)
+    if session.settings.secrets:
+        text = mask(text, session.settings.secrets)
+    if len(text) > (limit := session.max_observe):
+        head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
+        text = await asyncio.to_thread(
+            truncate, text, limit, session.workspace, head=head, source=observation.source
+        )
+    if not (text or observation.images):
+        text = NOTHING  # some providers refuse a message without content
+    message = ToolMessage(
+        content=replace(observation, text=text).content() if observation.images else text,
+        tool_call_id=task["id"],
+        name=task["name"],
+        status="error" if observation.is_error else "success",
+        additional_kwargs=_origin(observation, session),
+        artifact=observation.artifact,
+    )
+    if observation.failed:
+        message.additional_kwargs[FAILED] = True
+    if key is not None:
+        message.additional_kwargs[JOURNALLED] = True
+        said = message.model_dump(exclude={"artifact"}, exclude_unset=True)
+        session.journal.finish(key, said, observation.update, pack(observation))
+    return ToolResult(message, observation)
+
+
+def _origin(observation: Observation, session: Session) -> dict[str, Any]:
+    """Return where a text comes from, and whether the run is tainted by now."""
+    origin: dict[str, Any] = {SOURCE: observation.source} if observation.source else {}
+    if session.egress_guard.is_tainted and observation.executed:
+        origin[TAINTED] = True
+    return origin

@@ -1,0 +1,227 @@
+"""Questions about a call in the form that chat UIs show, and the answers to them."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphInterrupt
+from langgraph.types import interrupt
+from pydantic import ValidationError
+
+from manus.execution.base import Arguments, explain_arguments, is_model
+from manus.models.tool_calls import arguments_of
+from manus.prompts import approval as prompts
+from manus.state.text import read_json
+
+if TYPE_CHECKING:
+    from manus.execution.session import Session
+
+QUESTION = "question"
+"""The kind of a question that an agent asks with `ask_human`."""
+Answer = Literal["once", "run", "always", "edit", "no", "unclear"]
+
+_WORDS: dict[str, Answer] = {
+    **dict.fromkeys(("yes", "y", "ok", "okay", "approve", "accept", "once"), "once"),
+    **dict.fromkeys(("run", "yes for this run"), "run"),
+    **dict.fromkeys(("always", "yes always", "always in this folder"), "always"),
+    **dict.fromkeys(("nope", "never", "stop", "cancel", "deny", "refuse", "decline"), "no"),
+}
+_EDIT = re.compile(r"^edit\s*(\{.*)", re.IGNORECASE | re.DOTALL)
+_NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
+_HALF_ANSWER = re.compile(r"^(?:yes|y|ok|okay|approve|accept|edit)\b", re.IGNORECASE)
+"""Begins like an answer. What follows it may be a condition, so it is neither a yes nor a no."""
+_WIDE_WORD = 4
+"""Characters of the longest text in a script without spaces that counts as a single word."""
+
+
+def hitl_question(
+    kind: str, name: str, args: Any, text: str, allowed: Sequence[str], **more: Any
+) -> dict[str, Any]:
+    """Build a question in our form, and in that of LangChain's human-in-the-loop middleware."""
+    return {
+        "kind": kind,
+        "question": text,
+        **more,
+        "action_requests": [{"name": name, "args": args, "description": text}],
+        "review_configs": [{"action_name": name, "allowed_decisions": allowed}],
+    }
+
+
+class QuestionSlot:
+    """Lets one question of a run be open at a time, for UIs whose answers name no question."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+
+    def take(self) -> bool:
+        """Take the slot; False if another question is open."""
+        was_taken, self._is_taken = self._is_taken, True
+        return not was_taken
+
+
+def ask_person(session: Session, question: dict[str, Any]) -> Any:
+    """Return the person's answer to a question.
+
+    Raises:
+        GraphInterrupt: there is none yet. It is without a question while another one is open:
+            the call asks when that has been answered.
+    """
+    slot = session.question_slot
+    try:
+        return interrupt(question)
+    except GraphInterrupt:
+        if slot is None or slot.take():
+            raise
+        raise GraphInterrupt(()) from None
+
+
+def single_decision(answer: Any) -> Any:
+    """Return the one decision in `{"decisions": [...]}`; any other answer as it is."""
+    if isinstance(answer, Mapping):
+        answer = answer.get("decisions") or answer
+    if isinstance(answer, list) and len(answer) == 1:
+        return answer[0]
+    return answer
+
+
+def message_of(decision: Mapping[str, Any]) -> str:
+    """Return the text that came with a decision."""
+    return str(decision.get("message") or decision.get("reason") or "")
+
+
+def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
+    """Read a person's decision about a call, and its text.
+
+    The text is the reason of a `no`, the changed arguments of an `edit` as JSON, and of an answer
+    that is `unclear` the sentence with which the person is asked again.
+
+    In words: `yes`, `run`, `always`, `edit {…}`, `no: REASON`. A sentence refuses the call and is
+    the reason; a single word that is none of these is unclear. As data
+    `{"decisions": [{"type": "approve"}]}`, `{"type": "edit", "edited_action": {"args": {…}}}` or
+    `{"type": "reject", "message": "…"}`, as LangChain's middleware takes them; `"scope"` of an
+    approval may be `run` or `always`.
+    """
+    answer = single_decision(answer)
+    if isinstance(answer, Mapping):
+        kind = str(answer.get("type") or answer.get("action"))
+        if kind == "edit":
+            return _read_edit(answer.get("edited_action"), tool)
+        if _WORDS.get(kind.lower()) != "once":
+            return "no", message_of(answer)
+        answer = answer.get("scope") or "yes"
+    if isinstance(answer, bool):
+        answer = "yes" if answer else "no"
+    return _read_words(answer) if isinstance(answer, str) else ("no", str(answer).strip())
+
+
+def _read_edit(action: Any, tool: str) -> tuple[Answer, str]:
+    action = action if isinstance(action, Mapping) else {}
+    name, args = str(action.get("name", tool)), action.get("args")
+    if name != tool:
+        return "unclear", prompts.other_tool(tool, name)
+    if not isinstance(args, Mapping) or not args:
+        return "unclear", prompts.NOTHING_TO_EDIT
+    return "edit", json.dumps(args)
+
+
+def _read_words(text: str) -> tuple[Answer, str]:
+    text = text.strip()
+    if edit := _EDIT.match(text):
+        return "edit", edit[1]
+    if decision := _WORDS.get(text.lower().rstrip(".!")):
+        return decision, ""
+    if _NO.match(text) or not text:
+        return "no", _NO.sub("", text)
+    if _HALF_ANSWER.match(text) or _is_single_word(text):
+        return "unclear", prompts.no_answer(text)
+    return "no", text
+
+
+def _is_single_word(text: str) -> bool:
+    has_wide = any(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text.split()) == 1 and (len(text) <= _WIDE_WORD or not has_wide)
+
+
+def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict[str, Any]:
+    """Return the arguments of a call with those changed that an edit names.
+
+    `edit` is a JSON object. A null removes an argument that may be left out. A text in place of a
+    number or a list is read as JSON, since chat UIs edit every argument as text.
+
+    Raises:
+        ValueError: it is no JSON object, or the call would not fit the tool's schema. The message
+            is a sentence for the person.
+    """
+    try:
+        named = arguments_of(edit)
+    except ValueError as error:
+        raise ValueError(prompts.bad_edit(str(error))) from None
+    if not named:
+        raise ValueError(prompts.NOTHING_TO_EDIT)
+    schema = tool.args_schema
+    if isinstance(schema, type) and issubclass(schema, Arguments):
+        nulls = {name: None for name, value in named.items() if value is None}
+        named = {**nulls, **schema.tidy(named)}  # `tidy` drops a null that means the default
+    edited = {**args, **{name: _like(args.get(name), value) for name, value in named.items()}}
+    removed = [name for name in named if edited[name] is None and _is_optional(tool, name)]
+    edited = {name: value for name, value in edited.items() if name not in removed}
+    if problem := _misfit(tool, edited):
+        raise ValueError(problem)
+    return edited
+
+
+def _like(old: Any, new: Any) -> Any:
+    """Read a text that replaces something else as JSON, where that gives a value of its type."""
+    if not isinstance(new, str) or isinstance(old, str | None):
+        return new
+    try:
+        value = read_json(new)
+    except ValueError:
+        return new
+    is_number = isinstance(old, int | float) and isinstance(value, int | float)
+    return value if is_number or isinstance(value, type(old)) else new
+
+
+def _is_optional(tool: BaseTool, name: str) -> bool:
+    fields = _fields(tool)
+    return fields is None or name not in fields.required
+
+
+class _Fields(NamedTuple):
+    known: set[str]
+    required: set[str]
+
+
+def _fields(tool: BaseTool) -> _Fields | None:
+    """Return the names of a tool's arguments; None if it takes any."""
+    schema: Any = tool.args_schema if isinstance(tool.args_schema, dict) else tool.tool_call_schema
+    if is_model(schema):
+        if schema.model_config.get("extra") == "allow":
+            return None
+        schema = schema.model_json_schema()
+    known = set(schema.get("properties", {}))
+    if not known or schema.get("additionalProperties"):
+        return None
+    return _Fields(known, set(schema.get("required", ())))
+
+
+def _misfit(tool: BaseTool, args: dict[str, Any]) -> str:
+    """Say why arguments do not fit a tool; empty if they do."""
+    schema: Any = tool.args_schema
+    if not (is_model(schema) and issubclass(schema, Arguments)):
+        fields = _fields(tool)
+        if fields is not None and (unknown := sorted(set(args) - fields.known)):
+            return prompts.unknown_arguments(tool.name, unknown, sorted(fields.known))
+        schema = tool.args_schema if isinstance(schema, dict) else tool.tool_call_schema
+    if not is_model(schema):
+        return ""
+    try:
+        schema.model_validate(args)
+    except ValidationError as error:
+        return explain_arguments(tool, error)
+    return ""

@@ -1,0 +1,270 @@
+"""Which of the user's tools a workspace works with, as the user's own terminal would choose them.
+
+In this order: an active virtual environment in the workspace, the workspace's `.venv`, another
+active one, poetry's for this project, the versions that the project's files ask for, and last what
+is active everywhere: conda's `base`, the environment of manus itself. All of it is blocking.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from manus.execution.environment.exposure import (
+    Exposure,
+    expose_environment,
+    join,
+    secrets_in_home,
+)
+from manus.execution.environment.installed import Installation, Managers
+from manus.execution.environment.python import (
+    PythonEnvironment,
+    expose_python,
+    find_poetry_environment,
+    read_environment,
+)
+from manus.execution.environment.version_files import Request, read_file, read_requests
+from manus.execution.safe_open import open_file
+from manus.execution.sandbox.interpreter import own_prefixes
+
+_NAME = re.compile(r"[\w.+-]+")
+_SHORT = re.compile(r"[\w.+*/@-]{1,40}")
+_ROOTS = ("pyenv", "asdf", "volta")
+_NOTHING = Exposure()
+_ROOT_VARIABLES = {"pyenv": "PYENV_ROOT", "asdf": "ASDF_DATA_DIR", "volta": "VOLTA_HOME"}
+"""What a manager's own programs find their versions by, since `$HOME` is another in a sandbox."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A version of a tool, or an environment, that was selected."""
+
+    label: str
+    """Such as `Python 3.12.1 in .venv`."""
+    programs: tuple[Path, ...]
+    """Folders for the `PATH`."""
+    exposure: Exposure
+    python: Path | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UserTools:
+    """What a workspace works with, what is first on the `PATH` first."""
+
+    tools: tuple[Tool, ...] = ()
+    behind_shims: Mapping[Path, tuple[Tool, ...]] = field(default_factory=dict)
+    """Folders of a manager's shims, and what the shims would start."""
+    exposure: Exposure = _NOTHING
+    variables: Mapping[str, str] = field(default_factory=dict)
+    environments: tuple[PythonEnvironment, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Sentences on what was selected and cannot be used."""
+
+    @property
+    def python(self) -> Path | None:
+        """The interpreter of the workspace; None if nothing selects one."""
+        return next((tool.python for tool in self.tools if tool.python), None)
+
+    def applied(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment in which these tools are found first."""
+        path = _programs(self.tools)
+        for entry in environment.get("PATH", os.defpath).split(os.pathsep):
+            path += _programs(self.behind_shims.get(Path(entry), ()))
+            path.append(entry)
+        return {**environment, **self.variables, "PATH": os.pathsep.join(dict.fromkeys(path))}
+
+
+def _programs(tools: Iterable[Tool]) -> list[str]:
+    return [str(folder) for tool in tools for folder in tool.programs]
+
+
+def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
+    """Return what a workspace works with, given the environment that manus was started in."""
+    return _Finder(workspace, environ).find()
+
+
+def user_packages(home: Path) -> list[Path]:
+    """Return the folders with what `pip install --user` has installed."""
+    return sorted(home.glob(".local/lib/python3*/site-packages"))
+
+
+class _Finder:
+    def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._environ = environ
+        self._home = Path.home()
+        self._managers = Managers(self._home, environ)
+        self._own = {os.path.realpath(prefix) for prefix in own_prefixes()}
+        self._tools: dict[tuple[Path, ...], Tool] = {}
+        self._environments: list[PythonEnvironment] = []
+        self._problems: list[str] = []
+
+    def find(self) -> UserTools:
+        self._add_environments()
+        shims = self._behind_shims()
+        tools = tuple(self._tools.values())
+        variables: dict[str, str] = {}
+        for name in _ROOTS:
+            root: Path = getattr(self._managers, name)
+            if root.is_dir():
+                variables[_ROOT_VARIABLES[name]] = str(root)
+        for tool in reversed(tools):
+            variables.update(tool.variables)
+        shared = Exposure(tuple(user_packages(self._home)), tuple(secrets_in_home(self._home)))
+        used = [*tools, *(tool for behind in shims.values() for tool in behind)]
+        return UserTools(
+            tools,
+            shims,
+            join([*(tool.exposure for tool in used), shared]),
+            variables,
+            tuple(self._environments),
+            tuple(dict.fromkeys(self._problems)),
+        )
+
+    def _add_environments(self) -> None:
+        active = list(self._active())
+        inside = [each for each in active if self._is_inside(each[0])]
+        everywhere = [each for each in active if self._is_everywhere(each[0])]
+        for prefix, origin in inside:
+            self._add_environment(prefix, origin)
+        if place := self._of_workspace():
+            self._add_environment(place, ".venv")
+        for prefix, origin in active:
+            if (prefix, origin) not in [*inside, *everywhere]:
+                self._add_environment(prefix, origin)
+        cache = self._environ.get("POETRY_CACHE_DIR")
+        if kept := find_poetry_environment(self._workspace, self._home, cache):
+            self._add_environment(kept, "poetry")
+        for request in self._requests():
+            self._add_versions(request)
+        for prefix, origin in everywhere:
+            self._add_environment(prefix, origin)
+
+    def _active(self) -> Iterator[tuple[Path, str]]:
+        """Yield the environments that are active, and the variables that say so."""
+        for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+            if value := self._environ.get(variable):
+                prefix, real = Path(value).absolute(), Path(os.path.realpath(value))
+                yield real if real.is_relative_to(self._workspace) else prefix, variable
+
+    def _is_inside(self, prefix: Path) -> bool:
+        return prefix.is_relative_to(self._workspace)
+
+    def _is_everywhere(self, prefix: Path) -> bool:
+        """Return whether it is active without having been chosen for this workspace."""
+        if self._is_inside(prefix):
+            return False
+        return os.path.realpath(prefix) in self._own or (prefix / "condabin").is_dir()
+
+    def _of_workspace(self) -> Path | None:
+        """Return the `.venv` of the workspace: a folder, a link to one, or a file that names it."""
+        place = self._workspace / ".venv"
+        if place.is_dir() or place.is_symlink():
+            return place
+        if not place.exists():
+            return None
+        try:
+            with open_file(place) as file:
+                name = file.read(4096).decode("utf-8", "replace").strip()
+        except OSError:
+            return None
+        if name.startswith("/"):
+            return Path(os.path.normpath(name))
+        return self._home / ".virtualenvs" / name if _NAME.fullmatch(name) else None
+
+    def _add_environment(self, prefix: Path, origin: str) -> None:
+        environment = read_environment(prefix)
+        if environment is None:
+            self._problems.append(f"`{origin}` is no virtual environment ({prefix}).")
+        elif fault := environment.fault():
+            self._problems.append(f"The environment {prefix} is not used: {fault}.")
+        else:
+            self._add(self._tool(environment, origin))
+            self._environments.append(environment)
+
+    def _tool(self, environment: PythonEnvironment, origin: str) -> Tool:
+        prefix = environment.prefix
+        variables = {"VIRTUAL_ENV": str(prefix)}
+        if environment.is_conda:
+            name = self._environ.get("CONDA_DEFAULT_ENV") or prefix.name
+            variables = {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": name}
+        shown = prefix.relative_to(self._workspace) if self._is_inside(prefix) else prefix
+        return Tool(
+            f"Python {environment.version}".rstrip() + f" in {shown} ({origin})",
+            (prefix / "bin",),
+            expose_python(environment, self._workspace),
+            None if self._is_own_and_elsewhere(prefix) else environment.python,
+            variables,
+        )
+
+    def _is_own_and_elsewhere(self, prefix: Path) -> bool:
+        """Return whether it is that of manus: active, but not because of this workspace."""
+        return not self._is_inside(prefix) and os.path.realpath(prefix) in self._own
+
+    def _requests(self) -> Iterator[Request]:
+        """Yield the versions that are asked for, by the user's shell before the project's files."""
+        shell = self._environ.get("PYENV_VERSION", "")
+        if shell:
+            yield Request("python", tuple(shell.split(":")), "PYENV_VERSION")
+        for request in read_requests(self._workspace):
+            if not (shell and request.tool == "python"):
+                yield request
+
+    def _add_versions(self, request: Request) -> None:
+        found = [self._managers.find(request.tool, version) for version in request.versions]
+        for installation in filter(None, found):
+            self._add(self._installed(installation, request.file))
+        wanted = request.versions[0]
+        is_shown = _SHORT.fullmatch(wanted) and _SHORT.fullmatch(request.tool)
+        if not any(found) and is_shown and not self._is_on_path(request.tool, wanted):
+            self._problems.append(
+                f"`{request.file}` asks for {request.tool} {wanted}, which is not installed here."
+            )
+
+    def _is_on_path(self, tool: str, version: str) -> bool:
+        """Return whether something else fits, so that nothing is missing."""
+        if tool != "python":
+            return False
+        short = ".".join(version.split(".")[:2])
+        return any(t.python for t in self._tools.values()) or bool(shutil.which(f"python{short}"))
+
+    def _installed(self, installation: Installation, origin: str) -> Tool:
+        prefix, programs = installation.prefix, tuple(installation.programs)
+        python = prefix / "bin" / "python" if installation.tool == "python" else None
+        environment = read_environment(prefix)
+        if python and environment and not environment.is_conda:  # as pyenv-virtualenv makes them
+            exposure = expose_python(environment, self._workspace)
+        else:
+            exposure = expose_environment(Path(os.path.realpath(prefix)))
+            exposure = join([expose_environment(prefix), exposure])
+        name = "Python" if python else installation.tool
+        return Tool(f"{name} {installation.version} ({origin})", programs, exposure, python)
+
+    def _add(self, tool: Tool) -> None:
+        self._tools.setdefault(tool.programs, tool)
+
+    def _behind_shims(self) -> dict[Path, tuple[Tool, ...]]:
+        """Return what shims on the `PATH` start where no project asks for anything else.
+
+        A shim looks in the user's home for the versions, which a sandbox does not show.
+        """
+        managers, home = self._managers, self._home
+        config = Path(self._environ.get("XDG_CONFIG_HOME") or home / ".config")
+        files = {
+            managers.pyenv / "shims": managers.pyenv / "version",
+            managers.asdf / "shims": home / ".tool-versions",
+            managers.mise / "shims": config / "mise/config.toml",
+        }
+        on_path = set(self._environ.get("PATH", "").split(os.pathsep))
+        behind = {}
+        for shims, file in files.items():
+            if str(shims) in on_path:
+                requests = read_file(file)
+                found = [managers.find(r.tool, version) for r in requests for version in r.versions]
+                behind[shims] = tuple(self._installed(each, file.name) for each in found if each)
+        return behind

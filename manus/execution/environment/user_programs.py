@@ -1,0 +1,185 @@
+"""What the user's `PATH` finds in `~/.local/bin` and `/opt`: tools, with the files they need.
+
+People keep scripts of their own there, with keys in them, and applications with their settings. So
+a sandbox shows of both only programs that tools have installed: environments of pipx, uv, poetry
+and conda, packages of npm, installations, binaries, and the starters that pip writes. All of it is
+blocking.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from manus.execution.environment.exposure import Exposure, expose_environment, join
+from manus.execution.environment.python import expose_python, read_environment
+
+OPT = Path("/opt")
+_SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
+_LOADER_SETTINGS = Path("/etc/ld.so.conf.d")
+_OF_JAVA = ("conf", "jmods", "legal", "release")
+_OF_GO = ("src", "pkg", "misc", "api", "go.env", "VERSION")
+_LARGEST_STARTER = 4_000
+_STARTER_LINES = re.compile(
+    r"#!.*|#.*coding[:=].*|'''exec' .*|' '''|import (?:re|sys)|from [\w.]+ import \w+"
+    r"|if __name__ == [\"']__main__[\"']:|(?:el)?if sys\.argv\[0\]\.endswith\(.*\):"
+    r"|sys\.argv\[0\] = .*|sys\.exit\([\w.]+\(\)\)"
+)
+"""Lines of the programs that pip and uv write for the entry points of a package."""
+
+
+class UserPrograms(NamedTuple):
+    """What programs may read, and the programs on the `PATH` that stay hidden."""
+
+    exposure: Exposure
+    hidden: tuple[Path, ...] = ()
+
+
+def expose_user_programs(path: str, home: Path, opt: Path = OPT) -> UserPrograms:
+    """Return what a `PATH` finds in the `.local/bin` of a home, and in `opt`."""
+    folders = [Path(entry) for entry in path.split(os.pathsep) if entry.startswith("/")]
+    folders = list(dict.fromkeys(folders))
+    changed = tuple(map(_change_time, [*folders, opt, home / ".local" / "bin", _LOADER_SETTINGS]))
+    return _expose(tuple(folders), home, opt, changed)
+
+
+def _change_time(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=16)
+def _expose(
+    folders: tuple[Path, ...], home: Path, opt: Path, _changed: tuple[int, ...]
+) -> UserPrograms:
+    parts = [Exposure(tuple(_libraries(opt)))]
+    hidden: list[Path] = []
+    for folder in folders:
+        real = Path(os.path.realpath(folder))
+        if real == Path(os.path.realpath(home / ".local" / "bin")):
+            found = _expose_folder(folder, home, opt)
+        elif real.is_relative_to(opt):
+            found = _expose_in_opt(real, home, opt)
+        elif str(folder) in _SYSTEM_FOLDERS:
+            targets = _targets_in_opt(folder, opt)
+            found = UserPrograms(join(_expose_target(target, home, opt) for target in targets))
+        else:
+            continue
+        parts.append(found.exposure)
+        hidden += found.hidden
+    return UserPrograms(join(parts), tuple(dict.fromkeys(hidden)))
+
+
+def _expose_in_opt(folder: Path, home: Path, opt: Path) -> UserPrograms:
+    is_part = folder.name in ("bin", "sbin", "condabin") and folder.parent != opt
+    if is_part:
+        return UserPrograms(_expose_installation(folder.parent))
+    return _expose_folder(folder, home, opt)
+
+
+def _expose_folder(folder: Path, home: Path, opt: Path) -> UserPrograms:
+    """Return a folder of programs of many origins, without those that no tool has installed."""
+    parts: list[Exposure] = []
+    unknown: list[Path] = []
+    unresolved: list[Path] = []
+    for link, target in _links(folder):
+        exposure = _expose_target(target, home, opt)
+        parts.append(exposure)
+        if not exposure.read and os.access(link, os.X_OK):
+            unresolved.append(link)
+    for file in _entries(folder):
+        if not file.is_symlink() and not _is_installed_program(file):
+            unknown.append(file)
+    shown = Exposure((folder,), tuple(unknown)) if folder.is_dir() else Exposure()
+    programs = [file for file in unknown if file.is_file() and os.access(file, os.X_OK)]
+    return UserPrograms(join([shown, *parts]), (*programs, *unresolved))
+
+
+def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
+    """Return what the program behind a link needs; nothing if no tool has installed it."""
+    if str(target.parent) in _SYSTEM_FOLDERS:
+        return Exposure((target,))
+    prefix = target.parent.parent
+    if target.parent.name in ("bin", "sbin", "condabin") and prefix != opt:
+        if environment := read_environment(prefix):
+            return expose_python(environment)
+        if prefix.is_relative_to(opt):
+            return _expose_installation(prefix)
+    modules = home / ".local" / "lib" / "node_modules"
+    if target.is_relative_to(modules):
+        names = target.relative_to(modules).parts
+        return Exposure((modules.joinpath(*names[: 2 if names[0].startswith("@") else 1]),))
+    return Exposure((target,)) if _is_installed_program(target) else Exposure()
+
+
+def _expose_installation(prefix: Path) -> Exposure:
+    """Return the files of a program that has a folder of its own, without its settings."""
+    more: tuple[str, ...] = ()
+    if (prefix / "lib" / "modules").is_file():
+        more = _OF_JAVA
+    elif (prefix / "src" / "runtime").is_dir():
+        more = _OF_GO
+    parts = tuple(filter(Path.exists, (prefix / name for name in more)))
+    return join([expose_environment(prefix), Exposure(parts)])
+
+
+def _is_installed_program(file: Path) -> bool:
+    """Return whether a file is a binary, or starts a package of Python that pip has installed."""
+    try:
+        if not file.is_file() or not os.access(file, os.X_OK):
+            return False
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST_STARTER)
+    except OSError:
+        return False
+    if content.startswith(b"\x7fELF"):
+        return True
+    lines = content.decode("utf-8", "replace").splitlines()
+    is_script = content.startswith(b"#!") and len(content) < _LARGEST_STARTER
+    plain = (line.strip() for line in lines)
+    return is_script and all(not line or _STARTER_LINES.fullmatch(line) for line in plain)
+
+
+def _links(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the links in a folder, and the files that they lead to."""
+    for path in _entries(folder):
+        if path.is_symlink():
+            yield path, Path(os.path.realpath(path))
+
+
+def _targets_in_opt(folder: Path, opt: Path) -> Iterator[Path]:
+    """Yield the files in `opt` that links of a large folder of the system lead to."""
+    if not _entries(opt):
+        return
+    with os.scandir(folder) as entries:
+        links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+    for link in links:
+        # most lead to a neighbour; only links of links have to be followed
+        if {"alternatives", opt.name} & set(link.readlink().parts):
+            target = Path(os.path.realpath(link))
+            if target.is_relative_to(opt):
+                yield target
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _libraries(opt: Path) -> Iterator[Path]:
+    """Yield the folders in `opt` that the machine's loader is configured for."""
+    for file in _LOADER_SETTINGS.glob("*.conf"):
+        try:
+            lines = file.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+        folders = (Path(line.strip()) for line in lines)
+        yield from (folder for folder in folders if folder.is_relative_to(opt) and folder != opt)

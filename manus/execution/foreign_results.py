@@ -1,0 +1,151 @@
+"""What a tool of LangChain's gives back, as an observation: a text, messages, or a `Command`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
+from langgraph.types import Command
+
+from manus.execution.result import Image, Observation
+from manus.state.messages import as_messages
+
+log = logging.getLogger("manus")
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a tool has given back, taken apart."""
+
+    messages: list[BaseMessage] = field(default_factory=list)
+    update: dict[str, Any] = field(default_factory=dict)
+    handoff: Command[Any] | None = None
+
+    def add(self, answer: Any) -> None:
+        """Add an answer: a message, a command, a state update, or a list of these."""
+        if isinstance(answer, Command):
+            self._add_command(answer)
+        elif isinstance(answer, BaseMessage):
+            self.messages.append(answer)
+        elif isinstance(answer, Mapping):
+            self.messages += as_messages(answer["messages"])
+        else:
+            for item in answer:
+                self.add(item)
+
+    def _add_command(self, command: Command[Any]) -> None:
+        changes = dict(command._update_as_tuples())
+        messages = as_messages(changes.pop("messages", []))
+        if command.graph == Command.PARENT:
+            # its update is for the graph around the agent
+            self.handoff = self.handoff or command
+            self.messages += [m for m in messages if isinstance(m, ToolMessage)]
+            return
+        if command.goto:
+            log.warning("an agent has no nodes for a tool to go to: %r is ignored", command.goto)
+        self.messages += messages
+        self.update |= changes
+
+
+def as_observation(answer: Any, call_id: str) -> Observation:
+    """Return what a tool, or a ToolNode, has given back for a call."""
+    if isinstance(answer, Observation):
+        return answer
+    if not _is_structured(answer):
+        return Observation(str(answer))
+    parts = _Parts()
+    parts.add(answer)
+    own = [m for m in parts.messages if isinstance(m, ToolMessage) and m.tool_call_id == call_id]
+    if not own and parts.handoff is None:
+        own = [m for m in parts.messages if isinstance(m, ToolMessage)]
+    observation = _joined([_of_message(message) for message in own])
+    if parts.handoff is not None:
+        return replace(observation, handoff=parts.handoff)
+    preceding, following = _around(parts.messages, own)
+    return replace(
+        observation,
+        update={**observation.update, **parts.update},
+        preceding=preceding,
+        following=following,
+    )
+
+
+def _is_structured(answer: Any) -> bool:
+    """Return whether an answer holds messages or commands."""
+    if isinstance(answer, Mapping):
+        return "messages" in answer
+    if isinstance(answer, list):
+        return bool(answer) and all(map(_is_structured, answer))
+    return isinstance(answer, Command | BaseMessage)
+
+
+def _around(
+    messages: Sequence[BaseMessage], own: Sequence[ToolMessage]
+) -> tuple[tuple[AnyMessage, ...], tuple[AnyMessage, ...]]:
+    """Return the other messages, those before and those after the tool's own."""
+    preceding: list[Any] = []
+    following: list[Any] = []
+    rest = preceding
+    for message in messages:
+        if any(message is each for each in own):
+            rest = following
+        else:
+            rest.append(message)
+    return tuple(preceding), tuple(following)
+
+
+def _joined(parts: Sequence[Observation]) -> Observation:
+    if len(parts) == 1:
+        return parts[0]
+    artifacts = [part.artifact for part in parts if part.artifact is not None]
+    return Observation(
+        "\n".join(part.text for part in parts if part.text),
+        tuple(image for part in parts for image in part.images),
+        any(part.is_error for part in parts),
+        {name: value for part in parts for name, value in part.update.items()},
+        artifact=artifacts[0] if artifacts else None,
+    )
+
+
+def _of_message(message: ToolMessage) -> Observation:
+    if isinstance(message.artifact, Observation):
+        return message.artifact
+    parts = [_of_block(block) for block in message.content_blocks]
+    return Observation(
+        "\n".join(part for part in parts if isinstance(part, str)),
+        tuple(part for part in parts if isinstance(part, Image)),
+        message.status == "error",
+        artifact=message.artifact,
+    )
+
+
+def _of_block(block: Mapping[str, Any]) -> str | Image:
+    """Return a content block as a text or a picture; of what is neither, its JSON."""
+    if block["type"] == "image" and "base64" in block:
+        return Image(block["base64"], block.get("mime_type", "image/png"))
+    if block["type"] == "image" and "url" in block:
+        return Image("", url=block["url"])
+    if "text" in block:
+        return str(block["text"])
+    return json.dumps(block.get("value", block), default=str)
+
+
+def with_sibling_answers(
+    messages: Sequence[BaseMessage], answers: Mapping[str, ToolMessage]
+) -> Iterator[BaseMessage]:
+    """Yield messages that a tool hands over, with the answers to all calls of the same message.
+
+    A tool that leaves the agent knows its own answer only; providers refuse a history in which a
+    call lacks one. `answers` are by call id.
+    """
+    present = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    for message in messages:
+        yield message
+        for call in getattr(message, "tool_calls", ()):
+            answer = answers.get(str(call["id"]))
+            if answer is not None and call["id"] not in present:
+                yield answer

@@ -1,0 +1,119 @@
+"""One call of a tool, without locks or journal; whatever it raises becomes an observation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, ToolException
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolInvocationError
+from langgraph.runtime import get_runtime
+from pydantic import ValidationError
+
+from manus.config.context import is_watched
+from manus.execution.base import AgentTool, contained, exit_is_error, explain_arguments, is_model
+from manus.execution.foreign_results import as_observation
+from manus.execution.result import Observation
+from manus.state.errors import ManusError, ToolError
+
+log = logging.getLogger("manus")
+
+_FOREIGN_TIME_LIMIT = 300.0
+"""Seconds for a tool that is not one of ours."""
+
+
+async def observe_call(
+    tool: BaseTool,
+    args: Mapping[str, Any],
+    call_id: str = "call",
+    config: RunnableConfig | None = None,
+) -> Observation:
+    """Call a tool and make an observation of whatever comes of it; no lock, no journal.
+
+    Raises:
+        GraphBubbleUp: the tool interrupts the graph, to ask a person.
+        asyncio.CancelledError: the run itself is being cancelled.
+    """
+    limit = tool.time_limit if isinstance(tool, AgentTool) else _FOREIGN_TIME_LIMIT
+    try:
+        async with asyncio.timeout(limit) as clock:
+            if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
+                return await _observed_directly(tool, args)
+            return await _invoked(tool, args, call_id, config)
+    except GraphBubbleUp:
+        raise
+    except asyncio.CancelledError:
+        current = asyncio.current_task()
+        if current is not None and current.cancelling():
+            raise
+        return failure(f"`{tool.name}` was cancelled before it was done.")
+    except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
+        if isinstance(error, TimeoutError) and clock.expired():
+            return failure(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
+        source = error.source if isinstance(error, ToolError) else ""
+        return replace(failure(_said(tool, error)), source=source)
+
+
+async def _observed_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
+    """Call one of ours without LangChain around it, since nobody listens."""
+    schema, given = tool.args_schema, dict(args)
+    if is_model(schema):
+        valid = schema.model_validate(given)
+        given = {name: getattr(valid, name) for name in schema.model_fields}
+    with exit_is_error():
+        return await tool.observe(**given)
+
+
+async def _invoked(
+    tool: BaseTool, args: Mapping[str, Any], call_id: str, config: RunnableConfig | None
+) -> Observation:
+    """Call any LangChain tool as LangGraph's own ToolNode does.
+
+    State, store, runtime and call id are injected where it asks for them.
+    """
+    call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
+    if isinstance(tool, AgentTool):
+        return as_observation(await tool.ainvoke(call, config), call_id)
+    tool = contained(tool)
+    try:
+        get_runtime()
+    except (RuntimeError, KeyError):  # outside of a graph
+        return as_observation(await tool.ainvoke(call, config), call_id)
+    node = ToolNode([tool], handle_tool_errors=False)
+    return as_observation(await node.ainvoke([call], config), call_id)
+
+
+def failure(text: str) -> Observation:
+    """Return the observation of a call that failed."""
+    return Observation(text, is_error=True)
+
+
+def refusal(text: str) -> Observation:
+    """Return the observation of a call that was not carried out."""
+    return Observation(text, is_error=True, executed=False)
+
+
+def _said(tool: BaseTool, error: Exception) -> str:
+    if isinstance(error, ToolInvocationError):
+        error = error.source
+    if isinstance(error, ValidationError) and _is_about_arguments(tool, error):
+        return explain_arguments(tool, error)
+    text, kind = str(error).strip(), type(error).__name__
+    if isinstance(error, ToolError | ToolException) and text:
+        return text
+    if not isinstance(error, ManusError):
+        # the model reads what happened and goes on; the log keeps the traceback for a person
+        log.info("tool %s raised", tool.name, exc_info=error)
+    return f"`{tool.name}` failed: {kind}: {text}" if text else f"`{tool.name}` failed: {kind}."
+
+
+def _is_about_arguments(tool: BaseTool, error: ValidationError) -> bool:
+    """Whether the arguments did not fit, rather than something the tool read on its way."""
+    schema = tool.args_schema
+    return is_model(schema) and error.title in (schema.__name__, schema.model_config.get("title"))

@@ -1,0 +1,60 @@
+"""What a tool gives back beside a text, in a form that the journal can hold."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from manus.execution.result import Observation
+
+log = logging.getLogger("manus")
+
+_FIELDS = ("update", "artifact", "preceding", "following", "handoff")
+
+
+def pack(observation: Observation) -> str | None:
+    """Return what an observation holds that JSON does not; None if there is no such thing.
+
+    What cannot be stored at all is left out, with a warning.
+    """
+    values = {name: getattr(observation, name) for name in _FIELDS}
+    is_plain = observation.artifact is None and _is_json(observation.update)
+    if is_plain and not any(values[name] for name in ("preceding", "following", "handoff")):
+        return None
+    storable = {name: value for name, value in values.items() if is_storable(value)}
+    if lost := [name for name in _FIELDS if name not in storable]:
+        log.warning("not kept for a resume, since it cannot be stored: %s", ", ".join(lost))
+    kind, data = JsonPlusSerializer().dumps_typed(storable)
+    return f"{kind}:{base64.b64encode(data).decode()}"
+
+
+def unpack(packed: str, observation: Observation) -> Observation:
+    """Return the observation with what was packed."""
+    kind, _, data = packed.partition(":")
+    values = JsonPlusSerializer().loads_typed((kind, base64.b64decode(data)))
+    for name in ("preceding", "following"):
+        values[name] = tuple(values.get(name, ()))
+    return replace(observation, **values)
+
+
+def is_storable(value: Any, serializer: Any = None) -> bool:
+    """Return whether a checkpoint can hold a value."""
+    try:
+        (serializer or JsonPlusSerializer()).dumps_typed(value)
+    except Exception:  # noqa: BLE001 - whatever a serializer, or the value itself, raises
+        return False
+    return True
+
+
+def _is_json(update: Mapping[str, Any]) -> bool:
+    try:
+        json.dumps(dict(update))
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""The network of a sandbox: a namespace whose only way out is the run's proxy.
+
+A small process (`porter.py`) holds the namespace. Programs enter it by `nsenter`; the run's
+browser reaches servers inside through `connect`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+from pathlib import Path
+
+from manus.execution.sandbox.host_programs import find_host_program
+from manus.execution.sandbox.interpreter import own_python
+from manus.state.errors import ToolUnavailableError
+
+_PORTER = Path(__file__).with_name("porter.py")
+_SECONDS = 20.0
+
+
+class Network:
+    """A namespace of its own, made by `open_network`."""
+
+    def __init__(
+        self, porter: subprocess.Popen[bytes], wire: socket.socket, listener: socket.socket
+    ) -> None:
+        self._porter = porter
+        self._wire = wire
+        self._turn = asyncio.Lock()
+        self.listener = listener
+        """Where programs inside ask for what is outside; the run's proxy accepts here."""
+
+    @property
+    def entry(self) -> tuple[str, ...]:
+        """The words before a command that make it start inside."""
+        place = f"/proc/{self._porter.pid}/ns"
+        nsenter = find_host_program("nsenter") or "/usr/bin/nsenter"
+        return (nsenter, f"--user={place}/user", f"--net={place}/net", "--preserve-credentials")
+
+    async def connect(self, port: int) -> socket.socket | None:
+        """A connection to a server inside, None if nothing listens on that port."""
+        async with self._turn:
+            return await asyncio.to_thread(self._connect, port)
+
+    def _connect(self, port: int) -> socket.socket | None:
+        self._wire.send(str(port).encode())
+        _, found, _, _ = socket.recv_fds(self._wire, 64, 1)
+        return socket.socket(fileno=found[0]) if found else None
+
+    def close(self) -> None:
+        """End it. Blocking, for a moment."""
+        self._wire.close()
+        self.listener.close()
+        self._porter.kill()
+        self._porter.wait()
+
+
+def open_network() -> Network:
+    """A new network. Blocking.
+
+    Raises:
+        ToolUnavailableError: this machine does not allow one.
+    """
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    here.settimeout(_SECONDS)
+    with there:
+        porter = subprocess.Popen(
+            [own_python(), "-I", "-S", str(_PORTER), str(there.fileno())],
+            pass_fds=(there.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+            start_new_session=True,
+        )
+    try:
+        said, found, _, _ = socket.recv_fds(here, 64, 1)
+        if not found:
+            reason = said.decode().removeprefix("no ") or "it ended at once"
+            raise ToolUnavailableError(f"No network namespace can be made here ({reason}).")
+        listener = socket.socket(fileno=found[0])
+    except (OSError, ToolUnavailableError) as error:
+        here.close()
+        porter.kill()
+        porter.wait()
+        raise ToolUnavailableError(str(error)) from None
+    listener.setblocking(False)
+    return Network(porter, here, listener)

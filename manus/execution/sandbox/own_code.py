@@ -1,0 +1,27 @@
+"""The code that runs outside of the sandbox: manus itself, its Python, what the settings name."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from manus.config.named_code import named_code
+from manus.execution.sandbox.interpreter import own_prefixes
+
+
+def own_code_in(workspace: Path) -> list[Path]:
+    """Return the files and folders of such code in a workspace, outermost first. Blocking.
+
+    A program in the sandbox that could write there would run outside of it the next time.
+    """
+    paths = [*own_prefixes(), *_package_folders(), *named_code(workspace)]
+    inside = sorted({path for path in paths if path.is_relative_to(workspace)})
+    return [path for path in inside if not any(other in path.parents for other in inside)]
+
+
+def _package_folders() -> list[Path]:
+    """Return the folders that the package `manus` is imported from."""
+    package = find_spec("manus")
+    if package is None or package.submodule_search_locations is None:
+        return []
+    return [Path(path).resolve() for path in package.submodule_search_locations]

@@ -1,0 +1,105 @@
+"""Find protected names that programs in a sandbox have made, and move them out of the workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from manus.execution.protected_names import PRIVATE, is_protected
+
+_SKIPPED = frozenset({PRIVATE, "node_modules", "site-packages", "__pycache__"})
+"""Folders that are not searched: package managers fill them, and nobody opens them as a project."""
+_MOST_FOLDERS = 20_000
+_SETTLED_NS = 20_000_000
+"""A folder that changed less than this before it was read may change again at the same time stamp:
+the clock of files moves every few milliseconds only."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What was found in a folder."""
+
+    changed_ns: int
+    subfolders: tuple[str, ...]
+    protected: tuple[str, ...]
+
+
+class ProtectedNames:
+    """The protected names in a workspace, found again at the cost of one `lstat` per folder.
+
+    A folder is read again when its status has changed, by a time that programs cannot set.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._folders: dict[str, _Folder] = {}
+
+    def find(self) -> frozenset[str]:
+        """Return all protected names, relative to the workspace; a folder stands for its content.
+
+        Blocking. Folders beyond the first 20,000 are not searched.
+        """
+        names: set[str] = set()
+        waiting = [""]
+        seen: dict[str, _Folder] = {}
+        while waiting and len(seen) < _MOST_FOLDERS:
+            path = waiting.pop()
+            folder = self._folder(path)
+            if folder is None:
+                continue
+            seen[path] = folder
+            names.update(folder.protected)
+            waiting.extend(folder.subfolders)
+        self._folders = seen
+        return frozenset(names)
+
+    def _folder(self, path: str) -> _Folder | None:
+        """Return what is in a folder; None if it is gone, or cannot be read."""
+        full = f"{self._root}/{path}" if path else self._root
+        try:
+            changed_ns = os.lstat(full).st_ctime_ns
+            known = self._folders.get(path)
+            if known is not None and known.changed_ns == changed_ns:
+                return known
+            is_settled = time.time_ns() - changed_ns > _SETTLED_NS
+            with os.scandir(full) as entries:
+                subfolders, protected = _sort(path, entries)
+        except OSError:
+            return None
+        return _Folder(changed_ns if is_settled else 0, subfolders, protected)
+
+
+def _sort(
+    path: str, entries: Iterable[os.DirEntry[str]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Divide the entries of a folder into folders to search and protected names."""
+    subfolders: list[str] = []
+    protected: list[str] = []
+    for entry in entries:
+        name = f"{path}/{entry.name}" if path else entry.name
+        if is_protected(name):
+            protected.append(name)
+        elif entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+            subfolders.append(name)
+    return tuple(subfolders), tuple(protected)
+
+
+def move_out(root: Path, names: Iterable[str], quarantine: Path) -> dict[str, Path]:
+    """Move entries of a workspace into a folder of their own below `quarantine`. Blocking.
+
+    Returns:
+        Where each is now. One that cannot be moved, as across file systems, is left out.
+    """
+    moved: dict[str, Path] = {}
+    for name in sorted(names):
+        target = quarantine / f"{int(time.time())}-{secrets.token_hex(3)}" / name
+        with contextlib.suppress(OSError):
+            target.parent.mkdir(mode=0o700, parents=True)
+            (root / name).rename(target)
+            moved[name] = target
+    return moved

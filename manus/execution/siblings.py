@@ -1,0 +1,152 @@
+"""The calls of one message: who waits for whom, and what a failed call rules out.
+
+Each call is a task of its own, so the calls of a message meet here. A call waits for the earlier
+ones that use the same resource. When one of those has failed, the call is not executed; while one
+waits for a person, the call stays pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Command
+
+from manus.state.agent import ToolTask
+
+if TYPE_CHECKING:
+    from manus.execution.session import Resource
+
+CallState = Literal["running", "done", "failed", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a call uses."""
+
+    resources: frozenset[Resource]
+    """Calls that collide here do not run at the same time."""
+    read_only: bool = False
+    """Whether it changes nothing."""
+    relies_on: frozenset[Resource] = frozenset()
+    """What it expects to find as the earlier calls of the message leave it."""
+
+    def runs_after(self, earlier: Needs) -> bool:
+        """Whether the call waits until an earlier one has ended."""
+        return _collide(self.resources, earlier.resources)
+
+    def is_held_by(self, earlier: Needs) -> bool:
+        """Whether the call waits while an earlier one waits for a person."""
+        return self.runs_after(earlier) and _collide(self.relies_on, earlier.relies_on)
+
+    def is_ruled_out_by(self, earlier: Needs) -> bool:
+        """Whether the call makes no sense once an earlier one has failed.
+
+        Reading is always possible, and a call that could not read has left nothing undone.
+        """
+        return self.is_held_by(earlier) and not (self.read_only or earlier.read_only)
+
+
+def _collide(some: Collection[Resource], others: Collection[Resource]) -> bool:
+    return any(mine.collides(theirs) for mine in some for theirs in others)
+
+
+@dataclass(slots=True, eq=False)
+class Sibling:
+    """A call, as the later calls of its message see it."""
+
+    description: str
+    """The call in a few words."""
+    needs: Callable[[], Needs]
+    state: CallState = "running"
+    cause: str = ""
+    """The failed call that has ruled this one out."""
+    message: ToolMessage | None = None
+    """What came of it."""
+    handoff: Command[Any] | None = None
+    """The command with which its tool leaves the agent."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Siblings:
+    """The calls of the newest message.
+
+    `unfinished` are the ids of the calls that are known to be executed now; None if all are. Of
+    calls that have ended in another process `settled` tells the outcome.
+    """
+
+    def __init__(
+        self,
+        settled: Mapping[str, Sibling] | None = None,
+        unfinished: Collection[str] | None = (),
+    ) -> None:
+        self._calls: dict[str, Sibling] = {}
+        self._started: dict[str, asyncio.Event] = {}
+        self._unfinished = unfinished
+        for call_id, sibling in (settled or {}).items():
+            sibling.ended.set()
+            self._calls[call_id] = sibling
+
+    def start(self, task: ToolTask, description: str, needs: Needs) -> Sibling:
+        """Register a call, so that later ones can wait for it."""
+        sibling = Sibling(description, lambda: needs)
+        if "calls" in task:  # else nobody will ask for it
+            self._calls[task["id"]] = sibling
+            self._start_event(task["id"]).set()
+        return sibling
+
+    async def wait_for_turn(self, task: ToolTask, needs: Needs) -> str:
+        """Wait for the earlier calls of the message that use the same resources.
+
+        Return the failed call, in words, because of which this one must not be executed; empty if
+        there is none.
+
+        Raises:
+            GraphInterrupt: an earlier call waits for a person. The interrupt asks nothing; the task
+                stays pending, and runs again when the person has answered.
+        """
+        cause = ""
+        is_held = False
+        calls = task.get("calls", ())
+        for call_id in itertools.takewhile(lambda other: other != task["id"], calls):
+            sibling = await self._find(call_id)
+            if sibling is None or not needs.runs_after(sibling.needs()):
+                continue
+            await sibling.ended.wait()
+            if sibling.state == "failed" and needs.is_ruled_out_by(sibling.needs()):
+                cause = cause or sibling.cause or sibling.description
+            elif sibling.state == "waiting":
+                is_held = is_held or needs.is_held_by(sibling.needs())
+        if is_held and not cause:
+            raise GraphInterrupt(())
+        return cause
+
+    async def wait_for_all(self, task: ToolTask) -> dict[str, Sibling]:
+        """Wait until the other calls of the message have ended; return all of them by id.
+
+        Raises:
+            GraphInterrupt: one waits for a person, as in `wait_for_turn`.
+        """
+        found: dict[str, Sibling] = {}
+        for call_id in task.get("calls", ()):
+            sibling = await self._find(call_id)
+            if sibling is not None:
+                await sibling.ended.wait()
+                found[call_id] = sibling
+        if any(sibling.state == "waiting" for sibling in found.values()):
+            raise GraphInterrupt(())
+        return found
+
+    async def _find(self, call_id: str) -> Sibling | None:
+        """Return an earlier call, once it has started; None if it is not known to start."""
+        if self._unfinished is None or call_id in self._unfinished:
+            await self._start_event(call_id).wait()
+        return self._calls.get(call_id)
+
+    def _start_event(self, call_id: str) -> asyncio.Event:
+        return self._started.setdefault(call_id, asyncio.Event())

@@ -1,0 +1,119 @@
+"""A thread's trace: read from a store, or from one state of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from manus.pages.trace.agent_runs import AgentRuns, observe, step_of
+from manus.pages.trace.flow_runs import FlowRuns
+from manus.pages.trace.model import Run, Stage, Step
+from manus.state.messages import since
+from manus.state.plan import Step as PlanStep
+from manus.store.history import ROOT, History, Superstep, children_of, is_waiting, read_history
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+
+
+async def read_trace(
+    saver: BaseCheckpointSaver[Any], thread_id: str, *, is_running: bool = False
+) -> list[Run]:
+    """All runs of a thread; none if there is no such thread.
+
+    `is_running`: whether a process is at work on the thread, which no checkpoint tells.
+    """
+    return runs_of(await read_history(saver, thread_id), is_running=is_running)
+
+
+def runs_of(history: History, *, is_running: bool = False) -> list[Run]:
+    """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
+    children, root = children_of(history), history.get(ROOT, [])
+    agent, flow = AgentRuns(children), FlowRuns(children)
+    runs = [
+        (flow if _is_flow(own) else agent).read(own, number)
+        for number, own in enumerate(_parted(root), 1)
+    ]
+    for run in runs[:-1]:
+        run.is_newest = False
+    if runs and (newest := runs[-1]).stop_reason is None:
+        newest.is_running = is_running
+        newest.is_waiting = not is_running and is_waiting(root[-1].writes)
+    return runs
+
+
+def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
+    """The supersteps of each run: it begins with a request, or with another id in the state."""
+    runs: list[list[Superstep]] = []
+    run_id = ""
+    for superstep in supersteps:
+        new_id = (superstep.last("run") or {}).get("id") or run_id
+        asked = any(isinstance(m, HumanMessage) for m in superstep.messages)
+        if not runs or (asked if superstep.is_input else run_id and new_id != run_id):
+            runs.append([])
+            new_id = "" if superstep.is_input else new_id
+        runs[-1].append(superstep)
+        run_id = new_id
+    return runs
+
+
+def _is_flow(supersteps: Sequence[Superstep]) -> bool:
+    return any(s.metadata.get("graph") == "flow" or s.written("plan") for s in supersteps)
+
+
+def run_of_state(values: Mapping[str, Any]) -> Run:
+    """Return the newest run in a state of the agent graph or of the flow graph.
+
+    Steps that compaction evicted are missing; the others keep their numbers. A flow's run has a
+    stage for each step of its plan, without the conversation of its executor.
+    """
+    known = values.get("run") or {}
+    run = Run(
+        workspace=str(known.get("workspace") or ""),
+        status=str(values.get("status") or "idle"),
+        stop_reason=values.get("stop_reason"),
+        success=values.get("success"),
+        output=str(values.get("output") or ""),
+        usage=dict(values.get("usage") or {}),
+    )
+    messages = values.get("messages") or []
+    if asked := known.get("request_id"):
+        messages = since(messages, asked)
+    begun = len(values.get("results") or ()) + (run.status == "executing")
+    gone = begun - sum(isinstance(m, AIMessage) for m in messages)
+    run.steps = list(steps_in(messages, 1 + max(gone, 0)))
+    if plan := values.get("plan"):
+        run.kind = "flow"
+        run.plan = plan
+        run.steps = []
+        run.stages = [_stage_of(index, step) for index, step in enumerate(plan["steps"])]
+    return run
+
+
+def _stage_of(index: int, step: PlanStep) -> Stage:
+    result = step.get("result")
+    return Stage(
+        "step",
+        step["text"],
+        index=index,
+        executor=step["executor"],
+        status=step["status"],
+        notes=step["notes"],
+        result=result["text"] if result else "",
+        files=result["files"] if result else [],
+        depends_on=step["depends_on"],
+    )
+
+
+def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[Step]:
+    """The steps that messages make: each thought with the observations that follow it."""
+    observations = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
+    thoughts = (m for m in messages if isinstance(m, AIMessage))
+    for number, thought in enumerate(thoughts, first):
+        step = step_of(thought, number)
+        for call in step.calls:
+            if (observed := observations.get(call.id)) is not None:
+                observe(call, observed)
+        yield step

@@ -1,0 +1,1 @@
+"""Threads and their checkpoints, in SQLite or PostgreSQL."""

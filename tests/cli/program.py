@@ -1,0 +1,238 @@
+"""The program as a user has it: a process of its own, with pipes or on a terminal."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from tests.cli.emulator import shown
+from tests.helpers import sandboxes
+from tests.helpers.child import ROOT, Process, fork
+from tests.helpers.processes import working_in
+
+_LIMIT = 60.0
+"""Seconds after which a process that should have ended or said something is given up."""
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out.splitlines()[-1])
+
+    @property
+    def thread(self) -> str:
+        return str(self.json["thread_id"])
+
+
+class Program:
+    """Runs `manus` in a home and a folder of its own."""
+
+    def __init__(self, home: Path, environment: dict[str, str]) -> None:
+        self.home = home
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "NO_PROXY": "127.0.0.1",
+            "MANUS_TRUST": "1",
+            **sandboxes.environment(),
+            **environment,
+        }
+
+    @property
+    def workspace(self) -> Path:
+        return self.home / "workspace"
+
+    @property
+    def database(self) -> Path:
+        return self.home / ".local/share/manus/threads.sqlite"
+
+    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Result:
+        """Run to the end with pipes."""
+        with self.start(*arguments, stdin=stdin, environment=environment) as process:
+            return process.end()
+
+    def cold(self, *arguments: str, by: Sequence[str] = (), **environment: str) -> Result:
+        """Run to the end in a new interpreter, as a shell would, or by another command."""
+        done = subprocess.run(
+            [*by, sys.executable, "-m", "manus", *arguments],
+            cwd=self.home,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=100,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    @contextmanager
+    def start(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        out: int | None = None,
+        err: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Iterator["Running"]:
+        """Start in a session of its own; killed at the end if it has not ended.
+
+        `out` and `err` are descriptors to write to instead of files.
+        """
+        with TemporaryFile() as given, TemporaryFile() as stdout, TemporaryFile() as stderr:
+            streams = (
+                given.fileno(),
+                stdout.fileno() if out is None else out,
+                stderr.fileno() if err is None else err,
+            )
+            given.write(stdin.encode())
+            given.seek(0)
+            chosen = {**self.environment, **(environment or {})}
+            with fork(arguments, self.home, chosen, streams) as child:
+                yield Running(child, *streams[1:])
+
+    @contextmanager
+    def terminal(self, *arguments: str, columns: int = 80) -> Iterator["Terminal"]:
+        environment = {"TERM": "xterm-256color", **self.environment}
+        main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        try:
+            with fork(arguments, self.home, environment, (side, side, side)) as child:
+                yield Terminal(child, main, side)
+        finally:
+            os.close(side)
+            os.close(main)
+
+    def on_terminal(self, *arguments: str, columns: int = 80) -> "Terminal":
+        """Run to a good end on a terminal, at which nothing is typed."""
+        with self.terminal(*arguments, columns=columns) as terminal:
+            assert terminal.wait() == 0, terminal.text
+        return terminal
+
+    def end_leftovers(self) -> None:
+        """End what a killed program has left running in its folder."""
+        for pid in working_in(self.home):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _said(descriptor: int) -> str:
+    """What has been written to a file so far; nothing for what is not a file."""
+    about = os.fstat(descriptor)
+    return os.pread(descriptor, about.st_size, 0).decode() if stat.S_ISREG(about.st_mode) else ""
+
+
+class Running:
+    def __init__(self, child: Process, out: int, err: int) -> None:
+        self._child = child
+        self._out, self._err = out, err
+
+    @property
+    def pid(self) -> int:
+        assert self._child.pid is not None
+        return self._child.pid
+
+    def send_signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(self.pid, number)
+
+    def end(self) -> Result:
+        self._child.join()
+        return Result(self._child.exitcode or 0, _said(self._out), _said(self._err))
+
+    def line(self) -> str:
+        _wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
+        return _said(self._out).partition("\n")[0]
+
+    def expect(self, words: str) -> None:
+        """Wait until it has said something on stderr."""
+        _wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
+
+
+class Terminal:
+    """The program at work on a terminal, which is its stdin, stdout and stderr."""
+
+    def __init__(self, child: Process, descriptor: int, side: int) -> None:
+        self._child = child
+        self._descriptor = descriptor
+        self._side = side
+        self.raw = ""
+
+    @property
+    def text(self) -> str:
+        """What is shown, without colours: what was erased is gone."""
+        return shown(self.raw)
+
+    def expect(self, words: str, *, last: bool = False) -> None:
+        limit = time.monotonic() + _LIMIT
+        is_shown = str.endswith if last else str.__contains__
+        while not is_shown(self.text.rstrip(), words.rstrip()):
+            assert self._read(limit), f"{words!r} is not shown:\n{self.text}"
+
+    def expect_last(self, words: str) -> None:
+        """Wait until the words are the last that is shown."""
+        self.expect(words, last=True)
+
+    def type(self, text: str) -> None:
+        os.write(self._descriptor, text.encode())
+
+    def wait(self) -> int:
+        """Read to the end; the exit code."""
+        limit = time.monotonic() + _LIMIT
+        while self._child.is_alive():
+            assert time.monotonic() < limit, f"It does not end:\n{self.text}"
+            self._read(time.monotonic() + 0.02)
+        while self._read(0):
+            pass
+        return self._child.exitcode or 0
+
+    def left_over(self) -> str:
+        """What was typed and not read: what a shell would read next. After `wait`."""
+        modes = termios.tcgetattr(self._side)
+        modes[3] &= ~termios.ICANON
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 0, 0
+        termios.tcsetattr(self._side, termios.TCSANOW, modes)
+        return os.read(self._side, 65536).decode()
+
+    def _read(self, limit: float) -> bool:
+        ready, _, _ = select.select([self._descriptor], [], [], max(limit - time.monotonic(), 0))
+        if not ready:
+            return False
+        try:
+            piece = os.read(self._descriptor, 65536)
+        except OSError:  # the other side is closed
+            return False
+        self.raw += piece.decode("utf-8", "replace")
+        return bool(piece)
+
+
+def _wait_until(is_so: Any, what: str) -> None:
+    end = time.monotonic() + _LIMIT
+    while not is_so():
+        assert time.monotonic() < end, f"{what} did not come"
+        select.select([], [], [], 0.01)
+
+
+def wait_for_file(path: Path) -> str:
+    """The text of a file that another process writes, once there is some."""
+    _wait_until(lambda: path.exists() and path.read_text(), str(path))
+    return path.read_text()

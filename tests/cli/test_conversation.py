@@ -1,0 +1,226 @@
+"""`manus` alone on a terminal: requests on one thread, and commands between them."""
+
+import pytest
+
+from tests.cli.program import Program, Terminal
+from tests.server import Call, ScriptedServer, call, calls, hang, text
+
+
+def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
+    """The user's messages of a request, without the next-step prompt at its end."""
+    messages = server.requests[number].messages[:-1]
+    return [str(m["content"]) for m in messages if m["role"] == "user"]
+
+
+def ask(terminal: Terminal, words: str, answer: str, then: str = "> ") -> None:
+    """Type a line, and wait for what it leads to and for the next prompt."""
+    terminal.type(f"{words}\r")
+    terminal.expect(answer)
+    terminal.expect_last(then)
+
+
+def test_requests_follow_one_another_on_a_thread(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("**Four** of them."), text("Two are large."), text("Done."), text("Again."))
+    with manus.terminal() as terminal:
+        ask(terminal, "count the files", "Four of them.")
+        ask(terminal, "which are large?", "Two are large.")
+        ask(terminal, "/threads", "finished")
+        ask(terminal, "/cost", "2 requests, ")
+        ask(terminal, "/nothing", "There is no /nothing")
+        ask(terminal, "!echo from-$((40 + 2))", "from-42")
+        ask(terminal, "/new", "new thread")
+        ask(terminal, "sweep up", "Done.")
+        terminal.type("\x1b[A\x1b[A")
+        terminal.expect_last("> /new")
+        terminal.type("\x03\x04")
+        assert terminal.wait() == 0
+    assert said_by_user(server, 1) == ["count the files", "which are large?"]
+    assert said_by_user(server, 2) == ["sweep up"]
+    assert len(manus("threads", "--json").json) == 2
+    with manus.terminal("-c") as terminal:
+        terminal.expect("> sweep up")
+        ask(terminal, "once more", "Again.")
+    assert said_by_user(server) == ["sweep up", "once more"]
+    history = manus.home / ".local/state/manus/history"
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_stops_the_run_and_not_the_conversation(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("Hello."), hang(reply=text("Never."), after_chunks=0), text("Thought."))
+    with manus.terminal() as terminal:
+        ask(terminal, "hello", "Hello.")
+        ask(terminal, "think", "thinking 1 s", "")
+        terminal.type("\x03")
+        terminal.expect("/resume goes on")
+        assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
+        ask(terminal, "/resume", "Thought.")
+        ask(terminal, "/resume", "nothing to go on with")
+        terminal.type("dropped")
+        terminal.expect_last("> dropped")
+        terminal.type("\x03")
+        terminal.expect_last("> ")
+        terminal.type("\x03")
+        terminal.expect("or Ctrl-D, leaves.")
+        terminal.expect_last("> ")
+        terminal.type("\x03")
+        assert terminal.wait() == 0
+    assert said_by_user(server) == ["hello", "think"]
+
+
+def test_a_question_left_open_is_answered_by_what_is_said_next(
+    manus: Program, server: ScriptedServer
+) -> None:
+    asks = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "room")]
+    server.script(*asks, text("Painted."))
+    with manus.terminal() as terminal:
+        ask(terminal, "paint", "Which colour?", "later):")
+        ask(terminal, "red", "Which room?", "later):")
+        ask(terminal, "/exit", "is the answer")
+        terminal.type("/exit\r")
+        assert terminal.wait() == 0
+    with manus.terminal("-c") as terminal:
+        terminal.expect("Which room?")
+        terminal.expect("is the answer")
+        ask(terminal, "the hall", "Painted.")
+    assert [*server.requests[-1].tool_results.values()] == ["red", "the hall"]
+
+
+def edit(path: str, text: str) -> Call:
+    return call("str_replace_editor", command="create", path=path, file_text=text)
+
+
+def test_undo_takes_back_the_edits_of_one_request_after_another(
+    manus: Program, server: ScriptedServer
+) -> None:
+    first, second = edit("a.txt", "1"), edit("a.txt", "2")
+    server.script(first, text("One."), calls(second, edit("b.txt", "b")), text("Two."), text("Ok."))
+    a, b = manus.workspace / "a.txt", manus.workspace / "b.txt"
+    with manus.terminal() as terminal:
+        ask(terminal, "first", "One.")
+        ask(terminal, "second", "Two.")
+        assert (a.read_text(), b.read_text()) == ("2", "b")
+        ask(terminal, "/undo", "1 bytes again")
+        assert (a.read_text(), b.exists()) == ("1", False)
+        ask(terminal, "/undo", "a.txt: the file is gone")
+        assert not a.exists()
+        ask(terminal, "/undo", "nothing")
+        ask(terminal, "and now?", "Ok.")
+    assert "a.txt: the file is gone" in said_by_user(server)[-1]
+
+
+def test_undo_names_what_it_leaves(manus: Program, server: ScriptedServer) -> None:
+    manus.workspace.mkdir()
+    (manus.workspace / "old.txt").write_text("old")
+    change = call("bash", command="echo 1 > made.txt; rm old.txt")
+    look = call("bash", command="ls -l && cat a.txt")
+    server.script(edit("a.txt", "1"), look, text("One."), change, text("Two."))
+    with manus.terminal() as terminal:
+        ask(terminal, "first", "One.")
+        ask(terminal, "second", "Two.")
+        ask(terminal, "/undo", "a.txt: the file is gone")
+        assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
+        deleted = "Not undone: what these changed or deleted: bash: echo 1 > made.txt; rm old.txt."
+        assert deleted in " ".join(terminal.text.split())
+        assert "ls -l" not in terminal.text.partition("the file is gone")[2]
+        ask(terminal, "/undo", "nothing that could be undone")
+        assert terminal.text.count("Not undone: made.txt") == 2
+    assert not (manus.workspace / "a.txt").exists()
+
+
+def test_files_and_pictures_that_are_named_go_along(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Seen."))
+    manus.workspace.mkdir()
+    (manus.workspace / "notes.txt").write_text("buy milk")
+    picture = manus.home / "my shot.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    with manus.terminal() as terminal:
+        terminal.expect_last("> ")
+        terminal.type("compare @no")
+        terminal.expect_last("notes.txt")
+        terminal.type("\t")
+        terminal.expect("@notes.txt")
+        ask(terminal, f" with '{picture}', a@b.c", "Seen.")
+    asked = server.requests[0].messages[-2]["content"]
+    assert "buy milk" in asked[0]["text"]
+    assert [part["type"] for part in asked] == ["text", "image_url"]
+
+
+def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
+    manus: Program, server: ScriptedServer
+) -> None:
+    plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
+    said = map(text, ("Packed.", "All is packed.", "A bag."))
+    server.script(text("The sea is near."), plan, *said)
+    with manus.terminal() as terminal:
+        ask(terminal, "where is the sea?", "The sea is near.")
+        ask(terminal, "/plan go there", "Plan: Trip", "later):")
+        terminal.type("\x04")
+        terminal.expect("is the answer")
+        assert terminal.text.count("Plan: Trip") == 1
+        assert terminal.text.count("Shall this plan be carried out?") == 1
+        ask(terminal, "yes", "All is packed.")
+        ask(terminal, "what did we pack?", "A bag.")
+    assert "The sea is near." in said_by_user(server, 1)[-1]
+    first, *_, last = said_by_user(server)
+    assert (first, "All is packed." in last) == ("where is the sea?", True)
+
+
+def test_a_sentence_is_a_request(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Hello."))
+    assert manus("say hello").out == "Hello.\n"
+    assert manus("chat").code == 2, "there is no terminal"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--approve", "ask", "--model", "of-flag", "--workspace", "place"],
+        ["--workspace=a place", "--profile", "swe", "--model=of-flag"],
+    ],
+)
+def test_options_alone_begin_a_conversation(
+    manus: Program, server: ScriptedServer, options: list[str]
+) -> None:
+    server.script(text("Hello."))
+    with manus.terminal(*options) as terminal:
+        terminal.expect("manus, with of-flag")
+        ask(terminal, "hello", "Hello.")
+        terminal.type("/exit\r")
+        assert terminal.wait() == 0
+    assert "`manus -c` goes on" in terminal.text
+    assert server.requests[-1].body["model"] == "of-flag"
+    assert ("browser_use" in server.requests[-1].tool_names) == ("swe" not in options)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--model", "of-flag", "run", "--json", "Count them."],
+        ["--model", "of-flag", "--json", "Count them."],
+        ["Count them.", "--model", "of-flag", "--json"],
+        ["--thread", "run", "run", "--json", "--model", "of-flag", "--", "Count them."],
+    ],
+)
+def test_options_may_stand_before_the_command_or_the_request(
+    manus: Program, server: ScriptedServer, words: list[str]
+) -> None:
+    server.script(text("Three."))
+    assert manus(*words).json["output"] == "Three."
+    assert server.requests[-1].body["model"] == "of-flag"
+    assert said_by_user(server) == ["Count them."]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--aprove", "ask"], "did you mean --approve?"),
+        (["--model"], "requires an argument"),
+        (["--model", "x", "typo"], "No such command 'typo'"),
+        (["--profile", "swe"], "A conversation needs a terminal"),
+    ],
+)
+def test_options_that_begin_nothing(manus: Program, words: list[str], problem: str) -> None:
+    result = manus(*words)
+    assert (result.code, result.err.count("\n"), problem in result.err) == (2, 1, True), result.err

@@ -1,0 +1,114 @@
+"""Killed at any commit to the store: `manus resume` goes on, nothing is lost or done twice.
+
+A monitor (strace) kills the program at the n-th write to the database's log.
+"""
+
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manus.config.settings import Settings
+from manus.runs.jobs import build
+from manus.store.checkpoint import open_store
+from tests.cli.program import Program, Result
+from tests.flow.helpers import is_planner, is_summary, makes
+from tests.helpers.agent import assert_paired, thread_config
+from tests.helpers.child import server_pid
+from tests.server import Request, ScriptedServer, call, text
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed"),
+]
+
+ALL_DONE = "All done."
+PROFILE = '[profiles.small]\ntools = ["bash", "terminate"]\nsystem_prompt = "Work."\n'
+
+
+def working(request: Request) -> Any:
+    """One effect, then the answer; told from the conversation alone."""
+    effect = call("bash", command="echo ran >> effects; seq 3000")
+    if is_planner(request):
+        return makes("alpha")
+    done = is_summary(request) or any(m["role"] == "tool" for m in request.messages)
+    return text(ALL_DONE) if done else effect
+
+
+@contextmanager
+def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
+    """What a process forks in the block is watched by strace."""
+    command = ["strace", "-f", "-p", str(pid), "-o", str(out), *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
+        try:
+            assert monitor.stderr is not None
+            assert "attached" in monitor.stderr.readline()
+            yield
+        finally:
+            monitor.terminate()
+
+
+def commits(trace: Path) -> list[int]:
+    """Which of the traced writes to a write-ahead log are the first of a transaction, from one.
+
+    To be killed at any other write of a transaction leaves the same behind. A frame is a header of
+    24 bytes and a page; the last header of a transaction holds the size of the database.
+    """
+    found = [1]
+    calls = [line for line in trace.read_text().splitlines() if ") = " in line or "<unf" in line]
+    for number, line in enumerate(calls, 1):
+        header = re.search(r'"((?:\\x..){24})", 24,', line)
+        if header is not None and header[1][16:32] != r"\x00\x00\x00\x00":
+            found.append(number + 2)
+    return found
+
+
+@pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
+async def test_a_run(
+    manus: Program, server: ScriptedServer, tmp_path: Path, command: str, every: int
+) -> None:
+    server.always(working)
+    (manus.home / "manus.toml").write_text(PROFILE)
+    # a monitor stops at each call of the system: a shell without walls makes the fewest
+    manus.environment["MANUS_SANDBOX"] = "none"
+    assert manus("threads").code == 0, "the store is made"
+    trace = tmp_path / "trace"
+
+    def begin(place: str) -> Result:
+        """A run in a workspace and on a thread of this name."""
+        where = ("--workspace", str(manus.home / place), "--profile", "small")
+        return manus(command, "--json", "--thread", place, *where, "Do it.")
+
+    def watched(place: str, *options: str) -> Result:
+        """The same, with its writes to the store noted."""
+        writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
+        with monitored(server_pid(), trace, *writes, *options):
+            return begin(place)
+
+    assert watched("whole").code == 0
+    points = {f"t{number}": number for number in commits(trace)[::every]}
+    killed = 0
+    for place, number in points.items():
+        inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
+        first = watched(place, "-e", inject)
+        killed += first.code == -signal.SIGKILL
+        ended = manus("resume", "--json", place) if first.code else first
+        if "There is no thread" in ended.err:  # as a user does who reads that
+            ended = begin(place)
+        assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
+        assert (manus.home / place / "effects").read_text() == "ran\n", number
+    assert killed >= len(points) // 2, "one may need some writes less than the one before"
+    async with open_store(Settings(checkpoint=str(manus.database))) as opened:
+        graph = build("flow" if command == "flow" else "agent", "swe", opened.saver)
+        for place in points:  # one request, each call answered once, one last word
+            history = (await graph.aget_state(thread_config(place))).values["messages"]
+            assert_paired(history)
+            assert sum(m.type == "human" and m.text == "Do it." for m in history) == 1
+            assert sum(m.text == ALL_DONE for m in history) == 1

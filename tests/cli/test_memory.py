@@ -1,0 +1,72 @@
+"""What is kept across threads: asked for, approved, told to every later run, shown, turned off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from manus.tools.remember import memory_file
+from tests.cli.program import Program
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.server import call, text
+
+KEEP = call("remember", fact="I use tabs.")
+SAID = "- I use tabs."
+
+
+@pytest.fixture
+def rememberer(agent: ScriptedAgent) -> ScriptedAgent:
+    profile = replace(TESTER, tools=("remember",), system_prompt="You test.\n$place")
+    return ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+
+
+def told(agent: ScriptedAgent) -> str:
+    return str(agent.server.requests[-1].messages[0]["content"])
+
+
+async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) -> None:
+    await rememberer.run(KEEP, thread="refused")
+    await rememberer.invoke(Command(resume="no"), text("Not noted."), thread="refused")
+    waiting = await rememberer.run(KEEP)
+    assert (waiting.stop_reason, "I use tabs." in waiting.output) == ("interrupted", True)
+    assert not memory_file().exists()
+    outcome = await rememberer.invoke(Command(resume="yes"), text("Noted."))
+    assert outcome.output == "Noted."
+    assert SAID not in told(rememberer), "the prompt of a run stays as it is"
+    assert memory_file().stat().st_mode & 0o777 == 0o600
+    await rememberer.run(KEEP, text("I know."), thread="other", approve="yolo")
+    assert SAID in told(rememberer)
+    assert memory_file().read_text().splitlines() == [SAID]
+
+
+@pytest.mark.parametrize("how", ["turned off", "on a server"])
+async def test_nobody_is_told_where_it_is_turned_off_or_on_a_server(
+    rememberer: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    await rememberer.run(KEEP, text("Noted."), approve="yolo")
+    rememberer.server.script(text("Hello."))
+    config: Any = {"configurable": {"thread_id": "other"}}
+    if how == "turned off":
+        monkeypatch.setenv("MANUS_MEMORY", "0")
+    else:
+        config["configurable"]["assistant_id"] = "manus"
+    context = rememberer.context(workspace="workspace")
+    await rememberer.graph.ainvoke({"request": "Hello."}, config, context=context)
+    assert SAID not in told(rememberer)
+    assert rememberer.server.requests[-1].tool_names == []
+
+
+def test_it_is_shown_and_edited(bare: Program, tmp_path: Path) -> None:
+    shown = bare("memory")
+    assert (shown.code, shown.out) == (0, "Nothing is kept.\n")
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\necho "{SAID}" > "$1"\n')
+    editor.chmod(0o755)
+    edited = bare("memory", "--edit", EDITOR=str(editor), VISUAL="")
+    assert edited.out == f"{SAID}\n"
+    assert Path(edited.err.strip()).read_text() == f"{SAID}\n"
+    assert edited.err.startswith(str(bare.home))

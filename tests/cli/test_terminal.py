@@ -1,0 +1,147 @@
+"""The program on a terminal: what is asked, what is streamed, and what must not get through."""
+
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from tests.cli.program import Program
+from tests.server import ScriptedServer, call, calls, hang, text
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "unmarked"])
+def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
+    manus: Program, server: ScriptedServer, marked: bool
+) -> None:
+    server.script(call("ask_human", inquire="Which?"), text("Thanks."))
+    pasted = "\n".join(f"touch from-the-shell-{i}" for i in range(40))
+    with manus.terminal("run", "ask me") as terminal:
+        terminal.expect("later): ")
+        terminal.type(f"\x1b[200~{pasted}\x1b[201~\r" if marked else f"{pasted}\r")
+        assert terminal.wait() == 0
+        assert terminal.left_over() == ""
+    assert [*server.requests[-1].tool_results.values()] == [pasted]
+
+
+def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
+    server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
+    terminal = manus.on_terminal("run", "say hi")
+    assert terminal.text.count("I say hi first.") == 1
+    lines = terminal.text.splitlines()
+    first = lines.index("Step 1/60")
+    assert lines[first + 1] == "  I say hi first."
+    assert re.fullmatch(r"  model   \d+\.\d s, .* tokens in, .* out", lines[first + 2])
+    assert lines[first + 3] == "  call    bash: echo hi"
+
+
+def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedServer) -> None:
+    nasty = "\x1b]0;owned\x07\x1b[2J\x9b5n[bold]plain[/bold]"
+    prints = call("bash", command="printf '\\033]0;mine\\007\\033[2Jx'")
+    server.script(calls(prints, text=nasty), text(nasty))
+    terminal = manus.on_terminal("run", nasty)
+    left = re.sub(r"\x1b\[[0-9;]*[mAK]|\x1b\[\?25[lh]", "", terminal.raw)
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", left)
+    assert "owned" not in left
+    assert "[bold]plain[/bold]\n" in terminal.text
+
+
+WRITES = call("str_replace_editor", command="create", path="a.txt", file_text="wörds 世界 " * 60)
+EDITS = [
+    call("str_replace_editor", command="create", path="a.py", file_text="one = 1\n世 = 2\n"),
+    call("str_replace_editor", command="str_replace", path="a.py", old_str="= 1", new_str="= 3"),
+]
+
+
+def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServer) -> None:
+    server.script(*EDITS, text("a"), WRITES, text("b"), text("c"), text("d"))
+    with manus.terminal("run") as terminal:
+        terminal.expect("What is to be done? ")
+        terminal.type("Say grüße\n")
+        assert terminal.wait() == 0
+    assert server.requests[0].messages[-2]["content"] == "Say grüße"
+    assert "\x1b[1mStep 1/60" in terminal.raw
+    lines = [line.strip() for line in terminal.text.splitlines()]
+    changed = [line for line in lines if line[:1] in ("+", "-")]
+    assert changed == ["+one = 1", "+世 = 2", "-= 1", "+= 3"]
+    assert re.search(r"\x1b\[[0-9;]*196m *-= 1", terminal.raw)
+    written = manus.on_terminal("run", "--json", "write")
+    assert "\x1b[2K" not in written.raw, "nothing is redrawn"
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        manus.environment[name] = value
+        plain = manus.on_terminal("run", "x").raw
+        assert "Step 1/60" in plain
+        assert "\x1b" not in plain
+
+
+def test_the_arguments_of_a_call_are_shown_as_they_come(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(hang(reply=calls(WRITES, text="I write."), after_chunks=8))
+    with manus.terminal("run", "write") as terminal:
+        terminal.expect("characters): …")
+        line = terminal.text.splitlines()[-1]
+        assert line.startswith("  call    str_replace_editor (")
+        assert cell_len(line) < 80, "one line, whatever its length"
+        assert "wörds" in line or "世" in line
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "characters)" not in terminal.text, "it is erased"
+
+
+ANSWER = (
+    "The calculator is done: `calculator.py` has add and subtract.\n"
+    "- its tests pass, division by zero too\n"
+    "計算器完成了：有加法、減法、乘法和除法，測試都通過了。\n"
+    "```sh\npython calculator.py 6 times 7 --and more options\n```"
+)
+
+
+def test_the_answer_is_drawn_once_and_as_it_is_in_a_pipe(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text(ANSWER), text(ANSWER))
+    shown = manus.on_terminal("run", "x", columns=40).text
+    assert shown.count("has add and subtract") == 1
+    assert "`" not in shown[shown.index("The calc") :], "Markdown is drawn"
+    assert " • its tests pass" in shown
+    assert all(cell_len(line) <= 40 for line in shown[shown.index("The calc") :].splitlines()[:9])
+    quiet = manus("run", "--quiet", "x", COLUMNS="40")
+    assert (quiet.out, quiet.err) == (f"{ANSWER}\n", "")
+
+
+def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedServer) -> None:
+    failing = "seq 1 20; echo no such test >&2; exit 4"
+    server.script(call("bash", command=f"bash -c '{failing}'"), text("It failed."))
+    lines = manus("run", "test it").err.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("  failed  bash, "))
+    assert lines[at].endswith("exit code 4")
+    shown = [line.strip() for line in lines[at + 1 : at + 6]]
+    assert shown == ["17", "18", "19", "20", "no such test"]
+
+
+def test_the_end_of_what_a_running_tool_prints_is_shown(
+    manus: Program, server: ScriptedServer
+) -> None:
+    slow = "for i in 1 2 3 4 5 6 7 8 世界; do echo so far $i; done; touch begun; sleep 300"
+    server.script(call("bash", command=slow))
+    with manus.terminal("run", "wait", columns=40) as terminal:
+        terminal.expect("so far 世界")
+        terminal.expect("bash 1 s")
+        assert re.fullmatch(r"  . bash 1 s", terminal.text.splitlines()[-1])
+        shown = terminal.text.splitlines()
+        assert shown[-7:-1] == [f"    so far {i}" for i in (4, 5, 6, 7, 8, "世界")]
+        assert all(cell_len(line) <= 40 for line in shown[1:])
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+    assert "so far 世界" not in terminal.text
+    assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
+
+
+def test_verbose_shows_everything(manus: Program, server: ScriptedServer) -> None:
+    script = "seq 20\necho end of it"
+    server.script(calls(call("bash", command=script), text="First\nthis."), text("Done."))
+    shown = manus("run", "-v", "count").err.splitlines()
+    at = shown.index("          command: seq 20")
+    assert shown[at + 1] == "          echo end of it"
+    for said in ("  First", "  this.", *(f"          {i}" for i in range(1, 21))):
+        assert said in shown

@@ -1,0 +1,198 @@
+"""One call of one tool: whatever happens there is an observation, and it is not too long."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+from typing_extensions import override
+
+from manus.execution.base import Arguments
+from manus.execution.result import Image, Observation
+from manus.execution.session import Session
+from manus.execution.truncation import truncate
+from manus.execution.workspace import Workspace
+from manus.state.errors import StorageError
+from manus.tools.bash import Bash
+from manus.tools.str_replace_editor import StrReplaceEditor
+from tests.helpers.acting import Act, execute_alone, raising, said_of
+
+
+async def test_a_tool_that_raises(session: Session) -> None:
+    errors = {
+        "`act` failed: ValueError: bad\nvalue": ValueError("bad\nvalue"),
+        "`act` failed: ValueError.": ValueError(),
+        "`act` failed: KeyError: 'x'": KeyError("x"),
+        "`act` failed: TimeoutError: the server": TimeoutError("the server"),
+        "`act` failed: StorageError: The disk is full.": StorageError("The disk is full."),
+    }
+    for key, (said, error) in enumerate(errors.items()):
+        held = Act(session=session, does=raising(error))
+        assert (await execute_alone(session, held, key=str(key))).message.text == said
+
+    with pytest.raises(ValidationError) as unfit:
+        PickyArgs.model_validate({})
+    # a model that the tool reads is not its arguments
+    said = await said_of(session, Act(session=session, does=raising(unfit.value)))
+    assert said.startswith("`act` failed: ")
+
+
+class PickyArgs(Arguments):
+    colour: str = Field(description="Which", pattern="^[a-z]+$")
+    size: int = Field(description="How large", ge=1, le=9)
+    tags: list[str] = Field(default_factory=list, description="Any")
+
+
+class Picky(Act):
+    """Says which tags it was given."""
+
+    name: str = "picky"
+    args_schema: type[BaseModel] = PickyArgs
+
+    @override
+    async def observe(self, *_: Any, text: str = "", **given: Any) -> Observation:
+        self.begun.append(text)
+        return Observation(str(given["tags"]))
+
+
+# What a model may give for a list, and what the tool gets.
+TAGS: list[tuple[Any, str]] = [
+    (None, "[]"),
+    (["a", "b"], "['a', 'b']"),
+    ('["a", "b"]', "['a', 'b']"),
+    ("[a", "`tags`: Input should be a valid list"),
+]
+
+
+async def test_a_null_and_a_list_in_a_string_are_what_they_mean(session: Session) -> None:
+    held = Picky(session=session)
+    for tags, said in TAGS:
+        args = {"colour": "red", "size": 1, "tags": tags}
+        assert said in (await execute_alone(session, held, args, key=str(tags))).message.text
+    assert "`size`: Input should be a valid integer" in await said_of(
+        session, held, {"colour": "red", "size": None}
+    )
+
+
+async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Session) -> None:
+    held = Picky(session=session)
+    said = await said_of(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
+    problems = [line for line in said.split("\n") if line.startswith("- ")]
+    assert [line.split("`")[1] for line in problems] == ["colour", "size", "tags.0", "color"]
+    for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):
+        assert fact in said
+    assert said.endswith("It takes: `colour`, `size`, `tags?`.")
+    assert held.begun == []
+    editor = StrReplaceEditor(session=session)
+    said = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
+    assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in said
+    enormous = {"colour": "X" * 10_000_000, "size": [1] * 1_000_000}
+    assert len((await execute_alone(session, held, enormous, key="large")).message.text) < 1_000
+
+
+# Names that can mean two things or none, and a path that cannot be asked what it touches.
+UNFIT: list[tuple[dict[str, Any], str]] = [
+    ({"file": "a.txt", "filename": "b.txt"}, "`path`: Field required"),
+    ({"path": "a.txt", "file": "b.txt"}, "`file`: Extra inputs are not permitted"),
+    ({"path": 7}, "`path`: Input should be a valid string (got 7)"),
+]
+
+
+async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:
+    said = await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
+    assert said.message.text == "hi\n[exit code 0]"
+    editor = StrReplaceEditor(session=session)
+    made = {"command": "create", "file_path": "a.txt", "content": "text"}
+    await execute_alone(session, editor, made, key="create")
+    assert (session.workspace.root / "a.txt").read_text() == "text"
+    for key, (given, why) in enumerate(UNFIT):
+        said = await execute_alone(session, editor, {"command": "view", **given}, key=str(key))
+        assert why in said.message.text
+
+
+async def test_images_are_kept_beside_the_text(session: Session) -> None:
+    image = Image("aGk=", "image/png")
+    held = Act(session=session, does=lambda _: Observation("x" * 5_000, (image,)))
+    message = (await execute_alone(session, held, limit=1_000)).message
+    assert isinstance(message.content, list)
+    [text, picture] = message.content
+    assert isinstance(text, dict)
+    assert len(text["text"]) <= 1_000
+    assert "characters left out" in text["text"]
+    assert picture == image.as_block()
+
+
+async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("a\0b \ud83d\ude00 \ud800"))
+    cut = (await execute_alone(session, held, limit=10, key="cut")).message
+    json.dumps(cut.model_dump(), ensure_ascii=False).encode()
+    assert "\0" not in cut.text
+    assert (await execute_alone(session, held)).message.text == "a␀b 😀 \ufffd"
+    refused = await execute_alone(session, held, refusal="no \0\ud800", key="other")
+    assert refused.message.text == "no ␀\ufffd"
+
+
+async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: str) -> None:
+        raise StorageError("The disk is full.")
+
+    monkeypatch.setattr(session.journal, "begin", full)
+    held = Act(session=session)
+    with pytest.raises(StorageError):
+        await execute_alone(session, held)
+    assert held.begun == []
+
+
+async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
+    """Which changes no channel that the tool does not change."""
+    held = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
+    first = await execute_alone(session, held)
+    again = await execute_alone(session, held)
+    assert (again.message, again.observation.update) == (first.message, {"n": 1})
+    entry = first.message.model_dump()
+    session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
+    assert (await execute_alone(session, held)).observation.update == {"n": 2}
+    assert len(held.begun) == 1
+
+
+async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:
+    session.journal.begin("key", "act")
+    held = Act(session=session, pure=True)
+    await execute_alone(session, held, {"text": "1"})
+    await execute_alone(session, held, {"text": "2"})
+    assert held.begun == ["1", "2"]
+
+
+def _file_named_in(text: str, workspace: Workspace) -> Path:
+    found = re.search(r"all [\d,]+ are in (\S+) …\]", text)
+    assert found is not None
+    return workspace.root / found[1]
+
+
+@pytest.mark.parametrize("limit", [200, 1000, 9_999])
+def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, limit: int) -> None:
+    workspace = session.workspace
+    text = "".join(f"line {number}\n" for number in range(10_000))
+    cut = truncate(text, limit, workspace)
+    assert limit - 300 <= len(cut) <= limit
+    head, note, tail = re.split(r"\n(\[… .* …\])\n", cut)
+    assert truncate(text[:limit], limit, workspace) == text[:limit], "what fits stays as it is"
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert f"{len(text) - len(head) - len(tail):,} of {len(text):,} characters left out" in note
+    assert _file_named_in(cut, workspace).read_text() == text
+    assert truncate(text, limit, workspace) == cut
+    other = truncate("b\n" * 5_000, limit, workspace)
+    assert _file_named_in(other, workspace).read_text() == "b\n" * 5_000
+    assert len(list((workspace.private / "observations").iterdir())) == 2
+
+
+async def test_of_a_command_most_of_what_is_shown_is_its_end(session: Session) -> None:
+    """As of a test run: passed tests fill the beginning, and the sum stands at the end."""
+    command = {"command": "for i in $(seq 2000); do echo line $i; done; (exit 3)"}
+    message = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message
+    beginning, _, end = message.text.partition(" …]\n")
+    assert end.endswith("line 2000\n[exit code 3]")
+    assert len(end) > len(beginning)

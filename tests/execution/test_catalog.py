@@ -1,0 +1,131 @@
+"""A profile's tools: looked up, added, executed, described; and one made of a response type."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool, tool
+from pydantic import BaseModel, Field, RootModel
+
+from manus.execution.catalog import BUILT_IN, Catalog, build_catalog
+from manus.execution.session import Session
+from manus.tools.create_chat_completion import CreateChatCompletion
+
+
+@tool
+def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    return str(a + b)
+
+
+def test_there_is_one_tool_of_a_name_in_any_case(caplog: pytest.LogCaptureFixture) -> None:
+    @tool("ADD")
+    def other(text: str) -> str:
+        """Something else."""
+        return text
+
+    @tool
+    async def greet(name: str = "you") -> str:
+        """Greet somebody."""
+        return f"hello {name}"
+
+    catalog = Catalog([add, greet])
+    with caplog.at_level(logging.WARNING, "manus"):
+        assert not catalog.add(other)
+    assert "ADD" in caplog.text
+    assert catalog.find("ADD") is catalog.find("add") is add
+    assert catalog.find("subtract") is None
+    assert catalog.names() == ["add", "greet"]
+    assert "`greet`? The tools are: add, greet." in catalog.unknown("Gret")
+    assert len(catalog.unknown("x" * 10_000_000)) < 200
+
+
+async def test_all_are_executed_in_order() -> None:
+    order: list[str] = []
+
+    def recording(name: str) -> BaseTool:
+        async def run() -> str:
+            """Record that it ran."""
+            await asyncio.sleep(0)
+            order.append(name)
+            return name
+
+        return tool(name)(run)
+
+    catalog = Catalog([recording("b"), recording("a"), add])
+    observations = await catalog.execute_all({"ADD": {"a": 1, "b": 1}})
+    assert [o.text for o in observations] == ["b", "a", "2"]
+    assert order == ["b", "a"]
+    assert [o.is_error for o in await catalog.execute_all()] == [False, False, True]
+    unknown = await catalog.execute("sum")
+    assert (unknown.is_error, unknown.text) == (True, catalog.unknown("sum"))
+
+
+def test_every_built_in_tool_says_what_it_and_its_arguments_are(session: Session) -> None:
+    catalog = build_catalog(list(BUILT_IN), session)
+    assert catalog.names() == list(BUILT_IN)
+    for schema in catalog.schemas():
+        assert schema["function"]["description"]
+        for argument in schema["function"]["parameters"]["properties"].values():
+            assert argument["description"]
+    # what may be left out is not said to be null too
+    [schema] = build_catalog(["str_replace_editor"], session).schemas()
+    takes = schema["function"]["parameters"]
+    assert takes["properties"]["old_str"]["type"] == "string"
+    assert takes["required"] == ["command", "path"]
+    assert "null" not in str(takes)
+
+
+class Part(BaseModel):
+    name: str
+    weight: float = 1.0
+
+
+class Report(BaseModel):
+    """What was found."""
+
+    title: str = Field(description="One line")
+    parts: list[Part]
+    config: dict[str, int] | None = None
+
+
+_SINGLE: list[tuple[Any, Any, Any]] = [
+    (str, "plain text", "plain text"),
+    (int, 7, "7"),
+    (bool, True, "true"),
+    (list[int], [1, "2"], [1, 2]),
+    (dict[str, float], {"a": 1}, {"a": 1.0}),
+    (int | str, "x", "x"),
+    (list[int], "[1, 2]", [1, 2]),
+    (list[int] | str, "[1, 2]", "[1, 2]"),
+    (list[Part], [{"name": "a"}], [{"name": "a", "weight": 1.0}]),
+    (Part | None, None, "null"),
+    (RootModel[list[int]], [1, 2], [1, 2]),
+]
+
+
+async def test_one_value_is_the_argument_response(session: Session) -> None:
+    for response_type, given, wanted in _SINGLE:
+        made = CreateChatCompletion(response_type=response_type, session=session)
+        observation = await Catalog([made]).execute(made.name, {"response": given})
+        assert not observation.is_error, response_type
+        said = observation.text
+        assert (said if isinstance(wanted, str) else json.loads(said)) == wanted
+
+
+async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:
+    made = CreateChatCompletion(response_type=Report, session=session)
+    [schema] = Catalog([made]).schemas()
+    parameters = schema["function"]["parameters"]
+    assert set(parameters["properties"]) == {"title", "parts", "config"}
+    assert parameters["required"] == ["title", "parts"]
+    args = {"title": "t", "parts": [{"name": "p", "weight": "2"}], "config": {"a": 1}}
+    observation = await Catalog([made]).execute(made.name, args)
+    assert Report.model_validate_json(observation.text) == Report(
+        title="t", parts=[Part(name="p", weight=2)], config={"a": 1}
+    )
+    observation = await Catalog([made]).execute(made.name, {"title": 1, "parts": [{"nam": "x"}]})
+    assert "- `title`: Input should be a valid string (got 1)\n" in observation.text
+    assert "- `parts.0.name`: Field required\n" in observation.text

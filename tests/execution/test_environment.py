@@ -1,0 +1,110 @@
+"""No program or browser that a run starts has a key of the user's in its environment."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import psutil
+import pytest
+
+from manus.config.browser_settings import EgressSettings
+from manus.config.settings import Settings
+from manus.execution.catalog import build_catalog
+from manus.execution.session import Session
+from manus.tools.browser_use import BrowserUse
+from manus.tools.mcp import load_mcp_tools
+from manus.tools.web.reader import parse
+from tests.helpers.acting import execute_alone
+from tests.helpers.sandboxes import Kind
+from tests.mcp.conftest import ASKING, odd
+
+KEYS = (
+    *("MANUS_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "TAVILY_API_KEY"),
+    *("LANGSMITH_API_KEY", "AWS_SECRET_ACCESS_KEY", "MANUS_SERVER_TOKEN", "GITHUB_TOKEN"),
+)
+SECRET = "sk-kept-from-all"
+_DRIVER = "playwright/driver"  # it runs nothing of a page's or a model's
+
+
+class Watch:
+    """The processes that Python is asked to start, with the environment that each is given."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, Mapping[Any, Any] | None]] = []
+        self.is_on = True
+        self._before = _family()  # such as the browser that other tests of this process share
+        sys.addaudithook(self._hear)  # for good: there is no way to take one away
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.is_on and event == "subprocess.Popen":
+            _, words, _, environment = args
+            self.started.append((" ".join(map(str, words)), environment))
+
+    def found(self) -> tuple[list[str], set[str]]:
+        """The commands of all of them, and the names of those that live; none has a key."""
+        names, seen = set(), list(self.started)
+        for process in _family() - self._before:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                seen.append((str(process.cmdline()), process.environ()))
+                names.add(process.name())
+        for command, environment in seen:
+            assert environment is not None, f"{command} inherits everything"
+            assert SECRET not in str(environment) or _DRIVER in command, command
+        return [command for command, _ in self.started], names
+
+
+def _family() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    for name in KEYS:
+        monkeypatch.setenv(name, SECRET)
+    watch = Watch()
+    yield watch
+    watch.is_on = False
+
+
+@pytest.mark.sandboxes
+async def test_what_tools_start(session: Session, watch: Watch, sandbox_kind: Kind) -> None:
+    calls: dict[str, dict[str, Any]] = {
+        "bash": {"command": "env; cat /proc/self/environ /proc/$$/environ"},
+        "python_execute": {"code": "print(open('/proc/self/environ').read())"},
+    }
+    for tool, args in zip(build_catalog(tuple(calls), session), calls.values(), strict=True):
+        said = (await execute_alone(session, tool, args, key=tool.name)).message
+        assert said.status == "success", said.text
+        assert SECRET not in str(said.content)
+    commands, names = watch.found()
+    assert "bash" in names
+    probes = ("-- true", "config --file")  # of bubblewrap, and of the user's git settings
+    started = [each for each in commands if not any(probe in each for probe in probes)]
+    programs = ["bash", "python/"]
+    if sandbox_kind == "bubblewrap":  # which has a network of its own
+        programs = ["porter.py", *programs]
+    pairs = zip(programs, started, strict=True)
+    assert [program in command for program, command in pairs] == [True] * len(programs)
+
+
+async def test_the_parser_of_pages_and_an_mcp_server(session: Session, watch: Watch) -> None:
+    assert "Tea" in (await parse("html", "http://a/", b"<title>T</title><p>Tea")).text
+    session.settings = Settings(mcp={"odd": odd(sandbox=False)})
+    session.profile = ASKING
+    await load_mcp_tools(build_catalog(ASKING.tools, session), session)
+    commands, names = watch.found()
+    assert (len(commands), len(names)) == (2, 1)
+
+
+async def test_the_browser(session: Session, watch: Watch) -> None:
+    session.settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
+    page = session.workspace.writable("a.html")
+    page.write_text("<p>Tea")
+    args = {"action": "go_to_url", "url": page.as_uri()}
+    said = (await execute_alone(session, BrowserUse(session=session), args)).message
+    assert said.status == "success", said.text
+    commands, names = watch.found()
+    assert any("chrom" in name or "headless" in name for name in names), names
+    assert any("node" in name for name in names), names
+    assert len(commands) == 1

@@ -1,0 +1,197 @@
+"""What was begun and what came of it, through the death of the process."""
+
+import os
+import resource
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from manus.execution.journal import Entry, Journal, Seal, key_file, own_key
+from manus.state.errors import StorageError
+
+MESSAGE = {
+    "content": "a\u2028b\x85c\nd\\n\x00\ud800 😀",
+    "tool_call_id": "c1",
+    "name": "bash",
+    "status": "success",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal" / "t.jsonl"
+
+
+@pytest.fixture
+def journal(path: Path) -> Iterator[Journal]:
+    journal = _opened(path)
+    yield journal
+    journal.close()
+
+
+def _opened(path: Path | None) -> Journal:
+    journal = Journal(path)
+    journal.open()
+    return journal
+
+
+def _read_again(path: Path, key: str) -> Entry | None:
+    journal = _opened(path)
+    journal.close()
+    return journal.look_up(key)
+
+
+def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    journal.finish("k", MESSAGE, {"plan": {"steps": [1]}})
+    expected = Entry("done", MESSAGE, {"plan": {"steps": [1]}})
+    assert journal.look_up("k") == expected
+    assert _read_again(path, "k") == expected
+    journal.begin("l", "bash")
+    journal.release("l")
+    journal.release("never begun")
+    assert journal.look_up("l") is None
+    assert _read_again(path, "l") is None
+
+
+def test_whatever_is_cut_off_or_damaged_is_noticed(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    journal.finish("k", MESSAGE)
+    whole = path.read_bytes()
+    ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
+    cuts = {*range(0, len(whole), 7), *(end - 1 for end in ends)} - set(ends)
+    for content in (*(whole[:cut] for cut in cuts), *(whole[end:] for end in ends), whole):
+        path.write_bytes(content)
+        found = _opened(path)
+        found.close()
+        assert found.is_whole is (content is whole)
+
+
+@pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b'{"key": "k"}\n'])
+def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> None:
+    journal.begin("before", "bash")
+    with path.open("ab") as file:
+        file.write(junk)
+    going_on = _opened(path)
+    assert not going_on.is_whole
+    going_on.begin("after", "bash")
+    going_on.close()
+    assert _read_again(path, "before") == Entry("begun", None)
+    assert _read_again(path, "after") == Entry("begun", None)
+
+
+def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
+    journal.begin("slow", "bash")
+    for number in range(450):
+        journal.begin(f"k{number}", "bash")
+        journal.finish(f"k{number}", MESSAGE)
+    assert journal.look_up("slow") == Entry("begun", None)
+    before = path.stat().st_size
+    assert _read_again(path, "slow") == Entry("begun", None)
+    assert path.stat().st_size < before
+    assert _read_again(path, "k449") == Entry("done", MESSAGE)
+    assert _read_again(path, "k1") is None
+    assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
+
+
+def test_what_was_put_in_place_of_a_journal_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        _opened(tmp_path / "file" / "t.jsonl")
+    with pytest.raises(StorageError, match="Is a directory"):
+        _opened(tmp_path)
+    outside, journal = tmp_path / "outside", tmp_path / "journal"
+    outside.mkdir()
+    (outside / "startup").write_text("alias a=b\n")
+    journal.mkdir()
+    (journal / "link.jsonl").symlink_to(outside / "startup")
+    os.mkfifo(journal / "pipe.jsonl")
+    (tmp_path / "linked").symlink_to(outside)
+    for place in (journal / "link.jsonl", journal / "pipe.jsonl", tmp_path / "linked/t.jsonl"):
+        with pytest.raises(StorageError):
+            _opened(place)
+    assert [path.read_text() for path in outside.iterdir()] == ["alias a=b\n"]
+
+
+def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:
+    journal.begin("before", "bash")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
+    try:
+        for _ in range(2):  # a part of the line finds room, then nothing does
+            with pytest.raises(StorageError, match="make room"):
+                journal.begin("k", "bash")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert journal.look_up("k") is None
+    journal.begin("after", "bash")
+    assert _read_again(path, "k") is None
+    assert _read_again(path, "before") == Entry("begun", None)
+    assert _read_again(path, "after") == Entry("begun", None)
+
+
+def test_every_thread_has_a_file_of_its_own_below_the_private_folder(tmp_path: Path) -> None:
+    for thread in ("../../etc", "", "ü" * 300, "\ud800"):
+        found = Journal.path_for(tmp_path, thread)
+        assert found.parent == tmp_path / "journal"
+        assert found != Journal.path_for(tmp_path, thread + "/")
+        _opened(found).close()
+
+
+def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
+    assert journal.is_current()
+    before = path.read_bytes()
+    other = _opened(path)
+    other.begin("a", "bash")
+    other.close()
+    assert not journal.is_current()
+    path.write_bytes(before)
+    assert journal.is_current()
+    path.with_suffix(".new").write_bytes(before)
+    path.with_suffix(".new").replace(path)
+    assert not journal.is_current()
+    path.unlink()
+    assert not journal.is_current()
+
+
+def test_a_line_that_the_key_does_not_fit_is_damage(journal: Journal, path: Path) -> None:
+    journal.begin("k", "bash")
+    other = _opened(path.with_name("other.jsonl"))
+    other.finish("k", MESSAGE)
+    other.close()
+    whole = path.read_bytes()
+    for line in (
+        Seal(b"guess", path.stem).line({"key": "k", "state": "released"}),
+        whole.splitlines()[-1].replace(b"begun", b"released") + b"\n",
+        path.with_name("other.jsonl").read_bytes().splitlines()[-1] + b"\n",
+    ):
+        path.write_bytes(whole + line)
+        again = _opened(path)
+        again.close()
+        assert not again.is_whole
+        assert again.look_up("k") == Entry("begun", None)
+
+
+def test_the_key_is_made_once_and_is_its_users_alone() -> None:
+    with ThreadPoolExecutor() as pool:
+        keys = set(pool.map(lambda _: own_key(), range(32)))
+    assert [len(key) for key in keys] == [32]
+    assert stat.S_IMODE(key_file().stat().st_mode) == 0o600
+
+
+def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> None:
+    for key in ("a", "b"):
+        journal.finish(key, MESSAGE)
+    journal.begin("c", "bash")
+    assert journal.newest == "b"
+    journal.fork()
+    for _ in range(450):
+        journal.release("never begun")
+    _opened(path).close()  # which shortens it
+    again = _opened(path)
+    again.close()
+    assert {one.newest for one in (journal, again)} == {None}
+    assert again.look_up("b") == Entry("done", MESSAGE)

@@ -1,0 +1,151 @@
+"""The one place that resolves a path, and which calls run side by side."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manus.config.files import data_folder, state_folder
+from manus.execution.session import EVERYTHING, Resource, ResourceLocks
+from manus.execution.workspace import WORKSPACE, Workspace
+from manus.state.errors import ToolError, UsageError
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path / "ws")
+    workspace.prepare()
+    return workspace
+
+
+def test_a_place_that_cannot_be_made_or_leads_elsewhere_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / ".manus").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError):
+        Workspace(tmp_path / "linked").prepare()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"Not a directory.*MANUS_WORKSPACE"):
+        Workspace(tmp_path / "file" / "ws").prepare()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match="XDG_STATE_HOME"):
+        Workspace(tmp_path / "ws").prepare()
+
+
+def test_names_below_the_root_and_others(workspace: Workspace) -> None:
+    for name in ("a/b.txt", "./a/b.txt", "a//b.txt", "a/../a/b.txt", "new/x"):
+        real = workspace.root / os.path.normpath(name)
+        assert workspace.readable(name) == workspace.readable(f"{workspace.root}/{name}") == real
+        assert workspace.show(real) == os.path.normpath(name)
+    for name in ("..", "a/../../x", "/etc/passwd", "/", "../ws-other/file"):
+        with pytest.raises(ToolError, match="outside the workspace"):
+            workspace.readable(name)
+    for name in ("", "  ", "a\0b", "a\ud800b"):
+        with pytest.raises(ToolError, match="give a path"):
+            workspace.readable(name)
+    # links are followed before the check
+    (workspace.root / "out").symlink_to(workspace.root.parent)
+    (workspace.root / "real").mkdir()
+    (workspace.root / "in").symlink_to("real")
+    with pytest.raises(ToolError, match=r"out/secret is outside"):
+        workspace.readable("out/secret")
+    assert workspace.readable("in/file") == workspace.root / "real" / "file"
+
+
+def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
+    (workspace.root / "link").symlink_to(".manus")
+    assert workspace.readable(".manus/observations/x") == workspace.private / "observations/x"
+    for name in (".manus", ".manus/journal/x", "link/x", "a/../.manus/x"):
+        with pytest.raises(ToolError, match="own records"):
+            workspace.writable(name)
+    assert (workspace.private / ".gitignore").read_text() == "*\n"
+    assert workspace.writable(".manusx") == workspace.root / ".manusx"
+    home = Workspace(os.path.commonpath([state_folder(), data_folder()]))
+    for folder in (state_folder(), data_folder()):
+        with pytest.raises(ToolError, match="own records"):
+            home.writable(f"{folder}/x")
+
+
+def test_all_names_of_a_path_touch_the_same(workspace: Workspace) -> None:
+    names = ["a/b", "./a/b", "a//b", "a/./b/", f"{workspace.root}/a/b"]
+    assert {workspace.resource(name) for name in names} == {"workspace/a/b"}
+    assert workspace.resource(".") == workspace.resource(str(workspace.root)) == "workspace"
+    for name in ("a/../b", "../ws/a", "/other/name/of/the/root/a"):
+        assert Resource(workspace.resource(name)).collides(Resource("workspace/anything"))
+
+
+PAIRS = [
+    (Resource("a"), Resource("a"), True),
+    (Resource("a"), Resource("b"), False),
+    (Resource("a", write=False), Resource("a", write=False), False),
+    (Resource("a", write=False), Resource("a"), True),
+    (Resource(WORKSPACE), Resource("workspace/x.py"), True),
+    (Resource("workspace/x"), Resource("workspace/x/y"), True),
+    (Resource("workspace/x"), Resource("workspace/xy"), False),
+    (Resource(EVERYTHING), Resource("browser", write=False), True),
+    (Resource(EVERYTHING, write=False), Resource("browser", write=False), False),
+]
+
+
+def test_two_resources() -> None:
+    for one, other, collide in PAIRS:
+        assert one.collides(other) is other.collides(one) is collide, (one, other)
+
+
+async def test_one_that_stops_waiting_lets_the_others_in() -> None:
+    locks, inside, done = ResourceLocks(), list[str](), asyncio.Event()
+
+    async def work(name: str) -> None:
+        async with locks.hold([Resource(name)]):
+            inside.append(name)
+            await done.wait()
+
+    async def settled() -> list[str]:
+        """Who is inside, once every task has gone as far as it can."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return inside
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(work("a"))
+        waiting = tasks.create_task(work(EVERYTHING))
+        tasks.create_task(work("b"))
+        assert await settled() == ["a"]
+        waiting.cancel()
+        assert await settled() == ["a", "b"]
+        done.set()
+
+
+_TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
+
+
+@settings(max_examples=40, deadline=None)
+@given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
+def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resource]]) -> None:
+    locks, begun, inside = ResourceLocks(), list[int](), list[int]()
+
+    async def call(number: int) -> None:
+        async with locks.hold(calls[number]):
+            for other in inside:
+                assert not any(a.collides(b) for a in calls[number] for b in calls[other])
+            inside.append(number)
+            begun.append(number)
+            for _ in range(number % 3):
+                await asyncio.sleep(0)
+            inside.remove(number)
+
+    async def everything() -> None:
+        await asyncio.wait_for(asyncio.gather(*map(call, range(len(calls)))), 60)
+
+    asyncio.run(everything())
+    assert sorted(begun) == list(range(len(calls)))
+    for earlier in range(len(calls)):
+        for later in range(earlier + 1, len(calls)):
+            if any(a.collides(b) for a in calls[earlier] for b in calls[later]):
+                assert begun.index(earlier) < begun.index(later)

@@ -1,0 +1,39 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+from manus.config.browser_settings import BrowserSettings
+from manus.execution.session import Session
+from manus.tools.browser.engine import launch
+from tests.helpers.edits import Edit, editor_of
+from tests.helpers.sessions import session_in
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    """A session in an empty workspace, closed at the end."""
+    session = session_in(tmp_path)
+    yield session
+    await session.close()
+
+
+@pytest.fixture
+def root(session: Session) -> Path:
+    """The folder of its workspace."""
+    return session.workspace.root
+
+
+@pytest.fixture
+def edit(session: Session) -> Edit:
+    return editor_of(session)
+
+
+@pytest.fixture
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser for the pages that tools make."""
+    async with async_playwright() as playwright:
+        browser = await launch(playwright, BrowserSettings())
+        yield browser
+        await browser.close()

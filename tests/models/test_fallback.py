@@ -1,0 +1,244 @@
+"""Models from settings and by role, endpoints that fail and what is asked instead."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from manus.config.model_settings import ModelSettings, split_spec
+from manus.models.providers import address_of, build_model
+from manus.state.errors import SettingsError
+from tests.flow.helpers import ScriptedFlow, makes, succeeds
+from tests.helpers.agent import ScriptedAgent
+from tests.server import Scripted, ScriptedServer, call, calls, fail, stream_of, text
+
+
+async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
+    second.script(call("append", path="a.txt", line="one"), text("done"))
+    events = await configured.events(fail(401), fail(404))
+    outcome = await configured.outcome()
+    assert (outcome.stop_reason, outcome.output) == ("answered", "done")
+    assert len(configured.server.requests) == 2, "once a step"
+    assert [request.model for request in second.requests] == ["other", "other"]
+    assert all("sk-main" not in r.headers.get("authorization", "") for r in second.requests)
+    told, _ = [event for event in events if event["type"] == "retry"]
+    assert told["reason"].endswith("Asking `other` instead.")
+
+
+@pytest.mark.environ(MANUS_RETRY_FOR="0.5")
+async def test_one_that_is_down_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
+    second.script(text("done"))
+    configured.server.always(fail(503))
+    outcome = await configured.run()
+    assert outcome.stop_reason == "answered"
+    assert len(configured.server.requests) >= 2
+
+
+async def test_if_all_fail_each_is_named(configured: ScriptedAgent, second: ScriptedServer) -> None:
+    second.script(fail(401))
+    outcome = await configured.run(fail(404))
+    assert outcome.stop_reason == "error"
+    assert "None of 2 models" in outcome.output
+    assert "refused the key (401)" in outcome.output
+
+
+async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: ScriptedServer) -> None:
+    outcome = await agent.run(text(""), text(" \n"))
+    assert second.requests == [], "an address chosen for a run has no fallback"
+    assert (outcome.stop_reason, outcome.success) == ("error", False)
+    assert "empty reply of `scripted`" in outcome.output
+    assert outcome.usage["model_calls"] == 2
+    assert (await agent.run(text("Here."))).output == "Here.", "the thread stays usable"
+
+
+async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
+    second.script(text("done"))
+    assert (await configured.run(text(""), text(""), base_url=None)).output == "done"
+    refusals: dict[str, Scripted] = {
+        "of the reply": text("No.", finish_reason="content_filter"),
+        "of the request": fail(400, code="content_filter", message="It was filtered."),
+        "by a gateway": fail(403, message="Your input was flagged."),
+        "in a stream": stream_of({"error": {"message": "Bad.", "type": "data_inspection_failed"}}),
+    }
+    for name, refusal in refusals.items():
+        second.script(text("from the other"))
+        outcome = await configured.run(refusal, thread=name, base_url=None)
+        assert outcome.output == "from the other"
+        outcome = await configured.run(text("mine"), thread=name, base_url=None)
+        assert outcome.output == "mine"
+
+
+async def test_a_filtered_or_cut_off_reply_carries_nothing_out(agent: ScriptedAgent) -> None:
+    """Whatever the end is called: by OpenAI, Anthropic, Google, Bedrock, Zhipu."""
+    names = ("content_filter", "refusal", "SAFETY", "RECITATION", "guardrail_intervened")
+    for name in (*names, "sensitive"):
+        bad = calls(call("append", path="a.txt", line="one"), finish_reason=name)
+        outcome = await agent.run(bad, thread=name)
+        assert outcome.stop_reason == "error"
+        assert f"stopped the reply of `scripted` ({name.lower()})" in outcome.output
+    for name in ("length", "max_tokens", "model_context_window_exceeded"):
+        half = calls(call("append", raw='{"path": "a.txt", "line": "1'), finish_reason=name)
+        await agent.run(half, text("done"), thread=name)
+        assert "length limit" in (await agent.observations(name))[0]
+    assert agent.lines("a.txt") == []
+
+
+async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
+    configured: ScriptedAgent, second: ScriptedServer, tmp_path: Path
+) -> None:
+    with (tmp_path / "manus.toml").open("a") as file:
+        file.write("\n[prices.scripted]\ninput = 1.0\noutput = 1.0\n")
+    with pytest.raises(ValueError, match="no price of `other`"):
+        await configured.run(budget={"cost": 1.0})
+
+
+def test_a_fallback_takes_what_it_does_not_set_but_no_key_for_another_place() -> None:
+    others = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
+    given = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
+    main = ModelSettings.model_validate({**given, "fallback": others})
+    own, same, other, moved = main.with_fallbacks()
+    assert own.fallback == ()
+    assert (same.base_url, same.api_key, same.timeout) == ("http://a/v1", main.api_key, 3)
+    assert (other.model, other.base_url, other.api_key) == ("anthropic:claude", None, None)
+    assert (moved.base_url, moved.api_key) == ("http://b/v1", None)
+    assert main.at(None, "http://evil/v1").fallback == ()
+
+
+async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAgent) -> None:
+    Path("manus.toml").write_text(
+        f"""
+        reasoning_effort = "high"
+        fallback = ["never-asked"]
+        [roles.extract]
+        model = "small"
+        base_url = "{consulter.server.base_url}"
+        reasoning_effort = "low"
+        temperature = 0.5
+        fallback = ["smaller"]
+        """
+    )
+    consulter.server.when(lambda r: r.model == "small", fail(404))
+    consulter.server.when(lambda r: r.model == "smaller", text("A page."))
+    outcome = await consulter.run(call("consult", path="said", line="What?"), text("Done."))
+    assert outcome.output == "Done."
+    assert consulter.lines("said") == ["A page."]
+    asked = consulter.server.requests
+    assert [r.model for r in asked] == ["scripted", "small", "smaller", "scripted"]
+    effort = [r.body.get("reasoning_effort") for r in asked]
+    assert effort == ["high", "low", "low", "high"]
+    assert [r.body.get("temperature") for r in asked] == [None, 0.5, 0.5, None]
+    assert outcome.usage["roles"]["extract"]["model_calls"] == 1
+
+
+async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
+    address = agent.server.base_url
+    Path("manus.toml").write_text(
+        f'[roles.plan]\nmodel = "planner"\nbase_url = "{address}"\nreasoning_effort = "high"\n'
+    )
+    agent.server.when(lambda r: r.model == "planner", makes("Pack the bag"))
+    flow = ScriptedFlow(agent.server, agent.workspace, agent.saver)
+    await flow.run(succeeds("Packed."), text("You can go."))
+    first = flow.server.requests[0]
+    assert (first.model, first.body["reasoning_effort"]) == ("planner", "high")
+    others = flow.server.requests[1:]
+    assert "scripted" in {request.model for request in others}
+    assert all(r.body.get("reasoning_effort") is None for r in others if r.model == "scripted")
+    assert await flow.statuses() == ["completed"]
+
+
+async def test_the_vision_model_is_asked_about_what_it_cannot_see(agent: ScriptedAgent) -> None:
+    Path("manus.toml").write_text(
+        f"""
+        vision = false
+        [roles.vision]
+        model = "seeing"
+        base_url = "{agent.server.base_url}"
+        """
+    )
+    agent.server.when(lambda r: r.model == "seeing", calls(call("poll"), text="It is red."))
+    outcome = await agent.run(call("picture"), text("Red."))
+    assert outcome.output == "Red."
+    blind, seeing, after = agent.server.requests
+    assert [r.model for r in (blind, seeing, after)] == ["scripted", "seeing", "scripted"]
+    assert b"data:image/png" in seeing.raw
+    assert b"data:image/png" not in after.raw
+    assert b"It is red." in after.raw
+    assert outcome.usage["roles"]["vision"]["model_calls"] == 1
+
+
+KEY = SecretStr("secret")
+NAMES = {
+    "gpt-5": ("openai", "gpt-5"),
+    "openai:gpt-5": ("openai", "gpt-5"),
+    "llama3:8b": ("openai", "llama3:8b"),
+    "ft:gpt-4o:acme::abc": ("openai", "ft:gpt-4o:acme::abc"),
+    "anthropic:claude-sonnet": ("anthropic", "claude-sonnet"),
+    "anthropic:": ("openai", "anthropic:"),
+    "google_genai:gemini-2.5-pro": ("google", "gemini-2.5-pro"),
+}
+ADDRESSES: list[tuple[dict[str, Any], str]] = [
+    ({"model": "anthropic:x"}, "anthropic's own address"),
+    ({"base_url": "https://me:secret@host:8000/v1?key=s/t"}, "https://host:8000/v1"),
+    ({"base_url": "no address@all"}, "no address@all"),
+]
+
+
+def test_the_name_of_a_model_and_its_address_in_messages() -> None:
+    assert {spec: split_spec(spec) for spec in NAMES} == NAMES
+    for settings, address in ADDRESSES:
+        assert address_of(ModelSettings(**settings)) == address
+
+
+LIMIT, WARM = {"MAX_TOKENS": "100"}, {"TEMPERATURE": "0.5"}
+LOW, NONE = {"REASONING_EFFORT": "low"}, {"REASONING_EFFORT": "none"}
+CHOSEN: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    ("qwen3", {}, {}),
+    ("qwen3", {**LIMIT, **WARM}, {"max_tokens": 100, "temperature": 0.5}),
+    ("gpt-4o", LIMIT, {"max_tokens": 100}),
+    ("gpt-5-chat-latest", WARM, {"temperature": 0.5}),
+    # OpenAI's reasoning models take another limit, and a temperature only if they do not reason
+    ("gpt-5-mini", {**LIMIT, **WARM}, {"max_completion_tokens": 100}),
+    ("openai/o3", {**WARM, **LOW}, {"reasoning_effort": "low"}),
+    ("openai/gpt-5", {**WARM, **NONE}, {"temperature": 0.5, "reasoning_effort": "none"}),
+]
+
+
+async def test_what_was_chosen_is_sent_under_the_models_own_name(agent: ScriptedAgent) -> None:
+    always = {"messages", "model", "tools", "stream", "stream_options"}
+    for number, (model, chosen, sent) in enumerate(CHOSEN):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in chosen.items():
+                patch.setenv(f"MANUS_{name}", value)
+            await agent.run(text("Hello."), model=model, thread=str(number))
+        body = agent.server.requests[-1].body
+        assert {k: v for k, v in body.items() if k not in always} == sent
+
+
+async def test_a_key_and_its_address(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    await agent.run(text("Hello."))
+    monkeypatch.setenv("MANUS_API_KEY", "secret")
+    monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)
+    await agent.run(text("Hello."), thread="with")
+    keys = [request.headers["authorization"] for request in agent.server.requests]
+    assert keys == ["Bearer none", "Bearer secret"]
+
+
+PACKAGES = {
+    "anthropic": "langchain-anthropic",
+    "google": "langchain-google-genai",
+    "bedrock": "langchain-aws",
+}
+
+
+async def test_what_a_provider_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="its endpoint"):
+        await build_model(ModelSettings(model="azure:mine", api_key=KEY), Path())
+    for provider, package in PACKAGES.items():
+        # what Python itself has for "not to be found"
+        monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
+        with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):
+            await build_model(ModelSettings(model=f"{provider}:x", api_key=KEY), Path())

@@ -1,0 +1,37 @@
+"""A browser to look at pages with."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright, expect
+
+from manus.tools.browser.engine import find_browser
+from tests.pages.report.viewer import View, Viewer
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser for all; starting one takes seconds."""
+    expect.set_options(timeout=60_000)
+    async with async_playwright() as playwright:
+        program = find_browser(None, playwright.chromium.executable_path)
+        browser = await playwright.chromium.launch(executable_path=program, timeout=60_000)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def view(chromium: Browser) -> AsyncIterator[View]:
+    """Open a page; whatever it asks for and complains of is kept."""
+    made: list[Viewer] = []
+
+    async def look(address: str, **options: Any) -> Viewer:
+        context = await chromium.new_context(viewport={"width": 1280, "height": 900}, **options)
+        context.set_default_timeout(60_000)
+        made.append(await Viewer.open(context, address))
+        return made[-1]
+
+    yield look
+    for viewer in made:
+        await viewer.page.context.close()

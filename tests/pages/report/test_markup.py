@@ -1,0 +1,93 @@
+"""Nothing that a model, a tool or a page said becomes HTML; figures and times in words."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manus.pages.report.page import Clock, environment
+from manus.pages.report.prose import prose
+from manus.pages.trace.agent_runs import idle_intervals
+from manus.pages.trace.model import Run
+from manus.prompts.formatting import clean, gist
+from manus.store.history import Superstep
+
+
+def test_signs_that_nobody_sees_are_left_out() -> None:
+    shown = environment().from_string("{{ x }}").render(x="a\x1b[31mred\x1b[0m\u202egnp\x00\ud800<")
+    assert shown == "aredgnp\ufffd&lt;"
+
+
+HOSTILE = (
+    '<script>alert(1)</script><b onclick="x">&amp;',
+    "[x](JaVaScRiPt:alert(1))",
+    "<javascript:alert(1)>",
+    '![x](https://example.org/a.png "onerror=alert(1)")',
+    '![<img src=x onerror="alert(1)">](https://example.org/"onclick=alert(1))',
+    "```<script>\nalert(1)</script>\n```",
+    "<iframe src=https://example.org></iframe>",
+)
+
+
+def test_markdown_of_a_model_runs_nothing_and_fetches_nothing() -> None:
+    for said in map(prose, HOSTILE):
+        assert not re.search(r"<(script|img|iframe|object|b )", said)
+        assert not re.search(r'(href|src)="(?!https?:|mailto:)', said)
+        assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', '""', said))
+    said = prose("# Title\n\n**bold** [x](https://example.org)\n\n| a | b |\n|-|-|\n| 1 | 2 |")
+    for part in ("<h3>Title", "<strong>bold", '<a href="https://example.org"', "<td>1</td>"):
+        assert part in said
+    assert "<strong>" not in prose("**x** " * 50_000), "too long for Markdown"
+
+
+GISTS = {
+    "a\nb": "a (+1 line)",
+    "collected 3\nE: no\n[exit code 2]": "exit code 2: E: no",
+    "[killed by SIGKILL]": "killed by SIGKILL",
+    "printed\nTraceback (most recent call last):\n  x\nE: y\n": "E: y",
+    "": "(nothing)",
+}
+
+
+def test_the_gist_of_an_observation() -> None:
+    assert {said: gist(said) for said in GISTS} == GISTS
+
+
+def test_the_clock_stands_still_while_nothing_works() -> None:
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def at(seconds: float) -> datetime:
+        return begin + timedelta(seconds=seconds)
+
+    began, stood, went_on = at(5), at(10), at(3_610)
+    asked = Superstep("1", began, None, {"started": at(0).isoformat()}, {}, [])
+    taken_up: dict[str, Any] = {"started": went_on.isoformat()}
+    told = replace(asked, began=at(3_615), metadata=taken_up | {"stood": stood.isoformat()})
+    killed = replace(told, metadata=taken_up)
+    assert idle_intervals([asked, killed]) == [(began, went_on)]
+    assert idle_intervals([asked, told]) == [(stood, went_on)]
+    clock = Clock(Run("agent", began=begin, ended=at(3_620), idle=[(stood, went_on)]))
+    assert clock.length == 20
+    assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
+    assert clock.idle == [(0.5, 3_600)]
+    assert clock.place(at(9_999)) == 1
+    assert Clock(Run("agent", began=begin, ended=begin)).place(begin) == 0
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CLEANED = {
+    "\x1b[31mred\x1b[0m": "red",
+    "\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link",
+    "10 %\r20 %\r\n": "10 %\n20 %\n",
+    "[bold]no markup[/bold]": "[bold]no markup[/bold]",
+}
+_nasty = st.text(st.sampled_from("ab1;[]mJ\\P(\x1b\x07\x9b\x9c\r\n\x00\u202e\ud83d"), max_size=30)
+
+
+@given(_nasty)
+def test_nothing_that_is_cleaned_holds_a_control_character(text: str) -> None:
+    assert not _CONTROL.search(clean(text))
+    assert {said: clean(said) for said in CLEANED} == CLEANED

@@ -1,0 +1,188 @@
+"""`manus ui`: the page in which a person talks to the agent, in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.cli.program import Program
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.pages.report.viewer import View
+from tests.server import ScriptedServer, call, calls, text
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+
+async def say(page: Page, words: str) -> None:
+    await page.get_by_label("Message").fill(words)
+    await page.get_by_label("Message").press("Enter")
+
+
+async def test_a_conversation(manus: Program, server: ScriptedServer, view: View) -> None:
+    server.script(
+        calls(
+            call("str_replace_editor", command="create", path="tide.txt", file_text="high\n"),
+            text="I write it down.",
+        ),
+        calls(call("ask_human", inquire="Which tide?")),
+        text("The tide is **high**."),
+        text("Nothing more."),
+        text("Another way."),
+    )
+    server.when(is_planner, makes("look", "leap"))
+    server.when(is_step("look twice"), succeeds("Looked."))
+    server.when(is_summary, text("Looked twice."))
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as server_process:
+        address = await asyncio.to_thread(server_process.line)
+        seen = await view(address)
+        page = seen.page
+        await page.locator("#files").set_input_files(
+            {"name": "sea.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
+        )
+        await expect(page.locator("#attached button")).to_have_count(1)
+        await say(page, "What about the tide?")
+        # a question, and its answer
+        ask = page.locator(".ask")
+        await expect(ask).to_contain_text("Which tide?")
+        assert (manus.workspace / "uploads" / "sea.csv").read_text() == "a,b\n1,2\n"
+        await ask.get_by_label("Your answer").fill("the next one")
+        await ask.get_by_label("Your answer").press("Enter")
+        await expect(page.locator("#r1-answer strong")).to_have_text("high")
+        await expect(page.locator("#r1-state .pill")).to_have_text("Finished")
+        assert "sea.csv" in str(server.requests[0].body["messages"])
+        assert "the next one" in str(server.requests[-1].body["messages"])
+        # a file that was made, to be kept
+        async with page.expect_download() as download:
+            await page.locator(".path", has_text="tide.txt").click()
+        assert (await (await download.value).path()).read_text() == "high\n"
+        # on the same thread
+        await page.get_by_label("Message").fill("And then?")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("#r2-answer")).to_contain_text("Nothing more.")
+        await expect(page.locator(".here")).to_contain_text("What about the tide?")
+        # from an earlier step on
+        await page.reload()
+        await page.locator("#r1-sum").click()
+        await page.locator("#r1-s2 .fork").click()
+        await say(page, "Otherwise")
+        await expect(page.locator("#r2-answer")).to_contain_text("Another way.")
+        said = str(server.requests[-1].body["messages"])
+        assert "I write it down." in said
+        assert "And then?" not in said
+        # a plan, which is changed before it is carried out
+        await page.goto(address)
+        await page.get_by_text("Plan first").click()
+        await say(page, "Cross it")
+        await page.get_by_role("button", name="Change it").click()
+        answer = page.locator(".ask").get_by_label("Your answer")
+        await expect(answer).to_have_value("edit\nlook\nleap")
+        await answer.fill("edit\nlook twice")
+        await page.get_by_role("button", name="Answer").click()
+        await expect(page.locator("#r1-answer")).to_contain_text("Looked twice.")
+        await expect(page.locator("#r1-plan li")).to_have_text(["look twice"])
+        assert seen.complaints == []
+
+
+async def test_approve_stop_and_go_on_after_a_kill(
+    manus: Program, server: ScriptedServer, view: View
+) -> None:
+    manus.workspace.mkdir()
+    os.mkfifo(manus.workspace / "go")
+    (manus.workspace / "sea.html").write_text("<h1>The sea</h1>")
+    sea = (manus.workspace / "sea.html").as_uri()
+    server.script(
+        calls(call("str_replace_editor", command="create", path=".env", file_text="A=1\n")),
+        calls(call("browser_use", action="go_to_url", url=sea)),
+        calls(call("bash", command="echo begun; read x < go")),
+        text("Gone on."),
+    )
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
+        seen = await view(await asyncio.to_thread(first.line))
+        page = seen.page
+        await say(page, "Do it")
+        await page.get_by_role("button", name="Change it").click()
+        answer = page.locator(".ask").get_by_label("Your answer")
+        changed = (await answer.input_value()).replace("A=1", "B=2")
+        assert changed.startswith("edit {")
+        await answer.fill(changed)
+        await page.get_by_role("button", name="Answer").click()
+        await expect(page.locator("#text")).to_have_text("begun")
+        assert (manus.workspace / ".env").read_text() == "B=2\n"
+        screen = page.locator("#screen")
+        await expect(screen).to_be_visible()
+        assert await screen.evaluate("image => image.naturalWidth") > 200
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        thread = urlsplit(page.url).path.split("/")[-2]
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
+        address = await asyncio.to_thread(second.line)
+        page = (await view(f"{address}t/{thread}/")).page
+        late = f"{address}t/{thread}/answer", {"answers": {"0" * 32: "yes"}}
+        answered = await page.request.post(late[0], data=late[1])
+        assert (answered.status, "not open any more" in await answered.text()) == (409, True)
+        await page.get_by_role("button", name="Go on").click()
+        await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
+
+
+async def test_a_server_that_dies_loses_nothing_and_comes_back_at_its_address(
+    manus: Program, server: ScriptedServer, view: View
+) -> None:
+    manus.workspace.mkdir()
+    (manus.workspace / "app.py").write_text("print(1)\n")
+    server.script(
+        calls(call("str_replace_editor", command="create", path=".env", file_text="A=1\n")),
+        text("Written."),
+    )
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
+        address = await asyncio.to_thread(first.line)
+        page = (await view(address)).page
+        await page.locator("#files").set_input_files(
+            {"name": "app.py", "mimeType": "text/x-python", "buffer": b"print(1)\n"}
+        )
+        await say(page, "Do it")
+        question = page.locator(".ask .words")
+        await expect(question).to_contain_text("May it call `str_replace_editor`?")
+        await expect(question).not_to_contain_text("Answer `yes`")
+        assert sorted(path.name for path in manus.workspace.glob("*.py")) == ["app.py"]
+        assert not (manus.workspace / "uploads").exists()
+        await page.get_by_label("Your answer").fill("no: later")
+        await page.get_by_label("Message").fill("and then")
+        first.send_signal(signal.SIGKILL)
+        await expect(page.locator("#told")).to_contain_text("The server has stopped.")
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
+        assert await asyncio.to_thread(second.line) == address
+        await expect(page.locator("#told")).to_have_text("")
+        await page.reload()
+        await expect(page.get_by_label("Your answer")).to_have_value("no: later")
+        await expect(page.get_by_label("Message")).to_have_value("and then")
+        await page.get_by_role("button", name="Yes", exact=True).click()
+        await expect(page.locator("#r1-answer")).to_contain_text("Written.")
+    assert (manus.workspace / ".env").read_text() == "A=1\n"
+
+
+async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) -> None:
+    with manus.start("ui", "--no-open") as process:
+        address = await asyncio.to_thread(process.line)
+        here = urlsplit(address)
+        assert here.hostname == "127.0.0.1"
+        assert len(here.path) > 20
+        evil = {"Origin": "http://evil.example"}
+        async with httpx.AsyncClient(base_url=f"http://{here.netloc}", timeout=60) as client:
+            for path, headers, code in (
+                (here.path, {}, 307),
+                ("/", {}, 404),
+                ("/wrong/t/abc/", {}, 404),
+                (here.path, {"Host": f"evil.example:{here.port}"}, 403),
+                (here.path, {"Host": "127.0.0.1"}, 403),
+            ):
+                assert (await client.get(path, headers=headers)).status_code == code
+            sent = await client.post(f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil)
+            answered = await client.post(f"{here.path}t/abc/answer", json=[1])
+        assert (sent.status_code, answered.status_code) == (403, 409)
+        assert server.requests == []

@@ -1,0 +1,36 @@
+"""LangSmith by its own variables: what is sent there, and that it never costs a run anything."""
+
+import contextlib
+import socket
+from collections import defaultdict
+
+from tests.browser.site import Site
+from tests.cli.program import Program
+from tests.server import ScriptedServer, call, text
+
+
+def switched_on(url: str) -> dict[str, str]:
+    return {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "secret", "LANGSMITH_ENDPOINT": url}
+
+
+def test_its_runs_are_those_of_the_graph(manus: Program, server: ScriptedServer) -> None:
+    """In a new interpreter, where packages are loaded as a user has them."""
+    server.script(call("bash", command="echo one"), text("Done."))
+    with contextlib.closing(Site()) as langsmith:
+        # it says nothing of compression, so that all comes as it is
+        langsmith.pages = defaultdict(lambda: "{}")
+        result = manus.cold("run", "--thread", "a thread", "Do it.", **switched_on(langsmith.base))
+    assert (result.code, result.out) == (0, "Done.\n")
+    posts = [request for request in langsmith.requests if request.method == "POST"]
+    assert {request.headers["x-api-key"] for request in posts} == {"secret"}
+    sent = b"".join(request.body for request in posts)
+    for name in ("manus", "think", "act", "stuck_check", "bash", "a thread"):
+        assert f'"{name}"'.encode() in sent
+
+
+def test_a_server_that_is_silent_costs_moments(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo hi"), text("Done."))
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as bound:
+        silent = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        result = manus("run", "Do it.", **switched_on(silent))
+    assert (result.code, result.out) == (0, "Done.\n")

@@ -1,0 +1,275 @@
+"""Threads in a real PostgreSQL database."""
+
+import asyncio
+import re
+import signal
+import sys
+from contextlib import AsyncExitStack
+from typing import Any
+
+import psycopg
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+
+from manus.config.settings import Settings
+from manus.state.errors import SettingsError, StorageError, ThreadBusyError
+from manus.state.events import RetryEvent
+from manus.store.checkpoint import open_store
+from tests.cli.program import Program, wait_for_file
+from tests.server import ScriptedServer, call, text
+from tests.store.postgres_server import PostgresServer, binaries
+
+THREAD_AT: Any = {
+    "configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"},
+}
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed"),
+]
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    return postgres.new_database()
+
+
+def _open(url: str) -> Any:
+    return open_store(Settings(checkpoint=url))
+
+
+async def _put(saver: Any, thread: str) -> None:
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
+
+
+def _end_connections(url: str, which: str) -> None:
+    with psycopg.connect(url) as own:
+        kill = f"SELECT pg_terminate_backend(pid) FROM {which} AND pid <> pg_backend_pid()"
+        own.execute(kill.encode())
+
+
+async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
+    async with _open(url) as store:
+        await _put(store.saver, "before")
+        _end_connections(url, "pg_stat_activity WHERE datname = current_database()")
+        await _put(store.saver, "after")
+        assert await store.recent(10) == ["after", "before"]
+        assert store.place.startswith("postgresql://127.0.0.1:"), "no user, no password"
+
+
+HELD_UP = "echo a >> runs; until [ -e go ]; do sleep 0.05; done"
+"""A command that a test lets end by the file `go`."""
+HERE = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+LOCKS = f"pg_locks WHERE locktype = 'advisory' AND database = {HERE}"
+
+
+async def _ids(store: Any) -> list[str]:
+    """The thread's checkpoints, the newest first."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    return [found.checkpoint["id"] async for found in store.saver.alist(config)]
+
+
+async def test_a_lock_that_is_lost_is_taken_again(url: str) -> None:
+    async with _open(url) as store, _open(url) as other:
+        async with store.hold("t"):
+            await _put(store.saver, "t")
+            _end_connections(url, LOCKS)
+            await _put(store.saver, "t")
+            assert len(await _ids(store)) == 2
+            with pytest.raises(ThreadBusyError):
+                await other.hold("t").__aenter__()
+        async with other.hold("t"):
+            pass
+
+
+async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url: str) -> None:
+    async with _open(url) as store, _open(url) as other, AsyncExitStack() as stack:
+        await stack.enter_async_context(store.hold("t"))
+        await _put(store.saver, "t")
+        _end_connections(url, LOCKS)
+        await stack.enter_async_context(other.hold("t"))
+        with pytest.raises(StorageError, match="Another process went on with the thread t"):
+            await _put(store.saver, "t")
+        assert len(await _ids(other)) == 1
+
+
+async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) -> None:
+    """It has let go of the thread again: the lock alone would not tell."""
+    async with _open(url) as store, _open(url) as other, store.hold("t"):
+        await _put(store.saver, "t")
+        _end_connections(url, LOCKS)
+        async with other.hold("t"):
+            await _put(other.saver, "t")
+        with pytest.raises(StorageError, match="Another process went on with the thread t"):
+            await store.saver.aput_writes(THREAD_AT, [("messages", "late")], "task")
+        with pytest.raises(StorageError, match="Another process went on with the thread t"):
+            await _put(store.saver, "t")
+        assert len(await _ids(other)) == 2
+
+
+async def test_uses_during_a_restart_are_repeated_once_each(
+    postgres: PostgresServer, url: str
+) -> None:
+    """Those that fail together wait together, and each is carried out once."""
+    told: list[str] = []
+    was_told = asyncio.Event()
+
+    def tell(event: RetryEvent) -> None:
+        told.append(event["reason"])
+        was_told.set()
+
+    async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
+        store.watch_outages(tell)
+        async with store.hold("t"):
+            await _put(store.saver, "t")
+            await asyncio.to_thread(postgres.stop)
+            puts = [asyncio.create_task(_put(store.saver, "t")) for _ in range(5)]
+            await was_told.wait()
+            await asyncio.to_thread(postgres.start)
+            await asyncio.gather(*puts)
+            found = await _ids(store)
+            assert (len(found), len({*found})) == (6, 6)
+            with pytest.raises(ThreadBusyError):
+                async with _open(url) as other, other.hold("t"):
+                    pass
+    assert "postgresql://127.0.0.1:" in told[0]
+    assert not re.search("pass|\n", told[0])
+
+
+async def test_a_server_that_is_starting_up_is_waited_for(
+    postgres: PostgresServer, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def use() -> None:
+        async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
+            assert await store.recent(1) == []
+
+    with postgres.starting_up():
+        opened = asyncio.create_task(use())
+        while "is starting up: waiting for it" not in caplog.text:
+            assert not opened.done()
+            await asyncio.sleep(0.01)
+    await opened
+
+
+async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
+    async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
+        store.watch_outages(lambda event: pytest.fail(event["reason"]))
+        with pytest.raises(StorageError, match="cannot be used"):
+            async with _open(f"{url}-of-nobody"):
+                pass
+        with pytest.raises(psycopg.DataError):
+            await _put(store.saver, "a\0b")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("127.0.0.1:{port}/postgres", "password authentication failed"),
+        ("127.0.0.1:1/db", "cannot be used"),
+        ("host:port/db", "MANUS_CHECKPOINT"),
+        ("127.0.0.1/db?no_such=secret", "MANUS_CHECKPOINT"),
+    ],
+)
+async def test_an_address_that_is_of_no_use_is_said_without_its_password(
+    postgres: PostgresServer, place: str, said: str
+) -> None:
+    url = f"postgresql://manus:secret@{place.format(port=postgres.port)}"
+    with pytest.raises((StorageError, SettingsError)) as caught:
+        async with _open(url):
+            pass
+    assert said in str(caught.value)
+    assert not re.search("secret|\n", str(caught.value))
+
+
+def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "manus.store.postgres", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError, match="pip install langgraph-checkpoint-postgres 'psycopg"):
+        _open("postgresql://host/db")
+
+
+def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> None:
+    manus.environment["MANUS_CHECKPOINT"] = url
+    server.script(call("bash", command="echo ran >> runs; sleep 300"))
+    with manus.start("run", "--thread", "t", "work"):
+        wait_for_file(manus.workspace / "runs")
+        second = manus("resume", "t")
+        assert (second.code, "being worked on" in second.err) == (2, True)
+    server.script(call("ask_human", inquire="On?"), text("Done."))
+    asked = manus("resume", "t")
+    assert (asked.code, asked.out) == (1, "On?\n")
+    assert manus("resume", "--answer", "yes", "t").out == "Done.\n"
+    assert (manus.workspace / "runs").read_text() == "ran\n"
+    assert manus("threads").out.splitlines()[1].split()[:3] == ["t", "finished", "3"]
+    assert "agent: Done." in manus("show", "t").out
+    page = manus("report", "t", "-o", "-").out
+    assert page.count("Stopped here, and resumed") == 2  # killed, and asked without a terminal
+    assert '<span class="pill good">Finished</span>' in page
+    assert manus("threads", "--delete", "t").code == 0
+    assert manus("threads").out == ""
+    assert not manus.database.exists()
+
+
+def test_a_restart_within_a_run_is_waited_for(
+    manus: Program, server: ScriptedServer, postgres: PostgresServer, url: str
+) -> None:
+    manus.environment |= {"MANUS_CHECKPOINT": url, "MANUS_RETRY_FOR": "60"}
+    server.script(
+        call("bash", command=HELD_UP), call("bash", command="echo b >> runs"), text("Done.")
+    )
+    with manus.start("run", "--thread", "t", "--json", "work") as process:
+        wait_for_file(manus.workspace / "runs")
+        postgres.stop()
+        (manus.workspace / "go").write_text("")
+        process.expect("does not answer")
+        postgres.start()
+        done = process.end()
+    assert (done.code, done.json["output"], done.json["stop_reason"]) == (0, "Done.", "answered")
+    assert (manus.workspace / "runs").read_text() == "a\nb\n"
+    assert (done.json["usage"]["model_calls"], done.json["usage"]["tool_calls"]) == (3, 2)
+    shown = manus("show", "t").out
+    assert (shown.count("agent: Done."), "Traceback" in done.err) == (1, False)
+
+
+def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
+    manus: Program, server: ScriptedServer, postgres: PostgresServer, url: str
+) -> None:
+    manus.environment |= {"MANUS_CHECKPOINT": url, "MANUS_RETRY_FOR": "1"}
+    server.script(call("bash", command=HELD_UP), text("Done."))
+    with manus.start("run", "--thread", "t", "--json", "work") as process:
+        wait_for_file(manus.workspace / "runs")
+        postgres.stop()
+        try:
+            (manus.workspace / "go").write_text("")
+            ended = process.end()
+            refused = manus("resume", "t")
+        finally:
+            postgres.start()
+    assert (ended.code, ended.json["stop_reason"], ended.json["success"]) == (
+        1,
+        "interrupted",
+        False,
+    )
+    assert "did not answer for 1 s" in ended.json["output"]
+    assert "manus resume t" in ended.err
+    assert (refused.code, refused.err.count("\n"), "cannot be used" in refused.err) == (1, 1, True)
+    assert manus("resume", "t").out == "Done.\n"
+    assert (manus.workspace / "runs").read_text() == "a\n"
+
+
+def test_ctrl_c_ends_the_wait(
+    manus: Program, server: ScriptedServer, postgres: PostgresServer, url: str
+) -> None:
+    manus.environment |= {"MANUS_CHECKPOINT": url, "MANUS_RETRY_FOR": "600"}
+    server.script(call("bash", command=HELD_UP))
+    with manus.start("run", "--thread", "t", "work") as process:
+        wait_for_file(manus.workspace / "runs")
+        postgres.stop()
+        try:
+            (manus.workspace / "go").write_text("")
+            process.expect("does not answer")
+            process.send_signal(signal.SIGINT)
+            ended = process.end()
+        finally:
+            postgres.start()
+    assert (ended.code, "Traceback" in ended.err) == (130, False)

@@ -1,0 +1,221 @@
+"""The file of the threads: locked, damaged, full, or planted by somebody else; and its locks."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pickle
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import ormsgpack
+import psutil
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base.id import UUID, uuid6
+
+from manus.config.settings import Settings
+from manus.state.errors import StorageError, ThreadBusyError
+from manus.store.checkpoint import open_store
+from manus.store.thread_lock import hold_file
+from tests.cli.program import Program, Result, wait_for_file
+from tests.server import ScriptedServer, call, text
+
+CONFIG: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+def _open(path: Path) -> Any:
+    return open_store(Settings(checkpoint=str(path)))
+
+
+async def _put(saver: Any, config: Any = CONFIG) -> None:
+    await saver.aput(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
+
+
+async def _refused(path: Path) -> str:
+    with pytest.raises(StorageError) as caught:
+        async with _open(path) as store:
+            await _put(store.saver)
+    said = str(caught.value)
+    assert str(path) in said
+    assert "\n" not in said
+    opened = [file.path for file in psutil.Process().open_files()]
+    assert str(path) not in opened, "the connection is closed"
+    return said
+
+
+async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("My notes, longer than sixteen bytes.")
+    assert "is not a SQLite database" in await _refused(path)
+    assert path.read_text() == "My notes, longer than sixteen bytes."
+    path = tmp_path / "t.sqlite"
+    async with _open(path) as store:
+        await _put(store.saver)
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = b"\x5a" * (len(damaged) - 4096)
+    path.write_bytes(damaged)
+    assert "is damaged" in await _refused(path)
+    assert path.read_bytes()[4096:] == damaged[4096:]
+
+
+async def test_what_is_stored_is_read_as_data_never_run(tmp_path: Path) -> None:
+    """A file that somebody else has planted calls no function and holds no pickle."""
+    path, ran = tmp_path / "t.sqlite", tmp_path / "ran"
+    async with _open(path) as store:
+        await _put(store.saver)
+    command = ormsgpack.packb(("os", "system", f"touch {ran}"))
+    planted = ormsgpack.packb(
+        {"v": 1, "id": "x", "channel_values": {"a": ormsgpack.Ext(0, command)}}
+    )
+    for kind, data in (("msgpack", planted), ("pickle", pickle.dumps({"v": 1}))):
+        with closing(sqlite3.connect(path)) as file, file:
+            file.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", (kind, data))
+        with contextlib.suppress(StorageError):
+            async with _open(path) as store:
+                assert await store.saver.aget_tuple(CONFIG) is not None
+                assert kind == "msgpack"
+    assert not ran.exists()
+
+
+async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_removed(
+    tmp_path: Path,
+) -> None:
+    """What is written next is the newest, whatever the wall clock says; a fork of it, too."""
+    ahead = UUID(int=uuid6().int + (600_000_000 << 80), version=6)  # 4 hours
+    async with _open(tmp_path / "t.sqlite") as store:
+        first = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "input"}, {})
+        planted: Any = {**empty_checkpoint(), "id": str(ahead)}
+        await store.saver.aput(CONFIG, planted, {"source": "loop"}, {})
+        for read in (CONFIG, first):
+            before = await store.saver.aget_tuple(CONFIG)
+            assert await store.saver.aget_tuple(read) is not None
+            written = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
+            newest = await store.saver.aget_tuple(CONFIG)
+            assert newest.config == written
+            assert before != newest
+        (tmp_path / "t.sqlite").unlink()
+        with pytest.raises(StorageError, match="removed or replaced"):
+            await _put(store.saver)
+
+
+async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path: Path) -> None:
+    async with _open(tmp_path / "t.sqlite") as store:
+        named = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
+        del named[7]["thread_id"]
+        puts = [_put(store, {"configurable": one}) for one in named]
+        done = await asyncio.gather(*puts, return_exceptions=True)
+        assert [n for n, one in enumerate(done) if isinstance(one, Exception)] == [7]
+        assert isinstance(done[7], KeyError)
+        assert len(await store.recent(99)) == 29
+    with pytest.raises(RuntimeError, match="shutdown"):
+        await store.recent(1)
+
+
+async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
+    """A task with something written counts as done: half of what it wrote must not stay."""
+    row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
+    async with _open(tmp_path / "t.sqlite") as store:
+        saver: Any = store.saver
+        saver.setup()
+        insert = f"INSERT INTO writes VALUES ({', '.join('?' * len(row))})"
+        with pytest.raises(sqlite3.IntegrityError), saver.cursor() as cursor:
+            cursor.executemany(insert, [row, row])
+        assert saver.conn.execute("SELECT COUNT(*) FROM writes").fetchone() == (0,)
+
+
+GO_ON = "until [ -e go ]; do sleep 0.05; done; echo did >> log"
+
+
+def _sentence(result: Result, word: str) -> None:
+    assert result.code == 1
+    sentence = next(line for line in result.err.splitlines() if line.startswith("manus: "))
+    assert word in sentence
+    assert "Traceback" not in result.err
+
+
+def test_a_database_locked_in_the_middle_of_a_run(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo > begun; " + GO_ON))
+    with manus.start("run", "--json", "--thread", "t", "work") as process:
+        wait_for_file(manus.workspace / "begun")
+        holder = sqlite3.connect(manus.database, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        try:
+            (manus.workspace / "go").touch()
+            broken = process.end()
+        finally:
+            holder.close()
+    _sentence(broken, "is locked")
+    assert (broken.json["thread_id"], broken.json["status"]) == ("t", "error")
+    assert "is locked" in broken.json["output"]
+    assert broken.json["usage"]["model_calls"] == 1
+    assert "Go on with: manus resume t\n" in broken.err
+    server.script(text("Done."))
+    assert manus("resume", "t").code == 0
+    assert (manus.workspace / "log").read_text() == "did\n"
+
+
+def test_a_thread_that_is_damaged(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("One."), text("Two."))
+    assert manus("run", "--thread", "bad", "hello").code == 0
+    assert manus("run", "--thread", "good", "hello").code == 0
+    with contextlib.closing(sqlite3.connect(manus.database)) as file, file:
+        file.execute("UPDATE checkpoints SET checkpoint = x'9300' WHERE thread_id = 'bad'")
+    for arguments in (["run", "--thread", "bad", "more"], ["resume", "bad"], ["show", "bad"]):
+        _sentence(manus(*arguments), "it is damaged")
+    listed = manus("threads")
+    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ["good"]
+    assert listed.err.startswith("The thread bad is left out. ")
+
+
+def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
+    # another large result each time
+    server.always(lambda asked: call("bash", command=f"seq {len(asked.messages)} 2200"))
+    # kilobytes
+    limited = ["bash", "-c", 'ulimit -f 300; exec "$@"', "bash"]
+    _sentence(manus.cold("run", "--max-steps", "40", "--thread", "t", "count", by=limited), "disk")
+    assert len(manus("show", "--json", "t").json["messages"]) > 3
+    server.script(text("Now there is room."))
+    assert manus("resume", "--quiet", "t").out == "Now there is room.\n"
+
+
+async def test_a_thread_is_held_once_by_a_file_of_its_own(tmp_path: Path) -> None:
+    thread = "a/b/../c" + "x" * 190
+    for _ in range(2):
+        async with hold_file(tmp_path, thread), hold_file(tmp_path, thread + "_"):
+            assert len(list(tmp_path.iterdir())) == 2
+            with pytest.raises(ThreadBusyError, match=f"process {os.getpid()}"):
+                async with hold_file(tmp_path, thread):
+                    pass
+        assert list(tmp_path.iterdir()) == []
+
+
+async def test_who_lets_go_in_a_moment_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hold_file(tmp_path, "t"):
+        [path] = tmp_path.iterdir()
+    held = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(held, fcntl.LOCK_UN))
+    async with hold_file(tmp_path, "t"):
+        assert path.exists()
+    os.close(held)
+
+
+async def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, removed = fcntl.flock, list[Path]()
+
+    def flock(handle: int, operation: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        lock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    async with hold_file(tmp_path, "t"):
+        assert list(tmp_path.iterdir()) == removed
