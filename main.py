@@ -11,7 +11,7 @@ def start(command: str) -> int:
     python = Path(__file__).resolve().parent / ".venv" / "bin" / "python"
     if not importlib.util.find_spec("langgraph") and python.exists():
         os.execv(python, [str(python), *sys.argv])
-    from manus.cli.main import main
+    from manus.cli import main
 
     return main([command, *(word for word in sys.argv[1:] if word != "--prompt")])
 

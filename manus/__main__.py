@@ -2,7 +2,7 @@
 
 import sys
 
-from manus.cli.main import main
+from manus.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

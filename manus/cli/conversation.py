@@ -125,7 +125,7 @@ class Conversation:
 
     def _guarded(self, action: Callable[[str], object], said: str) -> None:
         """Do it; whatever goes wrong is told, and the conversation goes on."""
-        from manus.cli.main import fail
+        from manus.cli.entry import fail
 
         try:
             action(said)

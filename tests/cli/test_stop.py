@@ -22,7 +22,7 @@ import contextlib, os, signal, sys, importlib.abc
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 class Moment(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "langgraph.graph" and "manus.cli.main" in sys.modules:
+        if name == "langgraph.graph" and "manus.cli.entry" in sys.modules:
             with contextlib.suppress(BaseException):
                 os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Moment())

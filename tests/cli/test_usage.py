@@ -24,7 +24,7 @@ def _sentence(result: Result) -> str:
 
 def test_help_imports_nothing_slow(bare: Program) -> None:
     code = (
-        "import sys; from manus.cli.main import main\n"
+        "import sys; from manus.cli.entry import main\n"
         "try: main(['run', '--help'])\n"
         "except SystemExit: pass\n"
         "slow = {'langgraph', 'langchain_core', 'openai', 'pydantic', 'rich', 'asyncio', 'httpx'}\n"

@@ -32,7 +32,7 @@ FORKS = multiprocessing.get_context("forkserver")
 _MODULES = (
     *("__main__", __name__),
     *(
-        "manus.cli.main",
+        "manus.cli.entry",
         "manus.cli.commands.run",
         "manus.graph.flow",
         "manus.pages.report.page",
@@ -177,7 +177,7 @@ def _become(
     sys.stdin = os.fdopen(0, encoding="utf-8")
     sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8")
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8")
-    from manus.cli.main import main as program
+    from manus.cli.entry import main as program
 
     try:
         sys.exit(program(arguments))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.cli.main import execute
+from manus.cli.entry import execute
 from tests.cli.program import Program, Result
 from tests.safety.conftest import Internet
 from tests.server.server import ScriptedServer

@@ -20,7 +20,7 @@ from tests.helpers.sessions import session_in
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import importlib.util, sys
-from manus.cli.main import main
+from manus.cli.entry import main
 main(["--version"])
 import manus.graph.agent
 sys.exit(importlib.util.find_spec("planted") is not None)

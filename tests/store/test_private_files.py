@@ -70,7 +70,7 @@ def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
 def test_the_command_hides_its_memory() -> None:
     code = (
-        "import ctypes; from manus.cli.main import main\n"
+        "import ctypes; from manus.cli.entry import main\n"
         "is_dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
         "before = is_dumpable(); main(['graph']); print(); print(before, is_dumpable())"
     )
