@@ -7,25 +7,31 @@ import struct
 import pytest
 
 from manus.execution.sandbox.seccomp import (
+    BROKER_RULES,
     HOST_IPC_RULES,
     HOST_NETWORK_RULES,
+    LOCAL_SOCKET_RULES,
     RULES,
     Condition,
     Rule,
     compile_rules,
 )
 
-ALLOWED, EPERM, ENOSYS = 0x7FFF0000, 0x00050001, 0x00050026
+ALLOWED, EPERM, ENOSYS, ASKED = 0x7FFF0000, 0x00050001, 0x00050026, 0x7FC00000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 READ = {"x86_64": 0, "aarch64": 63}
 SOCKET = {"x86_64": 41, "aarch64": 198}
+CONNECT = {"x86_64": 42, "aarch64": 203}
+BIND = {"x86_64": 49, "aarch64": 200}
+SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
+SECCOMP = {"x86_64": 317, "aarch64": 277}
 SENDTO = {"x86_64": 44, "aarch64": 206}
 CLONE = {"x86_64": 56, "aarch64": 220}
 PRLIMIT = {"x86_64": 302, "aarch64": 261}
 SETPRIORITY = {"x86_64": 141, "aarch64": 140}
 SHMGET = {"x86_64": 29, "aarch64": 194}
 UNIX, INET, INET6, NETLINK, PACKET, VSOCK = 1, 2, 10, 16, 17, 40
-STREAM, DATAGRAM, NONBLOCK = 1, 2, 0o4000
+STREAM, DATAGRAM, RAW, PACKETS, NONBLOCK = 1, 2, 3, 5, 0o4000
 FAST_OPEN = 0x20000000
 MACHINES = ("x86_64", "aarch64")
 
@@ -73,7 +79,13 @@ EVERYWHERE = [
     (SHMGET, (1, 4096, 0o1600), ALLOWED),
 ]
 SHARED = [
-    (SOCKET, (UNIX, STREAM, 0), EPERM),
+    (SOCKETPAIR, (UNIX, STREAM | NONBLOCK, 0), ALLOWED),
+    (SOCKETPAIR, (UNIX, PACKETS, 0), ALLOWED),
+    (SOCKETPAIR, (UNIX, DATAGRAM | NONBLOCK, 0), EPERM),
+    (SOCKETPAIR, (UNIX, RAW, 0), EPERM),
+    (SOCKETPAIR, (30, STREAM, 0), EPERM),
+    (SECCOMP, (1, 0), ALLOWED),
+    (SECCOMP, (1, 0x8 | 0x20), EPERM),
     (SOCKET, (INET, STREAM, 0), ALLOWED),
     (SOCKET, (INET6, STREAM | NONBLOCK, 6), ALLOWED),
     (SOCKET, (INET, STREAM, 262), EPERM),
@@ -85,6 +97,22 @@ SHARED = [
     (SENDTO, (3, 0, 0, 0x4000), ALLOWED),
     (SENDTO, (3, 0, 0, FAST_OPEN | 0x4000), EPERM),
     (SHMGET, (1, 4096, 0o1600), EPERM),
+]
+
+
+WITHOUT_BROKER = [
+    (SOCKET, (UNIX, STREAM, 0), EPERM),
+    (CONNECT, (3, 0, 16), ALLOWED),
+    (BIND, (3, 0, 16), ALLOWED),
+]
+WITH_BROKER = [
+    (SOCKET, (UNIX, STREAM | NONBLOCK, 0), ASKED),
+    (SOCKET, (UNIX, DATAGRAM, 0), EPERM),
+    (SOCKET, (UNIX, PACKETS, 0), EPERM),
+    (SOCKET, (VSOCK, STREAM, 0), EPERM),
+    (SOCKET, (INET, STREAM, 0), ALLOWED),
+    (CONNECT, (3, 0, 16), ASKED),
+    (BIND, (3, 0, 16), ASKED),
 ]
 
 
@@ -103,6 +131,23 @@ def test_a_sandbox_on_the_network_of_the_machine(
     machine: str, call: dict[str, int], arguments: tuple[int, ...], expected: int
 ) -> None:
     program = compile_rules((*RULES, *HOST_NETWORK_RULES, *HOST_IPC_RULES), machine)
+    assert answer(program, machine, call[machine], *arguments) == expected
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("local", "call", "arguments", "expected"),
+    [(LOCAL_SOCKET_RULES, *row) for row in WITHOUT_BROKER]
+    + [(BROKER_RULES, *row) for row in WITH_BROKER],
+)
+def test_local_sockets_on_the_network_of_the_machine(
+    machine: str,
+    local: tuple[Rule, ...],
+    call: dict[str, int],
+    arguments: tuple[int, ...],
+    expected: int,
+) -> None:
+    program = compile_rules((*RULES, *HOST_NETWORK_RULES, *local), machine)
     assert answer(program, machine, call[machine], *arguments) == expected
 
 

@@ -2,6 +2,7 @@
 
 It keeps files, processes and most of the network from the programs of a run. Unlike bubblewrap it
 leaves them the machine's process list and its loopback addresses at one port, that of the proxy.
+Their own local and loopback sockets come from a broker in the process of the run.
 
 Executed by itself, without the package, this file is what stands before a program: it confines
 itself and becomes the program. Each import costs every program milliseconds. See `man 7 landlock`
@@ -18,6 +19,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import _socket
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -28,7 +30,11 @@ _SIGNALS_AND_ABSTRACT_SOCKETS = 3
 _READ = 0b1101
 _OF_FILES = 0b1100000000000111
 _HANDLED = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
-_NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
+_NO_NEW_PRIVILEGES = 38
+_MAKE_SOCKET = 1 << 9
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER = 1
+_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 _DROP_FROM_BOUND = 24
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 
@@ -57,23 +63,27 @@ def words(
     network: bool,
     port: int | None,
     rules: bytes,
+    broker: str = "",
+    broker_rules: bytes = b"",
 ) -> list[str]:
     """What stands before a command. `python` starts this file, outside of the sandbox.
 
     `workspace` and `home`, for `$HOME` and `$TMPDIR`, may be written, what is to `read` (the
     system's, too) only that. With `network` it is closed but for `port`, that of the run's proxy.
-    `rules` are the filter for system calls.
+    `rules` are the filter for system calls. Where there is a `broker` at an abstract address, it is
+    `broker_rules` if the kernel lets this process have a supervisor.
     """
     readable = [*_READABLE, *map(str, read)]
     writable = [*_WRITABLE, str(workspace), str(home)]
     paths = [str(len(readable)), *readable, str(len(writable)), *writable]
     reached = str(port or "none") if network else "all"
-    return [python, "-I", "-S", __file__, reached, rules.hex(), *paths]
+    filters = [rules.hex(), broker, broker_rules.hex()]
+    return [python, "-I", "-S", __file__, reached, *filters, *paths]
 
 
 def main() -> None:
     """Confine this process as its arguments say, and become the program behind them."""
-    _, reached, rules, *rest = sys.argv
+    _, reached, rules, broker, broker_rules, *rest = sys.argv
     readable, rest = _several(rest)
     writable, program = _several(rest)
     known = version()
@@ -86,11 +96,13 @@ def main() -> None:
             _allow_path(ruleset, path, allowed & handled)
     if known >= 4 and reached.isdecimal():
         _check(libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, int(reached)), 0))
+    wire = _connect(broker)  # Landlock will refuse it
     _drop_capabilities()
     _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _check(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    _refuse_calls(bytes.fromhex(rules))
+    if not (wire and _hand_over(wire, bytes.fromhex(broker_rules))):
+        _install_filter(bytes.fromhex(rules))
     os.execvp(program[0], program)
 
 
@@ -134,12 +146,60 @@ def _drop_capabilities() -> None:
     libc.syscall(_CAPSET[os.uname().machine], struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
-def _refuse_calls(program: bytes) -> None:
+def confine_thread(folders: Iterable[Path]) -> None:
+    """Let the calling thread make sockets only below `folders`. It cannot be undone.
+
+    Raises:
+        OSError: the kernel has no Landlock.
+    """
+    ruleset = _check(libc.syscall(_CREATE, struct.pack("=Q", _MAKE_SOCKET), 8, 0))
+    for folder in folders:
+        _allow_path(ruleset, str(folder), _MAKE_SOCKET)
+    _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _check(libc.syscall(_RESTRICT, ruleset, 0))
+    os.close(ruleset)
+
+
+def _connect(broker: str) -> _socket.socket | None:
+    """Connect to the broker; None where there is none, as inside of another sandbox."""
+    if not broker:
+        return None
+    import _socket  # `socket`, in Python on top of it, takes long to import
+
+    wire = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        wire.connect(f"\0{broker}")
+    except OSError:
+        return None
+    return wire
+
+
+def _hand_over(wire: _socket.socket, program: bytes) -> bool:
+    """Install a filter and send its listener to the broker; False if there can be no listener."""
+    import _socket
+
+    try:
+        try:
+            listener = _install_filter(program, _NEW_LISTENER | _WAIT_KILLABLE)
+        except OSError:  # Linux before 5.19
+            listener = _install_filter(program, _NEW_LISTENER)
+    except OSError:  # whoever started us supervises calls already
+        return False
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))
+    wire.sendmsg([b"listener"], [rights])
+    os.close(listener)
+    wire.close()
+    return True
+
+
+def _install_filter(program: bytes, flags: int = 0) -> int:
+    """Install a filter for system calls; return its listener if the flags ask for one."""
     if not program:
-        return
+        return 0
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    _check(libc.prctl(_SECCOMP, _FILTER, header, 0, 0))
+    number = _SECCOMP[os.uname().machine]
+    return _check(int(libc.syscall(number, _SET_FILTER, flags, header)))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
 from manus.execution.sandbox.network import Network, open_network
 from manus.execution.sandbox.own_code import own_code_in
+from manus.execution.sandbox.socket_broker import SocketBroker
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
 
@@ -107,6 +108,10 @@ class Sandbox:
         if home is not None:
             _link_user_packages(home.path / "home")
             copy_git_settings(workspace, home.path / "home" / ".gitconfig", os.environ)
+        self.broker: SocketBroker | None = None
+        """Where the programs' own sockets come from; None where the kernel keeps them apart."""
+        if home is not None and wall == "landlock" and settings.network != "open":
+            self.broker = SocketBroker((workspace, home.path)) if seccomp.program() else None
         self._proxy = proxy
         self.door: asyncio.Server | None = None
         """Where the proxy serves those inside."""
@@ -149,6 +154,10 @@ class Sandbox:
                 network=closed,
                 port=port,
                 rules=seccomp.program(shares_network=closed, shares_ipc=True),
+                broker=self.broker.name if self.broker else "",
+                broker_rules=seccomp.program(
+                    shares_network=closed, shares_ipc=True, has_broker=True
+                ),
             )
         else:
             front = bubblewrap.words(
@@ -211,10 +220,12 @@ class Sandbox:
         """End the network and remove the programs' own folders."""
         if self.door is not None:
             self.door.close()
+        if self._proxy is not None:
+            self._proxy.rules.inside = None
         if self.network is not None:
-            if self._proxy is not None:
-                self._proxy.rules.inside = None
             await asyncio.to_thread(self.network.close)
+        if self.broker is not None:
+            await asyncio.to_thread(self.broker.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
 
@@ -266,6 +277,8 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
     try:
         if (network := sandbox.network) is not None:
             proxy.rules.inside = network.connect
+        if (broker := sandbox.broker) is not None:
+            proxy.rules.inside = broker.connect
         if settings.network == "rules":
             listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
             sandbox.door = await proxy.listen(listener)

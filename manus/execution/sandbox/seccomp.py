@@ -15,6 +15,8 @@ from typing import Literal
 
 _ALLOW = 0x7FFF0000
 _EPERM, _ENOSYS = 0x00050001, 0x00050000 | 38
+_ASK_BROKER = 0x7FC00000
+"""SECCOMP_RET_USER_NOTIF: the broker decides (`socket_broker.py`)."""
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
 """Set in the number of a call of x86_64's x32 interface, whose numbers no rule knows."""
@@ -68,6 +70,10 @@ _NUMBERS: dict[str, tuple[int, int]] = {
     "prlimit64": (302, 261),
     "setpriority": (141, 140),
     "socket": (41, 198),
+    "connect": (42, 203),
+    "bind": (49, 200),
+    "socketpair": (53, 199),
+    "seccomp": (317, 277),
     "sendto": (44, 206),
     "sendmsg": (46, 211),
     "sendmmsg": (307, 269),
@@ -79,7 +85,9 @@ _NUMBERS: dict[str, tuple[int, int]] = {
 """Numbers on x86_64 and aarch64, from the kernel's `asm/unistd_64.h` and `asm-generic/unistd.h`."""
 
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_STREAM, _TYPE_BITS = 1, 0xF
+_STREAM, _SEQUENCED_PACKETS, _TYPE_BITS = 1, 5, 0xF
+_NEW_LISTENER = 1 << 3
+"""SECCOMP_FILTER_FLAG_NEW_LISTENER makes the caller the supervisor of a filter."""
 _DEFAULT_PROTOCOL, _TCP = 0, 6
 _FASTOPEN = 0x20000000
 """MSG_FASTOPEN connects while it sends, past the check of Landlock."""
@@ -118,6 +126,7 @@ _ALWAYS_REFUSED = (
     *("adjtimex", "settimeofday", "clock_settime", "clock_adjtime"),
     *("acct", "sethostname", "setdomainname", "syslog"),
 )
+_IS_LOCAL = Condition(0, "one of", (_UNIX,))
 _IS_INTERNET = Condition(0, "one of", (_INET, _INET6))
 
 RULES = (
@@ -135,8 +144,11 @@ RULES = (
 """Of every sandbox."""
 
 HOST_NETWORK_RULES = (
-    # a host's daemons listen at AF_UNIX
-    Rule("socket", (Condition(0, "one of", (_UNIX,)),)),
+    # a datagram socket of a pair can still send to the path of a host's daemon
+    Rule("socketpair", (Condition(0, "none of", (_UNIX,)),)),
+    Rule("socketpair", (Condition(1, "none of", (_STREAM, _SEQUENCED_PACKETS), _TYPE_BITS),)),
+    # a supervisor of its own could answer in the place of the broker
+    Rule("seccomp", (Condition(1, "any bit of", (_NEW_LISTENER,)),)),
     Rule("socket", (_IS_INTERNET, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
     # not MPTCP (262) and SCTP (132), which Landlock does not check
     Rule("socket", (_IS_INTERNET, Condition(2, "none of", (_DEFAULT_PROTOCOL, _TCP)))),
@@ -146,23 +158,46 @@ HOST_NETWORK_RULES = (
 )
 """Of a sandbox that shares the machine's network, and restricts it by Landlock."""
 
+LOCAL_SOCKET_RULES = (
+    # a host's daemons listen at AF_UNIX
+    Rule("socket", (_IS_LOCAL,)),
+)
+"""Of such a sandbox without a socket broker."""
+
+BROKER_RULES = (
+    Rule("socket", (_IS_LOCAL, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
+    Rule("socket", (_IS_LOCAL,), _ASK_BROKER),
+    Rule("bind", answer=_ASK_BROKER),
+    Rule("connect", answer=_ASK_BROKER),
+)
+"""Of such a sandbox with a socket broker, without which these calls fail with ENOSYS."""
+
 HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
 """Of a sandbox that shares the machine's System V IPC."""
 
 
-def program(*, shares_network: bool = False, shares_ipc: bool = False) -> bytes:
+def program(
+    *, shares_network: bool = False, shares_ipc: bool = False, has_broker: bool = False
+) -> bytes:
     """Build the filter for this machine; empty on an architecture that the table does not have.
 
     Args:
         shares_network: the sandbox has the machine's network, of which TCP alone may be used.
         shares_ipc: the sandbox has the machine's System V IPC, which is refused.
+        has_broker: the sandbox shares the network, and a broker answers for its sockets.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return b""
-    network = HOST_NETWORK_RULES if shares_network else ()
+    local = BROKER_RULES if has_broker else LOCAL_SOCKET_RULES
+    network = (*HOST_NETWORK_RULES, *local) if shares_network else ()
     ipc = HOST_IPC_RULES if shares_ipc else ()
     return compile_rules((*RULES, *network, *ipc), machine)
+
+
+def number_of(call: str) -> int:
+    """Return the number of a call on this machine."""
+    return _NUMBERS[call][0 if platform.machine() == "x86_64" else 1]
 
 
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06

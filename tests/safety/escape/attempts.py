@@ -6,7 +6,7 @@ the output, a file that changed, a server that was reached, a process that ended
 
 In braces: `secret` a file outside with a token, `outside` its folder, `pid` a process outside that
 has the token in its environment and the file open as descriptor 9, `tcp`, `udp`, `unix`,
-`abstract` servers outside, `terminal` one of the user's, `shared` the id of memory that the user shares, `address` the machine's own, `python` an interpreter.
+`abstract`, `mailbox` servers outside, `terminal` one of the user's, `shared` the id of memory that the user shares, `address` the machine's own, `python` an interpreter.
 """
 
 from __future__ import annotations
@@ -148,6 +148,42 @@ ATTEMPTS = {
         "a datagram": "echo x > /dev/udp/127.0.0.1/{udp}; echo x > /dev/udp/{address}/{udp}",
         "a socket's path": '{python} -c \'import socket; s = socket.socket(1); s.connect("{unix}"); s.send(b"x")\'',
         "a socket without a path": '{python} -c \'import socket; s = socket.socket(1); s.connect("\\0{abstract}"); s.send(b"x")\'',
+        "a socket's path by a link": '{python} -c \'import os, socket; os.symlink("{unix}", "l"); s = socket.socket(1); s.connect("l"); s.send(b"x")\'',
+        "a socket's path in the place of one's own": '{python} -c \'import os, socket; t = socket.socket(1); t.bind("own"); t.listen(); os.unlink("own"); os.symlink("{unix}", "own"); s = socket.socket(1); s.connect("own"); s.send(b"x")\'',
+        "a socket's path while it changes": """{python} - <<'END'
+import ctypes, socket, threading, time
+libc, ends = ctypes.CDLL(None), time.monotonic() + 1
+own = socket.socket(socket.AF_UNIX); own.bind("own"); own.listen(4096)
+addresses = [b"\\1\\0" + path.encode().ljust(100, b"\\0") for path in ("own", "{unix}")]
+memory = ctypes.create_string_buffer(102)
+def change():
+    while time.monotonic() < ends:
+        for address in addresses: ctypes.memmove(memory, address, 102)
+threading.Thread(target=change).start()
+while time.monotonic() < ends:
+    with socket.socket(socket.AF_UNIX) as s: libc.connect(s.fileno(), memory, 102)
+END""",
+        "a socket's path while its descriptor changes": """{python} - <<'END'
+import os, socket, threading, time
+ends = time.monotonic() + 1
+tcp, local = socket.socket(), socket.socket(socket.AF_UNIX)
+shared = os.dup(tcp.fileno())
+def change():
+    while time.monotonic() < ends:
+        for s in (tcp, local): os.dup2(s.fileno(), shared)
+threading.Thread(target=change).start()
+both = socket.socket(socket.AF_UNIX, fileno=shared)
+while time.monotonic() < ends:
+    for path in ("{unix}", "\\0{abstract}"):
+        try: both.connect(path); both.send(b"x")
+        except OSError: pass
+both.detach()
+END""",
+        "a socket made outside": "{python} -c 'import socket; socket.socket(1).bind(\"{outside}/made\")'",
+        "a socket made outside by a link": '{python} -c \'import os, socket; os.symlink("{outside}", "l"); socket.socket(1).bind("l/made")\'',
+        "a datagram to a socket's path": '{python} -c \'import socket; socket.socket(1, 2).sendto(b"x", "{mailbox}")\'',
+        "a datagram from a pair of sockets": '{python} -c \'import socket; socket.socketpair(1, 2)[0].sendto(b"x", "{mailbox}")\'',
+        "a pair of sockets that is connected anew": '{python} -c \'import socket; s, t = socket.socketpair(1, 2); s.connect("{mailbox}"); s.send(b"x")\'',
         "curl": "curl -sm 5 --noproxy '*' http://127.0.0.1:{tcp}/ http://{address}:{tcp}/",
         "the proxy": "curl -sm 5 -x $http_proxy http://127.0.0.1:{tcp}/",
         "the proxy by the machine's address": "curl -sm 5 -x $http_proxy http://{address}:{tcp}/",

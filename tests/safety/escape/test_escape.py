@@ -71,6 +71,7 @@ class Outside:
             "tcp": self.servers["tcp"].getsockname()[1],
             "udp": self.servers["udp"].getsockname()[1],
             "unix": self.servers["unix"].getsockname(),
+            "mailbox": self.servers["mailbox"].getsockname(),
             "abstract": self.servers["abstract"].getsockname().decode()[1:],
             "address": own_address(),
             "terminal": os.ttyname(self.terminal[1]),
@@ -148,9 +149,11 @@ def laid_out(tmp_path: Path) -> Iterator[Outside]:
         "udp": socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
         "unix": socket.socket(socket.AF_UNIX),
         "abstract": socket.socket(socket.AF_UNIX),
+        "mailbox": socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
     }
     servers["udp"].bind(("", 0))
     servers["unix"].bind(str(tmp_path / "socket"))
+    servers["mailbox"].bind(str(tmp_path / "mailbox"))
     servers["abstract"].bind(f"\0manus-{secrets.token_hex(4)}")
     for name in ("unix", "abstract"):
         servers[name].listen()

@@ -1,0 +1,128 @@
+"""The local sockets (`AF_UNIX`) that the programs of a sandbox use among themselves."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from manus.execution.sandbox import landlock
+
+_LONGEST_PATH = 107
+"""In bytes, of the address of a local socket."""
+_MOST_UNUSED, _MOST_SERVERS = 4096, 256
+"""Sockets that are remembered; of more, the oldest cannot be used any more."""
+
+
+class LocalSockets:
+    """The sockets with a path (`AF_UNIX`) of the programs of a sandbox."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = [Path(os.path.realpath(folder)) for folder in folders]
+        # what a thread like this binds, the kernel holds to the folders, also if links are swapped
+        self._binder = ThreadPoolExecutor(
+            1, "socket binder", landlock.confine_thread, (self._folders,)
+        )
+        self._unused: dict[int, None] = {}
+        """Inodes of the sockets that programs have neither bound nor connected."""
+        self._servers: dict[tuple[int, int], int] = {}
+        """By device and inode, a descriptor of the path of a server: it keeps the inode in use."""
+
+    def close(self) -> None:
+        """Forget the servers. Blocking, for a moment."""
+        self._binder.shutdown()
+        for place in self._servers.values():
+            os.close(place)
+
+    def make_unused(self) -> socket.socket:
+        """Return a socket that can neither listen nor be connected, to be replaced."""
+        near, far = socket.socketpair()
+        far.close()
+        self._unused[os.fstat(near.fileno()).st_ino] = None
+        if len(self._unused) > _MOST_UNUSED:
+            del self._unused[next(iter(self._unused))]
+        return near
+
+    def is_unused(self, inode: int) -> bool:
+        """Return whether a socket is from `make_unused`, and has not been replaced."""
+        return inode in self._unused
+
+    def listen(self, path: Path) -> socket.socket:
+        """Return a socket that listens at a path.
+
+        Raises:
+            OSError: it is not in the run's folders, or exists.
+        """
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            self._binder.submit(_bind, listener, path).result()
+            listener.listen()
+            self._remember(listener, path)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+
+    def _remember(self, listener: socket.socket, path: Path) -> None:
+        """Note the inode of the path at which a socket listens.
+
+        Raises:
+            OSError: a program has put something else there meanwhile.
+        """
+        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            real = Path(f"/proc/self/fd/{place}").readlink()
+            if not any(map(real.is_relative_to, self._folders)):
+                raise PermissionError(errno.EACCES, "It is not in the run's folders")
+            with socket.socket(socket.AF_UNIX) as probe:  # nobody else can connect to it yet
+                probe.setblocking(False)
+                probe.connect(f"/proc/self/fd/{place}")
+                listener.setblocking(False)
+                listener.accept()[0].close()
+        except OSError as error:
+            os.close(place)
+            raise PermissionError(errno.EACCES, "Its path has changed") from error
+        about = os.fstat(place)
+        self._forget_removed()
+        self._servers[about.st_dev, about.st_ino] = place
+
+    def _forget_removed(self) -> None:
+        removed = [key for key, place in self._servers.items() if not os.fstat(place).st_nlink]
+        kept = [key for key in self._servers if key not in removed]
+        for key in (*removed, *kept[: max(0, len(kept) + 1 - _MOST_SERVERS)]):
+            os.close(self._servers.pop(key))
+
+    def connect(self, path: Path) -> socket.socket:
+        """Return a connection to a server of the sandbox.
+
+        Raises:
+            BlockingIOError: its backlog is full.
+            OSError: there is none, or it is not one of the sandbox.
+        """
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        about = os.fstat(place)
+        os.close(place)
+        known = self._servers.get((about.st_dev, about.st_ino))
+        if known is None:
+            raise PermissionError(errno.EACCES, "It is not a server of the sandbox")
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.setblocking(False)
+            connection.connect(f"/proc/self/fd/{known}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        return listener.bind(str(path))
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return listener.bind(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)

@@ -1,0 +1,131 @@
+"""The TCP servers on loopback addresses that the programs of a sandbox run themselves.
+
+A server is theirs if the inode of its listening socket is that of a socket which one of them has
+bound to the same port. Inode numbers come again after 2^32 sockets; a remembered one is dropped
+when its socket neither listens nor is new.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+_LISTENS = "0A"
+_TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
+_SECONDS_TO_LISTEN = 10.0
+"""After which a socket that was bound, and does not listen, is forgotten."""
+_CONNECT_SECONDS = 1.0
+_Host = ipaddress.IPv4Address | ipaddress.IPv6Address
+_IPV4 = struct.Struct("!2xH4s")
+_IPV6 = struct.Struct("!2xH4x16s")
+
+
+class _Row:
+    """A line of the kernel's table of TCP sockets (`man 5 proc_pid_net`)."""
+
+    def __init__(self, line: str) -> None:
+        fields = line.split()
+        self.port = int(fields[1].rpartition(":")[2], 16)
+        self.listens = fields[3] == _LISTENS
+        self.inode = int(fields[9])
+
+
+def _read_tables() -> list[_Row]:
+    rows = []
+    for table in _TABLES:
+        try:
+            with table.open() as lines:
+                rows += [_Row(line) for line in list(lines)[1:]]
+        except FileNotFoundError:  # no IPv6 here
+            continue
+    return rows
+
+
+class LoopbackServers:
+    """Remembers what programs bind, and connects to servers of theirs alone. Blocking."""
+
+    def __init__(self) -> None:
+        self._bound: dict[int, tuple[int, float]] = {}
+        """By the inode of a socket, its port (0 is not known yet) and when it was bound."""
+        self._lock = threading.Lock()
+
+    def note_bind(self, inode: int, address: tuple[_Host, int]) -> None:
+        """Remember a socket that a program binds to an Internet address."""
+        with self._lock:
+            self._forget_closed(_read_tables())
+            self._bound[inode] = (address[1], time.monotonic())
+
+    def connect(self, inode: int, address: tuple[_Host, int]) -> socket.socket | None:
+        """Return a connection in the place of that of a program's socket.
+
+        None if it is the kernel's business: the address is not of loopback, the server is not one
+        of the programs', or the socket is connected already.
+
+        Raises:
+            OSError: nothing listens there.
+        """
+        host, port = address
+        rows = _read_tables()
+        if not _is_loopback(host) or any(row.inode == inode for row in rows):
+            return None
+        if not any(row.listens and row.port == port for row in rows):
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Nothing listens there")
+        return self.connect_to(str(host), port)
+
+    def connect_to(self, host: str, port: int) -> socket.socket | None:
+        """Return a connection to a server; None if it is not one of the programs'.
+
+        Raises:
+            OSError: it does not listen at this address.
+        """
+        if not self._are_owners(port):
+            return None
+        connection = socket.create_connection((host, port), timeout=_CONNECT_SECONDS)
+        if not self._are_owners(port):  # another has taken the port meanwhile
+            connection.close()
+            return None
+        return connection
+
+    def _are_owners(self, port: int) -> bool:
+        rows = _read_tables()
+        listeners = [row.inode for row in rows if row.listens and row.port == port]
+        with self._lock:
+            self._forget_closed(rows)
+            bound = [inode in self._bound and self._bound[inode][0] == port for inode in listeners]
+        return bool(bound) and all(bound)
+
+    def _forget_closed(self, rows: list[_Row]) -> None:
+        """Drop the sockets that do not listen, and note the ports that the kernel has chosen."""
+        listening = {row.inode: row.port for row in rows if row.listens}
+        now = time.monotonic()
+        kept = {}
+        for inode, (port, since) in self._bound.items():
+            if inode in listening:
+                kept[inode] = (port or listening[inode], since)
+            elif now - since < _SECONDS_TO_LISTEN:
+                kept[inode] = (port, since)
+        self._bound = kept
+
+
+def parse_address(family: int, address: bytes) -> tuple[_Host, int]:
+    """Return the host and port of a `struct sockaddr_in` or `sockaddr_in6`.
+
+    Raises:
+        OSError: it is too short.
+    """
+    layout = _IPV4 if family == socket.AF_INET else _IPV6
+    if len(address) < layout.size:
+        raise OSError(errno.EINVAL, "The address is too short")
+    port, host = layout.unpack_from(address)
+    return ipaddress.ip_address(host), port
+
+
+def _is_loopback(host: _Host) -> bool:
+    mapped = host.ipv4_mapped if isinstance(host, ipaddress.IPv6Address) else None
+    host = mapped or host
+    return host.is_loopback or host.is_unspecified

@@ -1,0 +1,129 @@
+"""System calls that a seccomp filter leaves to a supervisor (`man 2 seccomp_unotify`)."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+_RECEIVE, _SEND, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103
+_NOTIFICATION = struct.Struct("=QIIiIQ6Q")
+_RESPONSE = struct.Struct("=QqiI")
+_DESCRIPTOR = struct.Struct("=QIIII")
+_CONTINUE = 1
+_AT_NUMBER = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A system call of a thread, which waits for its answer."""
+
+    id: int
+    thread: int
+    number: int
+    arguments: tuple[int, ...]
+
+    def integer(self, argument: int) -> int:
+        """Return an argument of the type `int`, of which the kernel takes the low four bytes."""
+        return self.arguments[argument] & 0xFFFFFFFF
+
+    def memory(self, address: int, size: int) -> bytes:
+        """Read the thread's memory, which may change at any time.
+
+        Raises:
+            OSError: the thread has ended, or may not be looked at.
+        """
+        memory = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(memory, size, address)
+        finally:
+            os.close(memory)
+
+    def socket_inode(self, descriptor: int) -> int:
+        """Return the inode of the socket that the thread has as `descriptor`; 0 if it is none.
+
+        Raises:
+            OSError: as `memory`.
+        """
+        target = str(Path(f"/proc/{self.thread}/fd/{descriptor}").readlink())
+        return int(target[8:-1]) if target.startswith("socket:[") else 0
+
+    def descriptor_flags(self, descriptor: int) -> int:
+        """Return the flags that the thread has set for `descriptor`, as those of `os.open`.
+
+        Raises:
+            OSError: as `memory`.
+        """
+        with Path(f"/proc/{self.thread}/fdinfo/{descriptor}").open() as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["flags"], 8)
+
+    def directory(self) -> Path:
+        """Return the thread's current directory.
+
+        Raises:
+            OSError: as `memory`.
+        """
+        return Path(f"/proc/{self.thread}/cwd").readlink()
+
+
+class Notifications:
+    """The calls that one filter reports at its listener, a file descriptor.
+
+    An answer to a thread that has ended meanwhile is dropped: the kernel knows calls by their id.
+    """
+
+    def __init__(self, listener: int) -> None:
+        self.listener = listener
+
+    def receive(self) -> Call | None:
+        """Return the next call; None if its thread has just ended. Blocking if there is none."""
+        buffer = bytearray(_NOTIFICATION.size)
+        try:
+            fcntl.ioctl(self.listener, _RECEIVE, buffer)
+        except FileNotFoundError:
+            return None
+        call_id, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(buffer)
+        return Call(call_id, thread, number, tuple(arguments))
+
+    def proceed(self, call: Call) -> None:
+        """Let the kernel carry the call out, with whatever its arguments point to by then."""
+        self._send(call, flags=_CONTINUE)
+
+    def succeed(self, call: Call, value: int = 0) -> None:
+        """Let the call return a value."""
+        self._send(call, value=value)
+
+    def fail(self, call: Call, error: int) -> None:
+        """Let the call fail with an `errno`."""
+        self._send(call, error=-error)
+
+    def add_descriptor(
+        self, call: Call, descriptor: int, *, at: int | None = None, close_on_exec: bool
+    ) -> int:
+        """Give the thread a copy of a descriptor; return its number there.
+
+        Args:
+            call: of the thread.
+            descriptor: one of this process.
+            at: the number that it takes; what the thread has there is closed. Default: a free one.
+            close_on_exec: the thread's copy is closed when it executes a program.
+
+        Raises:
+            OSError: the thread has ended, or may have no more.
+        """
+        flags = 0 if at is None else _AT_NUMBER
+        new_flags = os.O_CLOEXEC if close_on_exec else 0
+        request = _DESCRIPTOR.pack(call.id, flags, descriptor, at or 0, new_flags)
+        return int(fcntl.ioctl(self.listener, _ADD_DESCRIPTOR, bytearray(request)))
+
+    def close(self) -> None:
+        """Close the listener: from now on such calls fail with ENOSYS."""
+        os.close(self.listener)
+
+    def _send(self, call: Call, value: int = 0, error: int = 0, flags: int = 0) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(call.id, value, error, flags))
