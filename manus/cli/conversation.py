@@ -178,7 +178,8 @@ class Conversation:
         """Leave the thread of a plan, and remember what came of it."""
         if self._before_plan:
             self._happened = [_told(run) for run in self._runs()[-1:]]
-            self._thread, self._before_plan = self._before_plan, ""
+            self._thread = self._before_plan
+            self._before_plan = ""
 
     def _call(self, name: str, *words: str) -> None:
         """A command of the program, on this thread if it takes one."""
@@ -212,7 +213,8 @@ class Conversation:
             self._screen.line(f"  {name:<11} {text}")
 
     def _on_new(self, _: str) -> None:
-        self._thread, self._before_plan = secrets.token_hex(5), ""
+        self._thread = secrets.token_hex(5)
+        self._before_plan = ""
         self._happened.clear()
         self._screen.paragraph("What you say next begins a new thread.", "dim")
 
@@ -251,7 +253,8 @@ class Conversation:
         from manus.store.threads import get_thread
 
         known = with_store(lambda store: get_thread(store, meant))
-        self._thread, self._before_plan = known.thread_id, ""
+        self._thread = known.thread_id
+        self._before_plan = ""
         self._happened.clear()
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
@@ -266,7 +269,8 @@ class Conversation:
             raise UsageError("Say what is to be planned: /plan REQUEST.")
         self._come_back()
         self._happened[:0] = map(_told, self._runs())
-        self._before_plan, self._thread = self._thread, secrets.token_hex(5)
+        self._before_plan = self._thread
+        self._thread = secrets.token_hex(5)
         self._begin("flow", request, replace(self._args, approve_plan=True))
 
     def _on_cost(self, _: str) -> None:

@@ -92,7 +92,8 @@ def _sandbox(settings: Settings) -> Finding:
     from manus.execution.environment.report import report_tools
     from manus.execution.sandbox.sandbox import try_wall
 
-    found, chosen = partial(Finding, "sandbox"), settings.sandbox
+    found = partial(Finding, "sandbox")
+    chosen = settings.sandbox
     try:
         wall, _, advice = try_wall(chosen)
     except ManusError as error:
@@ -130,7 +131,8 @@ def _fonts(_: Settings) -> Finding:
     """Whether charts and screenshots can show Chinese, Japanese and Korean; other systems can."""
     names = []
     for name, code in _SCRIPTS.items() if sys.platform == "linux" else ():
-        query, environment = ["fc-list", f":lang={code}"], scrubbed(os.environ)
+        query = ["fc-list", f":lang={code}"]
+        environment = scrubbed(os.environ)
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             if subprocess.run(query, capture_output=True, timeout=10, env=environment).stdout:
                 continue

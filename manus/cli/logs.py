@@ -42,7 +42,8 @@ class _ForPeople(logging.Formatter):
 
 def set_up_logging() -> None:
     """Send records to their places, once a process."""
-    ours, root = logging.getLogger("manus"), logging.getLogger()
+    ours = logging.getLogger("manus")
+    root = logging.getLogger()
     if ours.handlers:
         return
     ours.setLevel(logging.INFO)

@@ -46,7 +46,8 @@ def limits(text: str) -> Limits:
         if kind not in Budget.model_fields:
             known = ", ".join(Budget.model_fields)
             raise click.BadParameter(f"there is no limit {part!r}; known are {known}")
-        amount, units = _AMOUNT.fullmatch(value), {"": 1, **_UNITS.get(kind, _THOUSANDS)}
+        amount = _AMOUNT.fullmatch(value)
+        units = {"": 1, **_UNITS.get(kind, _THOUSANDS)}
         if amount is None or amount[2] not in units:
             raise click.BadParameter(f"{kind} has no amount {value!r}; write it as {kind}=100")
         found[kind] = round(float(amount[1].replace("_", "")) * units[amount[2]], 9)

@@ -123,7 +123,8 @@ def program() -> str:
 
 def how_to_go_on(outcome: Outcome) -> str:
     """The command that goes on with a run that did not finish; empty for one that did."""
-    thread, manus = shlex.quote(outcome.thread_id), program()
+    thread = shlex.quote(outcome.thread_id)
+    manus = program()
     if outcome.asks_person:
         return f"Answer with: {manus} resume {thread}{' --answer TEXT' * len(outcome.questions)}"
     if outcome.stop_reason in ("terminated", "answered", "completed"):

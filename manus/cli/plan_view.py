@@ -45,7 +45,8 @@ class PlanView:
 
     def on_step(self, event: dict[str, Any]) -> None:
         """Show a step that starts, is set aside with a question, or has ended."""
-        index, status = event["step"], event["status"]
+        index = event["step"]
+        status = event["status"]
         question = flat(event.get("question", ""))
         if question:
             self._actions[index] = f"waits for your answer: {question}"
@@ -59,13 +60,15 @@ class PlanView:
 
     def on_action(self, event: dict[str, Any]) -> None:
         """The executor of a step has done something; only seen where the plan is redrawn."""
-        inner, index = event["event"], event["step"]
+        inner = event["event"]
+        index = event["step"]
         self._used[index] = inner.get("spent", self._used.get(index, {}))
         if said := said_of(inner):
             self._actions[index] = said
 
     def _said(self, event: dict[str, Any]) -> str:
-        index, steps = event["step"], self.plan["steps"] if self.plan is not None else []
+        index = event["step"]
+        steps = self.plan["steps"] if self.plan is not None else []
         text = flat(steps[index]["text"]) if index < len(steps) else ""
         if question := flat(event.get("question", "")):
             return f"waits for your answer, other steps go on first: {question}"
@@ -92,7 +95,8 @@ class PlanView:
         if self.plan is None:
             return []
         text = clean(as_text(self.plan)).splitlines()
-        head, rest = text[:_HEAD], iter(text[_HEAD:])
+        head = text[:_HEAD]
+        rest = iter(text[_HEAD:])
         lines: list[str] = []
         at_work = 0
         for index, step in enumerate(self.plan["steps"]):

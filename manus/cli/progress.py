@@ -93,7 +93,8 @@ class Progress:
     def _grow(self, of: str, label: str, name: str, text: str) -> None:
         """A piece more of a text, of a model's thoughts or of a call's arguments."""
         if self._piece[0] == of:
-            name, text = self._piece[1] + name, self._piece[2] + text
+            name = self._piece[1] + name
+            text = self._piece[2] + text
         self._piece = of, name, text
         length = f" ({len(text):,} characters)" if len(text) > _LONG else ""
         self._screen.live(f"{label}{name}{length}: " if name else label, text)
@@ -118,7 +119,8 @@ class Progress:
         self._tell("model", f"{event['seconds']:.1f} s, {tokens}", "dim")
 
     def _say_held(self) -> None:
-        said, self._held = clean(self._held).strip(), ""
+        said = clean(self._held).strip()
+        self._held = ""
         if said and (self._live or self._verbose):
             self._screen.paragraph(said, "dim", indent=2)
         elif said:

@@ -104,7 +104,8 @@ class Run:
             self._asks = job.context.interactive
             if job.pending is None:
                 self._progress.wait()
-            modes, show = self._progress.stream_mode, self._progress.show
+            modes = self._progress.stream_mode
+            show = self._progress.show
             try:
                 return await work_on(job, modes, show, self._go_on)
             except asyncio.CancelledError:
@@ -186,7 +187,8 @@ class Run:
         status: RunStatus = "error"
         stop_reason: StopReason = "error"
         if isinstance(error, StorageUnavailableError):
-            status, stop_reason = "idle", "interrupted"
+            status = "idle"
+            stop_reason = "interrupted"
         usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
         outcome = Outcome(self._thread_id, status, stop_reason, False, said, [], usage)
         if self._args.json:

@@ -91,7 +91,8 @@ class Screen:
         """Text that must not be cut. `always`: even when the screen is quiet."""
         if always or not self._quiet:
             if not self.is_terminal:
-                text, indent = textwrap.indent(text, " " * indent), 0
+                text = textwrap.indent(text, " " * indent)
+                indent = 0
             shown = Text(clean(text).expandtabs(), style)
             self._print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)
 
@@ -132,7 +133,8 @@ class Screen:
 
     def release(self) -> None:
         """Leave the pinned lines as they are and redraw nothing any more."""
-        live, self._live = self._live, None
+        live = self._live
+        self._live = None
         if live is not None:
             self._below = None
             live.transient = self._pinned is None
@@ -169,7 +171,8 @@ class Screen:
         """A line that turns, with its seconds, below the last lines of what was printed."""
         ends = [line.rstrip() for line in clean(printed).splitlines() if line.strip()][-_TAIL:]
         seconds = time.monotonic() - since
-        turn, took = _FRAMES[int(seconds * 10) % len(_FRAMES)], f" {seconds:.0f} s"
+        turn = _FRAMES[int(seconds * 10) % len(_FRAMES)]
+        took = f" {seconds:.0f} s"
         head = fit(f"  {turn} {flat(words)}", self.console.width - len(took) - 1)
         tail = [_one_line(f"    {line}", "dim", self.console.width - 1) for line in ends]
         return [*tail, _one_line(head + took, CALL, self.console.width)]
@@ -184,7 +187,9 @@ class Screen:
         try:
             write()
         except OSError:
-            self._quiet, self.is_terminal, self.can_redraw = True, False, False
+            self._quiet = True
+            self.is_terminal = False
+            self.can_redraw = False
             discard(self._stream)
 
 

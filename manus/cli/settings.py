@@ -26,7 +26,8 @@ def read_settings() -> Settings:
     from manus.config.settings import FILE, load_settings
 
     # pathlib costs more than the question
-    has_env, has_file = os.path.exists(".env"), os.path.exists(FILE)  # noqa: PTH110
+    has_env = os.path.exists(".env")  # noqa: PTH110
+    has_file = os.path.exists(FILE)
     instructs = any(map(os.path.exists, ("AGENTS.md", ".agents/skills", ".claude/skills")))
     if has_env or has_file or instructs:
         _ask_for_trust()

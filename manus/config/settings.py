@@ -163,7 +163,8 @@ def _settings(
 
 def _fitting(own: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The user's settings; without their address and key where another place is asked."""
-    model, address = above.get("model"), above.get("base_url", own.get("base_url"))
+    model = above.get("model")
+    address = above.get("base_url", own.get("base_url"))
     other = isinstance(model, str) and provider_of(model) != provider_of(own.get("model"))
     if not other and address == own.get("base_url"):
         return own

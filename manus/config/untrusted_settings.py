@@ -103,7 +103,8 @@ def _lower(value: Any, limits: BaseModel, names: tuple[str, ...]) -> dict[str, A
         return None
     kept = {}
     for name in names:
-        limit, present = value.get(name), getattr(limits, name)
+        limit = value.get(name)
+        present = getattr(limits, name)
         if _is_number(limit) and (present is None or limit <= present):
             kept[name] = limit
     return kept or None

@@ -20,7 +20,8 @@ from manus.graph.inputs import served_root
 from manus.state.errors import ManusError
 from manus.state.todos import todos_of
 
-TODOS, FILES = "todos", "files"
+TODOS = "todos"
+FILES = "files"
 _SOURCES = ("plans", "active_plan", "plan", "changed_files", "run")
 """Keys of the state that they are derived from."""
 MOST_FILES = 20
@@ -51,7 +52,8 @@ async def for_chat_uis(snapshot: StateSnapshot) -> StateSnapshot:
 async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a state with `todos` and `files`, where there are any."""
     derived: dict[str, Any] = {}
-    plans, active = values.get("plans") or {}, values.get("active_plan")
+    plans = values.get("plans") or {}
+    active = values.get("active_plan")
     if TODOS not in values and active in plans:
         derived[TODOS] = todos_of(plans[active])
     workspace = (values.get("run") or {}).get("workspace")

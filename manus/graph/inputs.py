@@ -196,7 +196,8 @@ def keep_upload(name: str, data: bytes, workspace: Workspace) -> str:
     name = Path(name).name or "file"
     if _has_content(workspace.root / name, data):
         return name
-    stem, suffix = Path(name).stem, Path(name).suffix
+    stem = Path(name).stem
+    suffix = Path(name).suffix
     numbered = (f"{stem}-{number}{suffix}" for number in itertools.count(2))
     for candidate in itertools.chain([name], numbered):
         shown = f"{_FOLDER}/{candidate}"

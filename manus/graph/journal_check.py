@@ -37,7 +37,8 @@ async def doubt_unfinished(
         StorageError: the journal cannot be written.
     """
     is_taken, answered = await _take_over(saver, found, journal)
-    is_whole, journal.is_whole = journal.is_whole, True
+    is_whole = journal.is_whole
+    journal.is_whole = True
     if (found.metadata or {}).get("source") != "loop" and not is_taken:
         journal.fork()
         return

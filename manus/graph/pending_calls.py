@@ -26,7 +26,8 @@ def siblings_in(found: StateSnapshot, catalog: Catalog) -> Siblings:
         if message is None:
             unfinished.append(str(call["id"]))
             continue
-        name, args = str(call["name"]), _arguments(call)
+        name = str(call["name"])
+        args = _arguments(call)
         is_failed = FAILED in message.additional_kwargs
         settled[str(call["id"])] = Sibling(
             describe_call(name, args),

@@ -113,7 +113,8 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
     A step that ends, or is set aside with its question, sees its siblings still in progress: the
     node looks again when all have ended.
     """
-    run, plan = state["run"], state["plan"]
+    run = state["run"]
+    plan = state["plan"]
     working = at_work(plan)
     if working and sorted(working) == taken_last(plan):
         return [Send("execute_step", task_of(state, index)) for index in working]

@@ -197,7 +197,8 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
                     part = await chat.translate(part) if chat else part
                     turn.is_idle = True
                     yield part
-                    turn.is_idle, turn.task = False, asyncio.current_task()
+                    turn.is_idle = False
+                    turn.task = asyncio.current_task()
             if options.get("interrupt_before") or options.get("interrupt_after"):
                 found = await self.stored_state(configurable)
                 # one that has stopped at a breakpoint has more to do
@@ -212,7 +213,8 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         waited = await self.runs.begin(key, turn)
-        held, configurable = AsyncExitStack(), config.get("configurable", {})
+        held = AsyncExitStack()
+        configurable = config.get("configurable", {})
         # the store of the command line keeps other processes, and other graphs of this one, from
         # the thread; whoever holds it already says so
         hold = getattr(self.checkpointer, "hold", None)

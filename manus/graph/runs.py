@@ -70,7 +70,8 @@ class Runs:
             ThreadBusyError: a run of that key is at work.
         """
         while (before := self._turns.get(key)) is not None:
-            task, stream = before.task, before.stream() if before.stream is not None else None
+            task = before.task
+            stream = before.stream() if before.stream is not None else None
             is_ending = task is not None and (task.done() or task.cancelling() > 0)
             if not (before.is_idle or is_ending):
                 raise ThreadBusyError(

@@ -64,7 +64,8 @@ def _check_derived(name: str, value: Any, present: Mapping[str, Any]) -> None:
 def _plan(value: Any, present: Plan) -> Overwrite:
     """The plan that it makes. A step that was under way begins anew, and is told so."""
     if isinstance(value, Overwrite):
-        present, value = cast(Plan, {}), value.value
+        present = cast(Plan, {})
+        value = value.value
     plan = fold_plan(present, value if isinstance(value, list) else [value or {"steps": []}])
     again = [
         {"step": index, "notes": prompts.BEGUN_BEFORE}
@@ -131,7 +132,8 @@ def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:
 
 def _reopen_flow(values: Mapping[str, Any], update: Update) -> str:
     """Add what goes on in a flow to the update; the node after which it does."""
-    plan, run = values.get("plan"), dict(values["run"])
+    plan = values.get("plan")
+    run = dict(values["run"])
     if not plan or run["approval"] == "wanted":
         return "plan"
     run.pop("over", None)

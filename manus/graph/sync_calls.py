@@ -37,7 +37,8 @@ class SyncCalls:
     ) -> Iterator[Any]:
         """As `astream`; the run is ended when the iterator is left."""
         parts: queue.Queue[Any] = queue.Queue()
-        asked, left = threading.Semaphore(0), threading.Event()
+        asked = threading.Semaphore(0)
+        left = threading.Event()
 
         async def work() -> None:
             stream = self.astream(input, config, **options)

@@ -180,7 +180,8 @@ def _open_calls(found: StateSnapshot, journal: Journal, why: prompts.OpenCall) -
         if (message := message_in(task.result)) is not None:
             written.append(message)
         elif journal.look_up(task.id) is None:
-            name, call_id = str(call["name"]), str(call["id"])
+            name = str(call["name"])
+            call_id = str(call["id"])
             text = why.question if _asks_itself(task, name) else why.approval
             written.append(_not_executed(call_id, name, text))
     return written

@@ -216,15 +216,20 @@ class ModelClient:
 
         Estimates are calibrated by those of a request that the model got as a whole.
         """
-        model, usage = endpoint.model or DEFAULT_MODEL, message.usage_metadata
+        model = endpoint.model or DEFAULT_MODEL
+        usage = message.usage_metadata
         factor = self.calibration.get(model, 1.0)
-        cached, written, is_estimate = 0, 0, usage is None or not usage["input_tokens"]
+        cached = 0
+        written = 0
+        is_estimate = usage is None or not usage["input_tokens"]
         asked = estimate_request(question.request, question.tools)
         if usage is None or is_estimate:  # some servers report zeros
-            given, said = round(factor * asked), round(factor * estimate_message(message))
+            given = round(factor * asked)
+            said = round(factor * estimate_message(message))
             message.additional_kwargs[TOKENS] = given + said
         else:
-            given, said = usage["input_tokens"], usage["output_tokens"]
+            given = usage["input_tokens"]
+            said = usage["output_tokens"]
             cached, written = cache_tokens(usage.get("input_token_details"))
             if is_whole:
                 self.calibration[model] = calibrated(factor, asked, given)

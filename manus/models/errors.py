@@ -145,7 +145,8 @@ def _home(link: BaseException) -> str:
 
 
 def _status(link: BaseException) -> int | None:
-    told, response = _told(link), getattr(link, "response", None)
+    told = _told(link)
+    response = getattr(link, "response", None)
     by_name = _STATUS_OF.get(str(told.get("Code") or told.get("type")).lower())
     if isinstance(response, dict):  # AWS sends one status for several errors
         found = [by_name, (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")]
@@ -205,7 +206,8 @@ def _is_final(of: Facts) -> bool:
     return status < 500 and status not in _PASSING and of.told.get("code") != "tool_use_failed"
 
 
-R, U = ModelRefusedError, ModelUnavailableError
+R = ModelRefusedError
+U = ModelUnavailableError
 # The first that holds counts.
 _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
     (_is_too_large, ContextOverflowError, "The request is larger than the context window of "
@@ -241,7 +243,8 @@ _RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
 
 def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
     """The error of ours that a provider's error means, with its sentence."""
-    of, model = Facts(error), endpoint.model or DEFAULT_MODEL
+    of = Facts(error)
+    model = endpoint.model or DEFAULT_MODEL
     words = one_line(of.message, _SHOWN)
     kind, sentence = next((kind, sentence) for holds, kind, sentence in _RULES if holds(of))
     said = sentence.format(

@@ -134,7 +134,8 @@ class ReplyReader:
         beside a name.
         """
         function = piece.get("function") or {}
-        name, args = str(function.get("name") or ""), function.get("arguments") or ""
+        name = str(function.get("name") or "")
+        args = function.get("arguments") or ""
         args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
         id_ = str(piece["id"]) if piece.get("id") not in (None, "") else None
         index = place if piece.get("index") is None else piece["index"]
@@ -143,8 +144,10 @@ class ReplyReader:
             known = self._places[index] = len(self._calls)
             self._calls.append({"id": None, "name": "", "args": ""})
         call = self._calls[known]
-        new_id, new_name = (None if call["id"] else id_), (None if call["name"] else name or None)
-        call["id"], call["name"] = call["id"] or id_, call["name"] or name
+        new_id = None if call["id"] else id_
+        new_name = None if call["name"] else name or None
+        call["id"] = call["id"] or id_
+        call["name"] = call["name"] or name
         call["args"] += args
         self._sealed.feed_call(known, piece)
         return tool_call_chunk(name=new_name, args=args, id=new_id, index=known)

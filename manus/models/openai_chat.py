@@ -79,7 +79,8 @@ class FastChat(BaseChatOpenAI):
         with its square: a minute for a file that a model has not escaped.
         """
         back = kwargs.pop(SEND_REASONING, None) or Back()
-        reader, parts = ReplyReader(), []
+        reader = ReplyReader()
+        parts = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
         is_chat = "messages" in payload  # else it is for OpenAI's newer protocol
         if is_chat:

@@ -94,7 +94,8 @@ def _read(body: str) -> dict[str, Any]:
         said = read_arguments(body) or arguments_of(body)
         if isinstance(inner := said.get("function"), dict):  # as OpenAI's protocol has it
             said = inner
-        name, rest = said["name"], {key: said[key] for key in said if key != "name"}
+        name = said["name"]
+        rest = {key: said[key] for key in said if key != "name"}
         args = rest.get("arguments", rest.get("parameters", rest))
     except (ValueError, KeyError):
         found = _NAME.search(body)

@@ -57,7 +57,9 @@ class ThoughtReader:
         """What is thought and what is said, as far as this piece decides it."""
         if self._is_answer:
             return "", piece
-        text, self._held, thought = self._held + piece, "", ""
+        text = self._held + piece
+        self._held = ""
+        thought = ""
         if self._close is None:
             if (opened := _OPEN.match(text)) is None:
                 may_open = any(tag.startswith(text.strip().lower()) for tag in _OPENS)
@@ -72,7 +74,9 @@ class ThoughtReader:
                 end = len(text) if is_last or begun < 0 else begun
                 self._held = text[end:]
                 return text[:end], ""
-            thought, text, self._close = text[:end], text[end + len(self._close) :], ""
+            thought = text[:end]
+            text = text[end + len(self._close) :]
+            self._close = ""
         said = text.lstrip()
         self._is_answer = bool(said)
         return thought, said
@@ -137,7 +141,8 @@ def put_back(form: Json, message: AIMessage) -> None:
     """Add what is signed or encrypted to the wire form of the message, each where it stood."""
     kept = message.additional_kwargs
     form.update({name: kept[name] for name in (*LISTS, EXTRA) if name in kept})
-    calls, beside = form.get("tool_calls") or [], kept.get(CALLS) or []
+    calls = form.get("tool_calls") or []
+    beside = kept.get(CALLS) or []
     if len(calls) == len(beside):  # else the calls are no longer those that were made
         for call, extra in zip(calls, beside, strict=True):
             call.update(extra or {})

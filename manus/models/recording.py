@@ -107,7 +107,8 @@ def _as_turn(reply: AIMessage, workspace: str) -> Turn:
 def _as_reply(recorded: Turn, workspace: str) -> AIMessage:
     """The reply that was recorded, as it would be said in this workspace."""
     turn = _moved(recorded, _HERE, workspace)
-    reason, thought = turn.get("finish_reason"), turn.get("thought")
+    reason = turn.get("finish_reason")
+    thought = turn.get("thought")
     message = AIMessage(
         content=turn["text"],
         additional_kwargs={REASONING: thought} if thought else {},
@@ -196,7 +197,8 @@ class ReplayModel(BaseChatModel):
         return model
 
     def _add(self, line: Turn) -> None:
-        after, before = line["after"], []
+        after = line["after"]
+        before = []
         if after is not None:
             said = _as_reply(self._replies[after], self.workspace)
             before = [*self._conversations[after], normal_turn(said, self.workspace)]

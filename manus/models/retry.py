@@ -44,7 +44,8 @@ async def with_retries(
         ModelError: it failed for good, or for all that time.
         ModelReplyError: the server sent three replies without choices.
     """
-    tries, ends = 0, math.inf
+    tries = 0
+    ends = math.inf
     without_choices = 0
     while True:
         try:

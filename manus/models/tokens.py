@@ -30,7 +30,8 @@ _IMAGE = 1_000
 """Tokens of an image: between what OpenAI and what Anthropic count for a screenshot."""
 _KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 """Kinds of what Anthropic and Bedrock wrote, by how long it is kept."""
-_LOW, _HIGH = 0.25, 6.0
+_LOW = 0.25
+_HIGH = 6.0
 """What a server counts, as a multiple of an estimate."""
 _WINDOWS = {
     "gpt-5": 272_000,

@@ -34,7 +34,8 @@ log = logging.getLogger("manus")
 MOST_ARGUMENTS = 1_000_000
 """Characters of the arguments of one call."""
 
-_LEAST, _MOST = -(2**63), 2**64 - 1
+_LEAST = -(2**63)
+_MOST = 2**64 - 1
 """Whole numbers that a checkpoint and a server can hold."""
 _FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
 
@@ -97,9 +98,13 @@ def parsed(text: str) -> dict[str, Any] | None:
 
 def with_calls(message: AIMessage, raw: Sequence[dict[str, Any]]) -> AIMessage:
     """The message with these calls (`id`, `name`, `args` as text) as its only ones."""
-    message.tool_calls, message.invalid_tool_calls, places = [], [], []
+    message.tool_calls = []
+    message.invalid_tool_calls = []
+    places = []
     for place, call in enumerate(raw):
-        id_, name, args = call["id"], call["name"] or "", call["args"]
+        id_ = call["id"]
+        name = call["name"] or ""
+        args = call["args"]
         if (read := parsed(args)) is not None:
             message.tool_calls.append(ToolCall(id=id_, name=name, args=read, type="tool_call"))
             continue
@@ -176,7 +181,8 @@ def read_arguments(text: str) -> dict[str, Any] | None:
 
 def _in_text(text: str) -> Any:
     """One object with words around it, none of which can be more arguments."""
-    begin, end = text.find("{"), text.rfind("}") + 1
+    begin = text.find("{")
+    end = text.rfind("}") + 1
     around = text[:begin] + text[end:]
     if begin < 0 or any(sign in around for sign in "{}[]:,"):
         raise ValueError(text)

@@ -37,7 +37,8 @@ _FAR_BELOW = 0.5
 """Part of an estimate below which a count is far too low, where the window is not known."""
 _SURE = 1.3
 """How many times the window an estimate must be to be too large however tokens are counted."""
-_ROUGH, _EXACT = 0.7, 0.85
+_ROUGH = 0.7
+_EXACT = 0.85
 """Parts of an estimate below which a count is too low for a request larger than the window: of a
 rough estimate, and of one that is calibrated by the server's own counts."""
 
@@ -122,7 +123,8 @@ async def look_up_window(
     server = server_of(endpoint, given)
     if server is None:
         return None
-    place, now = (endpoint.base_url, endpoint.model), time.monotonic()
+    place = (endpoint.base_url, endpoint.model)
+    now = time.monotonic()
     at, known = _known.get(place, (0.0, None))
     valid_for = _VALID_FOR if known is not None and known.size else _UNKNOWN_FOR
     if place in _known and now - at < valid_for and not again:

@@ -93,7 +93,8 @@ def wire_messages(messages: list[BaseMessage], back: Back) -> list[bytes]:
 
     Images of tool messages may stand only in one of the user's, which follows their batch.
     """
-    wire, forms = list[bytes](), wire_forms(back)
+    wire = list[bytes]()
+    forms = wire_forms(back)
     images: list[Any] = []
     for message in [*messages, None]:
         if images and not isinstance(message, ToolMessage):

@@ -48,7 +48,8 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         ParentCommand: its tool goes on to another node of the graph around the agent.
         GraphBubbleUp: a person is asked.
     """
-    running, tell = running_of(config), runtime.stream_writer
+    running = running_of(config)
+    tell = runtime.stream_writer
     session = running.session
     session.approved = running.approved
     session.is_in_other_graph = not running.is_inside and _has_parent(config)
@@ -95,7 +96,8 @@ def _has_parent(config: RunnableConfig) -> bool:
 
 def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
     """Return the tool message of a call, with what is known of the call."""
-    message, fingerprint = outcome.message, outcome.observation.fingerprint
+    message = outcome.message
+    fingerprint = outcome.observation.fingerprint
     facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": outcome.observation.executed}
     if fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, fingerprint)
@@ -121,7 +123,8 @@ async def _to_parent(handoff: Command[Any], task: ToolTask, session: Session) ->
 
 def _changes(outcome: ToolResult) -> dict[str, Any]:
     """Return what a call changes in the state; the rules of the run are not a tool's to write."""
-    observation, message = outcome.observation, outcome.message
+    observation = outcome.observation
+    message = outcome.message
     update = {k: v for k, v in observation.update.items() if k not in ("approved", "refused")}
     others = (observation.preceding, observation.following)
     preceding, following = ([_as_made_by(message, m) for m in each] for each in others)

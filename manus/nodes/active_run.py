@@ -89,7 +89,8 @@ class Running:
 
     def __post_init__(self) -> None:
         """Make the client of these settings."""
-        chosen, profile = self.context, self.profile
+        chosen = self.context
+        profile = self.profile
         self.max_steps = chosen.max_steps or self.settings.max_steps or profile.max_steps
         self.max_observe = chosen.max_observe or profile.max_observe
         self.uses_mcp = bool(self.settings.mcp) and any(map(asks_for_mcp, profile.tools))
@@ -119,7 +120,8 @@ class Running:
     def lap(self) -> float:
         """Seconds since the last lap: those in which the run works, not those in which it waits."""
         now = time.monotonic()
-        elapsed, self._clock = now - self._clock, now
+        elapsed = now - self._clock
+        self._clock = now
         return elapsed
 
     def forget(self) -> None:

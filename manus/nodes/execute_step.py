@@ -75,7 +75,8 @@ def take_steps(
         return {**update, "run": {**state["run"], "over": over}}
     if can_revise(state):
         return update
-    plan, names = state["plan"], state["run"]["executors"]
+    plan = state["plan"]
+    names = state["run"]["executors"]
     chosen = choose_steps(plan, running.context.max_parallel_steps, names, exclusive)
     if chosen:
         get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))

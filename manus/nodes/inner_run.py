@@ -181,7 +181,8 @@ async def run_delegated(
         ToolError: there is no such profile.
         GraphInterrupt: it asks a person.
     """
-    config, emit = get_config(), get_stream_writer()
+    config = get_config()
+    emit = get_stream_writer()
     running = running_of(config)
     graph = await asyncio.to_thread(_graph, running, profile)
     name = graph.profile.name

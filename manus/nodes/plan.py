@@ -39,7 +39,8 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
-    running, tell = running_of(config), runtime.stream_writer
+    running = running_of(config)
+    tell = runtime.stream_writer
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
         return _approved(state, running)
@@ -65,7 +66,8 @@ async def plan(
 
 def is_new(state: FlowState) -> bool:
     """Whether the newest request has no run yet."""
-    request, run = last_request(state.get("messages", [])), state.get("run")
+    request = last_request(state.get("messages", []))
+    run = state.get("run")
     if run is None or state.get("stop_reason") is not None:
         return True
     return run["request_id"] != request.id
@@ -81,7 +83,8 @@ async def _make(state: FlowState, running: Running, executors: Executors) -> Pla
     earlier = {before["id"]: before} if before else {}
     state, shorter = await compact_thread(state, running, executors)
     begun = {**_begin(state, running, executors), "plans": earlier, **shorter}
-    title, taken = _title(state), [*state.get("plans", {}), *earlier]
+    title = _title(state)
+    taken = [*state.get("plans", {}), *earlier]
 
     def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
         return create(_free(args.plan_id or "plan", taken), args.title or title, steps)
@@ -130,7 +133,8 @@ def _title(state: FlowState) -> str:
 
 def _free(plan_id: str, taken: list[str]) -> str:
     """The id, or one like it that no other plan has."""
-    number, free = 2, plan_id
+    number = 2
+    free = plan_id
     while free in taken:
         number, free = number + 1, f"{plan_id}_{number}"
     return free
@@ -138,7 +142,8 @@ def _free(plan_id: str, taken: list[str]) -> str:
 
 def _approved(state: FlowState, running: Running) -> Update:
     """What a person decides about the plan."""
-    run, present = state["run"], state["plan"]
+    run = state["run"]
+    present = state["plan"]
     decision = ask_for_approval(present, running)
     if decision.kind == "cancel":
         return _ended("plan_incomplete", prompts.CANCELLED)
@@ -154,7 +159,8 @@ def _approved(state: FlowState, running: Running) -> Update:
 
 async def _revise(state: FlowState, running: Running, executors: Executors) -> Planned:
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
-    present, revised = state["plan"], None
+    present = state["plan"]
+    revised = None
     update: Update = {
         "run": _run_after(state, approve=running.context.approve_plan),
         "status": "thinking",
@@ -195,7 +201,8 @@ def _blocked(plan: Plan) -> list[str]:
 
 
 def _question(state: FlowState) -> str:
-    run, present = state["run"], state["plan"]
+    run = state["run"]
+    present = state["plan"]
     steps = present["steps"]
     if run["approval"] == "rejected":
         why = prompts.rejected(run["reason"])

@@ -39,10 +39,13 @@ async def stuck_check(
     state: AgentState, runtime: Runtime[Context], config: RunnableConfig
 ) -> Update:
     """Look at the run so far."""
-    running, tell = running_of(config), runtime.stream_writer
-    run, before = state["run"], state.get("loop")
+    running = running_of(config)
+    tell = runtime.stream_writer
+    run = state["run"]
+    before = state.get("loop")
     history = since(state["messages"], run["request_id"])
-    message, answers = last_assistant(history), newest_answers(history)
+    message = last_assistant(history)
+    answers = newest_answers(history)
     update: Update = {"usage": counted(state, answers, running)}
     if state.get("spent"):
         update["spent"] = Overwrite([])
@@ -105,16 +108,19 @@ def looked_at(
     state: AgentState, history: Sequence[AnyMessage], running: Running
 ) -> tuple[NewestStep, Loop | None]:
     """The newest step, and the loop that it belongs to."""
-    before, step = state.get("loop"), state["run"]["step"]
+    before = state.get("loop")
+    step = state["run"]["step"]
     newest = newest_step(history, before, step)
-    trail, count = [*state.get("trail", []), *newest.entries], len(newest.entries)
+    trail = [*state.get("trail", []), *newest.entries]
+    count = len(newest.entries)
     found = find_loop(trail, count, newest.outcome, running.context.duplicate_threshold)
     return newest, next_loop(before, found, newest, step)
 
 
 def counted(state: AgentState, answers: Sequence[ToolMessage], running: Running) -> Usage:
     """The usage with what the newest step has carried out, and the time since the last lap."""
-    usage, spent = state["usage"], state.get("spent", [])
+    usage = state["usage"]
+    spent = state.get("spent", [])
     done = sum(call_facts(answer).get("executed") is not False for answer in answers)
     running.budget.add({**no_usage(), "tool_calls": done})
     return used_in(spent, running, {**usage, "tool_calls": usage["tool_calls"] + done})

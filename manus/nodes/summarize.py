@@ -47,8 +47,10 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     meter.set(lines)
     running.sync(used_so_far(state))
     text = await _summary(state, running)
-    missing, over = not_done(state["plan"]), over_budget(state)
-    done, parts = not missing, [text]
+    missing = not_done(state["plan"])
+    over = over_budget(state)
+    done = not missing
+    parts = [text]
     # the model may have been kinder than the facts are
     parts += [facts for facts in (missing, side_by_side(state["plan"])) if facts not in text]
     if missing and over:

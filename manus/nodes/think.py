@@ -38,12 +38,14 @@ Update = dict[str, Any]
 
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step."""
-    running, tell = running_of(config), runtime.stream_writer
+    running = running_of(config)
+    tell = runtime.stream_writer
     running.session.siblings = Siblings(unfinished=None)
     if running.uses_mcp:
         await load_mcp_tools(running.catalog, running.session)
     begun = begin_step(state, running)
-    run, stored = begun["run"], state.get("messages", [])
+    run = begun["run"]
+    stored = state.get("messages", [])
     if run["step"] == 1 and running.is_served:
         run["began"] = await next_tick()
     place = state.get("place", "")
@@ -142,7 +144,8 @@ def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:
     if run["step"] == 1:
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    step, most = run["step"], run["max_steps"]
+    step = run["step"]
+    most = run["max_steps"]
     tell(StepEvent(type="step", step=step, max_steps=most, spent=summed(usage)))
 
 

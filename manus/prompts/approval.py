@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from manus.prompts.visible import host_name, visible
 
-_LONG_PREVIEW, _MANY_LINES = 1_500, 20
+_LONG_PREVIEW = 1_500
+_MANY_LINES = 20
 """Characters and lines of a preview after which the reason may be out of view."""
 CHANGES = "it may change something"
 NOT_WHAT_WAS_ASKED = (

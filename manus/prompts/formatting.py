@@ -139,7 +139,8 @@ def in_words(used: Mapping[str, Any], currency: str) -> str:
 
 def cache_in_words(used: Mapping[str, Any]) -> str:
     """` (1,000 cached, 400 written)`: how much of the input the provider's cache had, and took."""
-    cached, written = used.get("cached_tokens", 0), used.get("cache_write_tokens", 0)
+    cached = used.get("cached_tokens", 0)
+    written = used.get("cache_write_tokens", 0)
     parts = [f"{cached:,} cached"] if cached else []
     parts += [f"{written:,} written"] if written else []
     return f" ({', '.join(parts)})" if parts else ""

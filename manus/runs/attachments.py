@@ -20,7 +20,8 @@ _LARGEST = 100_000
 
 def mentioned(text: str, folder: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """The files of text that are named with an @, and the pictures that are named at all."""
-    files, pictures = [], []
+    files = []
+    pictures = []
     for at, *names in _NAMED.findall(text):
         name = names[0] or names[1] or re.sub(r"\\(.)", r"\1", names[2]).rstrip(".,;:?!")
         path = Path(folder, name).expanduser()
@@ -64,7 +65,8 @@ def with_files(request: Request, files: Sequence[Path], trusted: Path | None = N
     Raises:
         UsageError: one cannot be read, or is no text.
     """
-    parts, is_tainted = [request.text], request.is_tainted
+    parts = [request.text]
+    is_tainted = request.is_tainted
     for path in files:
         data = _read(path)
         if b"\0" in data:

@@ -154,7 +154,8 @@ async def job_to_resume(
     profile = args.profile or thread.profile or settings.profile
     graph = build(thread.kind, profile, store)
     snapshot = await graph.aget_state(config_of(thread_id))
-    outcome, has_ended = outcome_of(snapshot), is_over(snapshot)
+    outcome = outcome_of(snapshot)
+    has_ended = is_over(snapshot)
     context = read_context(args, workspace=thread.workspace, **thread.chosen)
     context = check_presence(context, settings)
     given = _answers_to(() if has_ended else outcome.questions, answers, args, thread_id)
@@ -215,7 +216,8 @@ async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = N
             more = await go_on(job, outcome) if go_on and not job.stays else None
             if more is None:
                 return outcome
-            job, outcome = replace(more, started=_now(), stood=stood), None
+            job = replace(more, started=_now(), stood=stood)
+            outcome = None
     finally:
         await job.graph.close_waiting()
 

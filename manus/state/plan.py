@@ -106,7 +106,8 @@ def as_text(plan: Plan) -> str:
     """The plan as the model, the command line and the notebooks see it."""
     title = flat(f"Plan: {plan['title']} (ID: {plan['id']})")
     counts = count_of(plan)
-    done, total = counts["completed"], len(plan["steps"])
+    done = counts["completed"]
+    total = len(plan["steps"])
     share = 100 * done / total if total else 0.0
     lines = [
         title,

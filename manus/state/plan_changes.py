@@ -183,7 +183,8 @@ def mark(
 
 def changed_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
     """The plan with one step changed."""
-    index, steps = change["step"], [*plan.get("steps", [])]
+    index = change["step"]
+    steps = [*plan.get("steps", [])]
     if not isinstance(index, int) or not 0 <= index < len(steps):
         raise PlanError(f"There is no step {index}: {_range(len(steps))}.")
     text = steps[index]["text"]
@@ -275,7 +276,8 @@ def as_edited(plan: Plan, given: Any) -> Plan:
     base: Plan = {**Plan(id="plan", title="Plan", steps=[]), **plan}
     said = [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
     texts = [NewStep(text=str(step.get("text", ""))) for step in said]
-    old, sources = base["steps"], sources_of(texts, base["steps"])
+    old = base["steps"]
+    sources = sources_of(texts, base["steps"])
     made = _build_steps(texts, old, sources)
     whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
     for step, source in zip(whole, sources, strict=True):

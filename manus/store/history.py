@@ -110,7 +110,8 @@ def _supersteps(found: dict[str, CheckpointTuple]) -> list[Superstep]:
     until = None
     place = next(iter(found), "")  # a saver lists the newest first
     while (one := found.get(place)) is not None:
-        values, writes = one.checkpoint["channel_values"], list(one.pending_writes or ())
+        values = one.checkpoint["channel_values"]
+        writes = list(one.pending_writes or ())
         line.append(Superstep(place, time_of(one), until, dict(one.metadata), values, writes))
         until = line[-1].began
         place = str((one.parent_config or {}).get("configurable", {}).get("checkpoint_id"))

@@ -72,8 +72,10 @@ class PostgresStore(AsyncPostgresSaver, Store):
 
     def __init__(self, pool: AsyncConnectionPool[Connection], retry: PostgresRetry) -> None:
         super().__init__(pool, serde=CompactSerializer())
-        self._pool, self._retry = pool, retry
-        self._url, self.place = retry.url, place_of(retry.url)
+        self._pool = pool
+        self._retry = retry
+        self._url = retry.url
+        self.place = place_of(retry.url)
         self._holds: dict[str, _Hold] = {}
 
     def watch_outages(self, tell: Callable[[RetryEvent], None]) -> None:
@@ -109,7 +111,8 @@ class PostgresStore(AsyncPostgresSaver, Store):
         self, config: RunnableConfig, checkpoint: Checkpoint, *more: Any
     ) -> RunnableConfig:
         """As the base, as long as the thread is still held: another process may have it by now."""
-        thread_id, base = str(config["configurable"]["thread_id"]), super().aput
+        thread_id = str(config["configurable"]["thread_id"])
+        base = super().aput
 
         async def put() -> RunnableConfig:
             await self._check_hold(thread_id)

@@ -74,7 +74,8 @@ class PostgresRetry:
     """
 
     def __init__(self, url: str, retry_for: float) -> None:
-        self.url, self.retry_for = url, retry_for
+        self.url = url
+        self.retry_for = retry_for
         self.on_retry: Callable[[RetryEvent], None] | None = None
         self._ends: float | None = None
         """When the present outage has lasted too long; None while the server is there. After that
@@ -113,7 +114,8 @@ class PostgresRetry:
         """
         async with self._waiting:
             if self._ends is None:
-                self._ends, self._attempts = time.monotonic() + self.retry_for, 0
+                self._ends = time.monotonic() + self.retry_for
+                self._attempts = 0
             was_ready = False
             while True:
                 try:
@@ -124,7 +126,8 @@ class PostgresRetry:
                     is_ready = await ping(self.url) is Ping.OK
                     if is_ready and was_ready:
                         raise
-                    error, was_ready = refusal, is_ready
+                    error = refusal
+                    was_ready = is_ready
                 await self._pause(error)
 
     async def _connect(self) -> None:
@@ -133,7 +136,8 @@ class PostgresRetry:
         await connection.close()
 
     async def _pause(self, error: BaseException) -> None:
-        now, ends = time.monotonic(), self._ends or 0.0
+        now = time.monotonic()
+        ends = self._ends or 0.0
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._attempts)
         left = min(ends - now, self.retry_for)  # nothing is waited for any more once that is 0
         if wait > left:

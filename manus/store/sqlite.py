@@ -139,7 +139,8 @@ class SqliteStore(SqliteSaver, Store):
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.place = path, str(path)
+        self.path = path
+        self.place = str(path)
         # Several threads may use it, one at a time: the base has a lock around each use.
         connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
         super().__init__(connection, serde=CompactSerializer())

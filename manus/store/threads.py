@@ -124,7 +124,8 @@ def _status(found: CheckpointTuple, values: dict[str, Any]) -> str:
     if is_waiting(found.pending_writes or ()):
         return ENDINGS["interrupted"].label
     # Before the first node of a run is done, the channels still tell of the run before it.
-    source, written = found.metadata.get("source"), found.checkpoint.get("updated_channels")
+    source = found.metadata.get("source")
+    written = found.checkpoint.get("updated_channels")
     is_behind = source == "loop" and written is not None and "stop_reason" not in written
     reason = None if source == "input" or is_behind else values.get("stop_reason")
     return ending_of(reason, success=values.get("success")).label

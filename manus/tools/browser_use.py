@@ -130,7 +130,8 @@ class BrowserUse(AgentTool):
 
     @override
     def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:
-        guard, url = self.session.egress_guard, str(args.get("url") or "")
+        guard = self.session.egress_guard
+        url = str(args.get("url") or "")
         if self._writes(args):
             is_known = is_phrase_of(guard.words, str(args.get("text") or ""))
             access = Access("type", "" if is_known else self._host(""))

@@ -105,7 +105,8 @@ def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
     _check(data, shown)
     given = wanted.output or f"charts/{data.stem}-{wanted.chart.type}.png"
     stem = given[:-4] if given.lower().endswith(".png") else given.removesuffix(".html")
-    picture, page = workspace.writable(f"{stem}.png"), workspace.writable(f"{stem}.html")
+    picture = workspace.writable(f"{stem}.png")
+    page = workspace.writable(f"{stem}.html")
     if data in (picture, page):
         raise ToolError(f"`output` is the data file {shown} itself; give another path.")
     return {

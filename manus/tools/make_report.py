@@ -106,10 +106,13 @@ def _draft(wanted: MakeReportArgs, output: Path, workspace: Workspace) -> str:
 
 def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
     """The Markdown, and the folder from which it names its pictures."""
-    text, shown, folder = wanted.markdown, "`markdown`", workspace.root
+    text = wanted.markdown
+    shown = "`markdown`"
+    folder = workspace.root
     if wanted.source.strip():
         source = workspace.readable(wanted.source)
-        shown, folder = workspace.show(source), source.parent
+        shown = workspace.show(source)
+        folder = source.parent
         try:
             text = _read(source, shown).decode("utf-8-sig")
         except UnicodeDecodeError:

@@ -176,7 +176,8 @@ def _listed(shelf: Shelf) -> str:
     lines = []
     for plan_id, plan in shelf.plans.items():
         mark = " (active)" if plan_id == shelf.active else ""
-        done, total = count_of(plan)["completed"], len(plan["steps"])
+        done = count_of(plan)["completed"]
+        total = len(plan["steps"])
         lines.append(f"- {plan_id}{mark}: {flat(plan['title'])} ({done}/{total} steps completed)")
     return "\n".join(lines)
 

@@ -40,7 +40,8 @@ def add_to_memory(fact: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    known, line = read_memory(), f"- {' '.join(fact.split())}"
+    known = read_memory()
+    line = f"- {' '.join(fact.split())}"
     if line in known.splitlines():
         return
     file = memory_file()

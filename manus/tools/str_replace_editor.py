@@ -89,7 +89,8 @@ class StrReplaceEditor(AgentTool):
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
         """The file's real path in the workspace, behind links."""
-        workspace, path = self.session.workspace, str(args.get("path"))
+        workspace = self.session.workspace
+        path = str(args.get("path"))
         try:
             return (workspace.show(workspace.readable(path)),)
         except (ToolError, ValueError, OSError):  # as the call itself will say
@@ -97,9 +98,11 @@ class StrReplaceEditor(AgentTool):
 
     @override
     def preview(self, args: dict[str, Any]) -> str:
-        old, new = args.get("old_str") or "", args.get("new_str") or ""
+        old = args.get("old_str") or ""
+        new = args.get("new_str") or ""
         if args.get("command") == "create":
-            old, new = self._present(args), args.get("file_text") or ""
+            old = self._present(args)
+            new = args.get("file_text") or ""
         lines = difflib.unified_diff(str(old).splitlines(), str(new).splitlines(), lineterm="", n=3)
         place = f" {args['insert_line']}" if args.get("insert_line") is not None else ""
         head = f"{args.get('command')}{place} {args.get('path')}"
@@ -121,7 +124,8 @@ class StrReplaceEditor(AgentTool):
         return replace(observation, source=WORKSPACE, update=changed)
 
     def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
-        workspace, is_view = self.session.workspace, wanted.command == "view"
+        workspace = self.session.workspace
+        is_view = wanted.command == "view"
         try:
             # so that nothing has to be cut from the answer later
             room = max(self.session.max_observe - _TITLE, 200)

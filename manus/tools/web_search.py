@@ -132,13 +132,17 @@ async def _ask(
     key = own.get_secret_value() if isinstance(own, SecretStr) else ""
     asked: dict[str, Any] = {"q": query.query}
     headers = {}
-    method, where = "GET", "params"
+    method = "GET"
+    where = "params"
     if name == "tavily":
-        method, url, where = "POST", _TAVILY, "json"
+        method = "POST"
+        url = _TAVILY
+        where = "json"
         headers = {"Authorization": f"Bearer {key}"}
         asked = {"query": query.query, "max_results": query.num_results, "search_depth": "basic"}
     elif name == "brave_api":
-        url, headers = _BRAVE, {"X-Subscription-Token": key}
+        url = _BRAVE
+        headers = {"X-Subscription-Token": key}
         asked |= {"count": query.num_results, "country": query.country.upper()}
         asked |= {"search_lang": query.lang}
     else:

@@ -117,7 +117,8 @@ def translate(
             except ValidationError as error:
                 said[theirs] = f"not taken: {error.errors()[0]['msg']}"
             else:
-                ours, said[theirs] = changed, ".".join(place)
+                ours = changed
+                said[theirs] = ".".join(place)
     return ours, said
 
 

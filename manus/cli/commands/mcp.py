@@ -45,7 +45,8 @@ async def list_servers(settings: Settings) -> bool:
     from manus.prompts.formatting import flat
     from manus.tools.mcp.tools import tools_of, update
 
-    catalog, asking = Catalog(), Profile("mcp", "Looks at the servers.", (MCP,), "", "")
+    catalog = Catalog()
+    asking = Profile("mcp", "Looks at the servers.", (MCP,), "", "")
     with tempfile.TemporaryDirectory() as empty:
         workspace = Workspace(_existing_workspace(settings) or empty)
         session = Session(workspace, profile=asking, settings=settings)
@@ -86,7 +87,8 @@ def serve(http: bool, host: str, port: int, profile: str | None, workspace: str 
     from manus.mcp_server import serve as serve_tools
     from manus.runs.configuration import workspace_of
 
-    place, address = workspace_of(settings, workspace), (host, port) if http else None
+    place = workspace_of(settings, workspace)
+    address = (host, port) if http else None
     with sending_traces():
         return asyncio.run(serve_tools(settings, profile or settings.profile, place, address))
 

@@ -83,7 +83,8 @@ async def fit_history(
         return shown
     sizes = [window.count([message]) for message in shown]
     notes = min(_WORD * settings.notes_words, max(_NOTES * window.size, _LEAST_NOTES))
-    wanted, around = settings.compact_to * window.size, window.factor * window.around + notes
+    wanted = settings.compact_to * window.size
+    around = window.factor * window.around + notes
     ids = [message.id for message in past.history]
     evicted = evicted_of(
         past.history,
@@ -140,7 +141,8 @@ def evicted_of(
     `own`: those of earlier runs.
     """
     turns = turns_of(history)
-    total, gone = sum(sizes), set[int]()
+    total = sum(sizes)
+    gone = set[int]()
     for begin, end in turns[: max(0, len(turns) - kept_turns)]:
         if total > room and not is_open(history[begin:end]):
             gone.update(range(begin, end))
@@ -177,7 +179,8 @@ def _compact(
     lines: list[str],
 ) -> Compaction:
     """Put notes in place of what is taken out; what has been taken out by then."""
-    history, before = past.history, past.compaction or Compaction(count=0, evicted=0, at="", size=0)
+    history = past.history
+    before = past.compaction or Compaction(count=0, evicted=0, at="", size=0)
     count = before["evicted"] + len(evicted)
     text = prompts.summary(lines, count, can_recall=past.can_recall)
     past.history, writes = with_notes(history, evicted, text)

@@ -72,7 +72,8 @@ def as_lines(notes: Notes) -> list[str]:
 
 def with_room(notes: Notes, room: float) -> list[str]:
     """As many lines as have so many tokens, the newest of each heading, and one about the rest."""
-    dropped, size = 0, sum(estimate_text(line) + 1 for line in as_lines(notes))
+    dropped = 0
+    size = sum(estimate_text(line) + 1 for line in as_lines(notes))
     for name in _GIVE_WAY:
         while notes[name] and size > room:
             size -= estimate_text(notes[name].pop(0)) + 1
@@ -93,7 +94,8 @@ async def take_notes(
 
     A part for which the model fails has one line a step instead.
     """
-    notes, begin = parse(before), 0
+    notes = parse(before)
+    begin = 0
     while begin < len(evicted):
         # a window that was too small for one part is known at the next
         most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE)))
@@ -185,7 +187,8 @@ def cited_in(line: str) -> set[int]:
     cited: set[int] = set()
     for found in _CITATION.findall(line):
         for first, last in _CITED.findall(found):
-            begin, end = int(first), int(last or first)
+            begin = int(first)
+            end = int(last or first)
             cited.update(range(begin, min(end, begin + _RANGE) + 1))
     return cited
 
@@ -194,7 +197,8 @@ def _without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:
     """One line a step: what was called, and what came of it."""
     lines = []
     for begin, end in turns_of(messages):
-        turn, said = messages[begin:end], messages[begin]
+        turn = messages[begin:end]
+        said = messages[begin]
         calls = calls_of(said) if isinstance(said, AIMessage) else []
         what = ", ".join(shown_call(call["name"] or "", call["args"]) for call in calls)
         line = f"{what}: {step_line(turn)}" if what else step_line(turn)

@@ -108,14 +108,16 @@ class Shown:
 
     async def of(self, history: list[AnyMessage], window: ContextWindow) -> list[AnyMessage]:
         """The messages as a model with this window can have them."""
-        count, form = len(self._history), (window.room, window.vision)
+        count = len(self._history)
+        form = (window.room, window.vision)
         is_same = form == self._form and history[:count] == self._history
         if not is_same or any(isinstance(m, HumanMessage) for m in history[count:]):
             count = 0  # with a new message of the user's, the older ones have less room
         fitted = await fit(history[count:], window.room, self._workspace)
         new = [as_shown(message, vision=window.vision) for message in fitted]
         self._shown = [*self._shown[:count], *new]
-        self._history, self._form = history[:], form
+        self._history = history[:]
+        self._form = form
         self.ids = self.ids if count else set()
         for message in history[count:]:
             self.ids.add(str(message.id))
@@ -166,7 +168,8 @@ def limits_of(messages: Sequence[BaseMessage], room: float, user: float = USER) 
     left = user * room
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
-            size, most = estimate_message(message), max(left, _LEAST)
+            size = estimate_message(message)
+            most = max(left, _LEAST)
             if size > most:
                 limits[id(message)] = most
             left -= min(size, most)

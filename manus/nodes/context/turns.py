@@ -55,7 +55,8 @@ def is_open(turn: Sequence[AnyMessage]) -> bool:
 def who(message: AnyMessage) -> str:
     """Who said a message: the agent, the user, or a tool by its name and what it comes from."""
     if isinstance(message, ToolMessage):
-        name, source = message.name or "tool", source_of(message)
+        name = message.name or "tool"
+        source = source_of(message)
         return f"{name}{FROM}{source}" if is_outside(source) else name
     return "agent" if isinstance(message, AIMessage) else "user"
 

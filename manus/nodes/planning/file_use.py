@@ -62,7 +62,8 @@ def file_use_of(step: Step) -> FileUse:
 
 def take_turns(one: Step, other: Step) -> bool:
     """Return whether one of two steps writes a file that the other one reads or writes."""
-    mine, theirs = file_use_of(one), file_use_of(other)
+    mine = file_use_of(one)
+    theirs = file_use_of(other)
     return (
         _overlap(mine.writes, theirs.writes)
         or _overlap(mine.writes, theirs.reads)

@@ -37,7 +37,8 @@ async def config_of_step(
 
     If the run was forked and another branch has gone on with the executor, it starts anew.
     """
-    space, waiting = task.get("space"), task.get("waiting")
+    space = task.get("space")
+    waiting = task.get("waiting")
     if space is None or waiting is None:
         return config
     if await newest_checkpoint(config, str(config["configurable"]["checkpoint_ns"])):

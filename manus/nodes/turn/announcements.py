@@ -20,7 +20,8 @@ from manus.state.plan import TO_DO
 _LONGEST = 400
 """Characters of a sentence that may announce something."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_CODE, _QUOTATION = "[code]", "(quoted)"
+_CODE = "[code]"
+_QUOTATION = "(quoted)"
 """What stands in their place while the end of a reply is judged."""
 _QUOTED = re.compile(r"[“„«「『][^”“»」』\n]*[”“»」』]|\"[^\"\n]*\"")
 _NO_PROSE = re.compile(r"\s*(?:[-*+•>|]\s|\d+[.)]\s)|(?: {4}|\t)")
@@ -142,7 +143,8 @@ def is_sent_back(
     after a loop hint, and one that leaves the agent's own plan open. Never in a conversation,
     where whoever reads it can say how to go on.
     """
-    run, chosen = state["run"], running.context
+    run = state["run"]
+    chosen = running.context
     if message is None or has_calls(message) or not text_of(message).strip():
         return False
     cannot_go_on = is_last or "closing" in run or running.budget.over is not None

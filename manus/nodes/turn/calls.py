@@ -32,9 +32,11 @@ def to_tasks(
     ended, and a `terminate` without an answer where one is wanted.
     """
     tasks: list[ToolTask] = []
-    ending, cut_off = "", ended_at_limit(message)
+    ending = ""
+    cut_off = ended_at_limit(message)
     for index, call in enumerate(calls_of(message)):
-        name, args = call["name"] or "", call["args"]
+        name = call["name"] or ""
+        args = call["args"]
         given = args if isinstance(args, dict) else {}
         task = ToolTask(index=index, id=str(call["id"]), name=name, args=given)
         if ending:

@@ -162,7 +162,8 @@ def _finding(
     trail: Sequence[TrailEntry], places: Sequence[int], times: int, outcome: str
 ) -> Finding:
     """What to say of the entry at these places, and of the calls between the last two."""
-    newest, said = trail[places[-1]], one_line(outcome, _SAID)
+    newest = trail[places[-1]]
+    said = one_line(outcome, _SAID)
     if _is_silent(newest):
         return Finding("silence", prompts.loop_of_silence(times), (), times)
     if not newest["call"]:

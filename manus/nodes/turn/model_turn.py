@@ -48,7 +48,8 @@ async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> 
     for tight in (False, True):
         window = context_window(running, role, system)
         shown = await fit_history(past, running, window, tight=tight)
-        before, request = request, to_request(shown, system, notes)
+        before = request
+        request = to_request(shown, system, notes)
         if tight and estimate_request(request) >= estimate_request(before):
             break
         try:
@@ -132,7 +133,8 @@ def prepared(message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoic
     own = f"{run['id']}-{run['step']}"
     if not message.id or message.id in ids:
         message.id = own
-    said, beside = message.response_metadata, message.additional_kwargs
+    said = message.response_metadata
+    beside = message.additional_kwargs
     message.response_metadata = {n: said[n] for n in _ABOUT if said.get(n) is not None}
     message.additional_kwargs = {n: v for n, v in beside.items() if v is not None}
     if tool_choice == "none" and has_calls(message):
@@ -150,7 +152,8 @@ def prepared(message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoic
 def _without_calls(message: AIMessage) -> AIMessage:
     """What is left of a reply whose calls are neither carried out nor answered: its text."""
     message.content = text_of(message)
-    message.tool_calls, message.invalid_tool_calls = [], []
+    message.tool_calls = []
+    message.invalid_tool_calls = []
     message.additional_kwargs.pop(MALFORMED_AT, None)
     drop_sealed(message)  # it belongs to them
     return message

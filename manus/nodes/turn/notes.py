@@ -58,9 +58,11 @@ async def notes_for(
     page, images = await _page(running, history)
     plan, update = plan_notes(state, running.profile)
     last, nearly = budget_notes(running.budget.limits, running.budget.used)
-    choice, told = running.context.tool_choice, []
+    choice = running.context.tool_choice
+    told = []
     if last:
-        run["closing"], choice = last, "none"
+        run["closing"] = last
+        choice = "none"
         told = [prompts.last_call(last)]
     elif nearly:
         told = [prompts.budget_nearly_used_up(nearly)]
@@ -123,7 +125,8 @@ def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str
 
 def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
     """The budget that has room for a last word only, and those of which four fifths are used."""
-    last, nearly = "", []
+    last = ""
+    nearly = []
     for name, used, limit in limits_of(budget, usage):
         shown = shown_limit(name, used, limit)
         if used >= limit - _kept(name, limit):

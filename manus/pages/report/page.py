@@ -96,9 +96,11 @@ def page_of(
     `kind` names the template, and the style sheet and script that it adds to those of a report; a
     live page follows the thread.
     """
-    style, script = asset("page.css"), asset("page.js")
+    style = asset("page.css")
+    script = asset("page.js")
     if kind != "page":
-        style, script = style + asset(f"{kind}.css"), script + asset(f"{kind}.js")
+        style = style + asset(f"{kind}.css")
+        script = script + asset(f"{kind}.js")
     policy = _policy(style, script, is_live=is_live)
     known = {"kind": kind, "thread_id": thread_id, "place": place, "is_live": is_live, **more}
     known["runs"] = [RunReport(f"r{r.number}", r, Clock(r), *files_of(r)) for r in runs]

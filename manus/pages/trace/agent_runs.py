@@ -91,7 +91,8 @@ class AgentRuns:
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
-        step.began, step.thought_at = superstep.began, superstep.ended
+        step.began = superstep.began
+        step.thought_at = superstep.ended
         step.checkpoint = superstep.id
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
@@ -149,7 +150,8 @@ def step_of(message: AIMessage, number: int) -> Step:
     """A step as the model's message begins it."""
     tokens = None
     if used := message.usage_metadata:
-        given, gave = used["input_tokens"], used["output_tokens"]
+        given = used["input_tokens"]
+        gave = used["output_tokens"]
         tokens = RoleUsage(input_tokens=given, output_tokens=gave, cached_tokens=0, model_calls=1)
         cache = cache_tokens(used.get("input_token_details"))
         tokens["cached_tokens"], tokens["cache_write_tokens"] = cache
@@ -203,7 +205,8 @@ def idle_intervals(
     """
     found = list(inner)
     for before, after in itertools.pairwise(supersteps):
-        then, now = before.metadata.get("started"), after.metadata.get("started")
+        then = before.metadata.get("started")
+        now = after.metadata.get("started")
         if now and now != then and not after.is_input:
             started = min(datetime.fromisoformat(now), after.began)
             stood = after.metadata.get("stood")

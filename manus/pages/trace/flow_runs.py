@@ -29,7 +29,8 @@ class FlowRuns:
 
     def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
         """The run that these supersteps are."""
-        self._run, self._plan = Run("flow", number=number), {}
+        self._run = Run("flow", number=number)
+        self._plan = {}
         asked = [m for m in supersteps[0].messages if isinstance(m, HumanMessage)]
         begin_run(self._run, supersteps[0], asked)
         for before, superstep in zip([None, *supersteps], supersteps, strict=False):
@@ -49,7 +50,8 @@ class FlowRuns:
         if not sends:
             run.notices += questions(superstep)
         written = superstep.written("plan")
-        known, self._plan = self._plan, fold_plan(self._plan, written)
+        known = self._plan
+        self._plan = fold_plan(self._plan, written)
         is_whole = any("steps" in one for one in written if isinstance(one, dict))
         if (superstep.written("run") or is_whole) and not sends:
             stage = Stage("plan", _title(superstep, known), superstep.began, superstep.ended)
@@ -74,12 +76,16 @@ class FlowRuns:
         run = self._agent_run(superstep, task) or stage.run
         _describe(stage, index, step)
         stage.executor = str(task.get("executor", ""))
-        stage.status, stage.notes = change.get("status", "in_progress"), change.get("notes", "")
-        stage.result, stage.files = result.get("text", ""), list(result.get("files", []))
-        stage.run, stage.began = run, stage.began or superstep.began
+        stage.status = change.get("status", "in_progress")
+        stage.notes = change.get("notes", "")
+        stage.result = result.get("text", "")
+        stage.files = list(result.get("files", []))
+        stage.run = run
+        stage.began = stage.began or superstep.began
         stage.ended = superstep.ended if change else None
         if run is not None:  # steps side by side end together only for the flow
-            stage.began, stage.ended = run.began or stage.began, run.ended or stage.ended
+            stage.began = run.began or stage.began
+            stage.ended = run.ended or stage.ended
         for change in superstep.written("plan"):
             if isinstance(change, dict) and change.get("waiting") and change["step"] == index:
                 self._set_aside[str(change.get("space"))] = stage
@@ -93,7 +99,8 @@ class FlowRuns:
 
     def _finish(self, supersteps: Sequence[Superstep]) -> None:
         """What can be told only when all is known: totals, idle time, steps that never began."""
-        run, agents = self._run, self._run.agents
+        run = self._run
+        agents = self._run.agents
         run.tokens = summed(*(agent.tokens for agent in agents), *_own_usage(supersteps))
         run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
         work = [s.ended for s in run.agent_steps if s.ended is not None]
@@ -110,9 +117,11 @@ class FlowRuns:
 
 def _describe(stage: Stage, index: int, step: Mapping[str, Any]) -> None:
     """Describe a step as it stands in the plan."""
-    stage.title, stage.index = str(step.get("text", "")), index
+    stage.title = str(step.get("text", ""))
+    stage.index = index
     stage.executor = str(step.get("executor", ""))
-    stage.status, stage.notes = str(step.get("status", "")), str(step.get("notes", ""))
+    stage.status = str(step.get("status", ""))
+    stage.notes = str(step.get("notes", ""))
     stage.depends_on = list(step.get("depends_on", []))
 
 
@@ -130,7 +139,8 @@ def _is_end(change: Any) -> bool:
 
 
 def _title(superstep: Superstep, plan_before: Any) -> str:
-    written, known = superstep.last("run"), superstep.values.get("run") or {}
+    written = superstep.last("run")
+    known = superstep.values.get("run") or {}
     if written is None:
         return "Edited by a person"
     if not plan_before or written.get("id") != known.get("id"):

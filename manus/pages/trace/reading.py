@@ -30,8 +30,10 @@ async def read_trace(
 
 def runs_of(history: History, *, is_running: bool = False) -> list[Run]:
     """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
-    children, root = children_of(history), history.get(ROOT, [])
-    agent, flow = AgentRuns(children), FlowRuns(children)
+    children = children_of(history)
+    root = history.get(ROOT, [])
+    agent = AgentRuns(children)
+    flow = FlowRuns(children)
     runs = [
         (flow if _is_flow(own) else agent).read(own, number)
         for number, own in enumerate(_parted(root), 1)

@@ -210,7 +210,8 @@ class Conversation:
 
     def _where(self) -> str:
         """Return the workspace of a new thread, its sandbox and what it hides. Blocking."""
-        root, chosen = self._new_folder(), self._settings.sandbox
+        root = self._new_folder()
+        chosen = self._settings.sandbox
         said = report_tools(root, chosen).in_words().rstrip(".")
         return f"{root} ({wall_in_words(chosen, root)})" + (f". {said}" if said else "")
 

@@ -108,7 +108,8 @@ async def _file(talk: Conversation, request: Request) -> Response:
 
 
 async def _act(talk: Conversation, request: Request) -> Response:
-    thread, action = request.path_params["thread"], request.path_params["action"]
+    thread = request.path_params["thread"]
+    action = request.path_params["action"]
     if int(request.headers.get("content-length", _MOST + 1)) > _MOST:
         raise UsageError(f"This is more than {_MOST // 2**20} MB at once; send less.")
     try:

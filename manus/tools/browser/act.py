@@ -56,11 +56,14 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     before = _Before(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     browser.last_error = ""
     try:
-        done, is_error = await _in_time(browser, tab, arguments), False
+        done = await _in_time(browser, tab, arguments)
+        is_error = False
     except ToolError as error:
-        done, is_error = str(error), True
+        done = str(error)
+        is_error = True
     if gone := _gone(browser, tab):
-        done, is_error = gone, True
+        done = gone
+        is_error = True
     browser.last_error = ""
     lines = [line for line in (said, done) if line] + await _changes(browser, before)
     if not (session.page_is_prompted or browser.dead):
@@ -70,7 +73,8 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     elif arguments.action in AIMED - READING and (new := await new_texts(browser)):
         lines.append(f"- New on the page: {new}")
     browser.last_error = done if is_error else ""
-    source, seen = source_of(browser.active or tab), await page_fingerprint(browser, mark)
+    source = source_of(browser.active or tab)
+    seen = await page_fingerprint(browser, mark)
     return Observation("\n".join(lines), is_error=is_error, fingerprint=seen, source=source)
 
 
@@ -106,7 +110,8 @@ async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         await _check_seen(browser, tab)
     tab.target = ""
     begun = time.monotonic()
-    said, failure = "", None
+    said = ""
+    failure = None
     try:
         said = await _ACTIONS[a.action](browser, tab, a)
     except (PlaywrightError, ToolError) as error:

@@ -58,7 +58,8 @@ async def input_text(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     if target.read_only:
         raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
     given = a.text or ""
-    is_password, is_secret = target.type == "password", bool(names_in(given))
+    is_password = target.type == "password"
+    is_secret = bool(names_in(given))
     text = fill(given, browser.session.settings.secrets, target.host)
     if target.kind != "text":
         text = " ".join(text.splitlines())
@@ -154,7 +155,8 @@ async def get_dropdown_options(_: Browser, tab: Tab, a: BrowserArgs) -> str:
 
 async def select_dropdown_option(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Choose an option by its text or value; several, one a line, where the list takes several."""
-    target, text = await find_target(tab, a.index), a.text or ""
+    target = await find_target(tab, a.index)
+    text = a.text or ""
     options = await _options(target)
     wanted = [line.strip() for line in text.splitlines() if line.strip()] or [text]
     places = [_place(target.label, options, one) for one in wanted]

@@ -61,7 +61,8 @@ async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     url = await check_url(browser, a.url or "")
     if url.startswith("http") and not is_loopback(urlsplit(url).hostname or ""):
         await browser.leave_own(tab)
-    happenings, incidents = browser.log.count, browser.proxy.incidents.count
+    happenings = browser.log.count
+    incidents = browser.proxy.incidents.count
     failure = ""
     try:
         await _committed(browser, tab, tab.page.goto, url)

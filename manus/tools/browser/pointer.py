@@ -78,7 +78,8 @@ async def find_target(tab: Tab, number: int | None, *unfit: str) -> Target:
     about = tab.numbering.labels.get(number or 0, "")
     label = f"[{number}] {shortened(about, 80)}".rstrip()
     tab.target = label
-    element, nearest = None, ""
+    element = None
+    nearest = ""
     with contextlib.suppress(PlaywrightError):
         element = await element_of(reference, ANSWER_SECONDS) if reference else None
     if element is None and about:
@@ -143,7 +144,9 @@ async def click_element(_: Browser, tab: Tab, a: BrowserArgs) -> str:
 
 async def click_at(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Click a place of the viewport, in CSS pixels from its top left corner."""
-    x, y, size = a.x or 0, a.y or 0, tab.page.viewport_size
+    x = a.x or 0
+    y = a.y or 0
+    size = tab.page.viewport_size
     if size is not None and not (0 <= x < size["width"] and 0 <= y < size["height"]):
         raise ToolError(f"{x},{y} is outside the view ({size['width']}×{size['height']}).")
     await tab.page.mouse.click(x, y)
@@ -191,7 +194,8 @@ async def scroll_to_text(_: Browser, tab: Tab, a: BrowserArgs) -> str:
 
 async def screenshot(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
     """Take a picture of the viewport."""
-    workspace, path = browser.session.workspace, a.path or PICTURE
+    workspace = browser.session.workspace
+    path = a.path or PICTURE
     if not path.lower().endswith(".png"):
         raise ToolError(f"{path}: give a name that ends in .png.")
     place = await asyncio.to_thread(workspace.writable, path)

@@ -35,8 +35,10 @@ async def extract_content(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         ToolError: the page has no text, or not so many pages of it.
         PageStuckError: it does not answer.
     """
-    session, goal = browser.session, a.goal
-    url, title = tab.page.url, await tab.title()
+    session = browser.session
+    goal = a.goal
+    url = tab.page.url
+    title = await tab.title()
     text = await pdf_text(browser, tab) if tab.is_pdf else await _text(tab)
     text = mask(text, session.settings.secrets)
     head = f"From {title or url} ({url})"

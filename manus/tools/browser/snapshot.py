@@ -83,7 +83,8 @@ def page_lines(view: FrameView, numbering: Numbering, known: Collection[int] | N
     """The lines of a frame and those inside it. Elements not `known` yet are marked as new."""
     lines: list[Line] = []
     for item in view.seen["items"]:
-        text, is_near = item["text"], item["place"] != "view"
+        text = item["text"]
+        is_near = item["place"] != "view"
         if item["kind"] == "text":
             rank = _NEAR_TEXT if is_near else _HEADING if item["heading"] else _TEXT
             lines.append(Line(text, rank))

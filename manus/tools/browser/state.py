@@ -107,7 +107,8 @@ async def _tabs(browser: Browser, active: Tab) -> str:
 
 async def _page(browser: Browser, tab: Tab, room: int) -> str:
     """The page; what of it is shown counts as known from now on."""
-    before, browser.seen = browser.seen, (tab.id, "")
+    before = browser.seen
+    browser.seen = (tab.id, "")
     browser.seen_route = tab.route
     address = f"URL: {tab.page.url[:300]}\n"
     if tab.is_pdf:
@@ -121,7 +122,8 @@ async def _page(browser: Browser, tab: Tab, room: int) -> str:
     browser.seen = (tab.id, token)
     known = tab.numbering.known if before == browser.seen else None
     lines = page_lines(view, tab.numbering, known)
-    tab.numbering.texts, tab.numbering.top = texts_of(lines), view.seen["scroll"]["top"]
+    tab.numbering.texts = texts_of(lines)
+    tab.numbering.top = view.seen["scroll"]["top"]
     head = f"{address}Title: {view.seen['title']}\nPage: {extent(view)}\n"
     if view.seen["ready"] == "loading":
         head += "It is still loading.\n"
@@ -141,8 +143,10 @@ async def new_texts(browser: Browser) -> str:
     view = await _look(browser, tab) if tab and not tab.is_pdf else None
     if tab is None or view is None or view.seen["token"] != tab.numbering.token:
         return ""
-    before, now = tab.numbering.texts, texts_of(page_lines(view, tab.numbering, None))
-    top, tab.numbering.top = tab.numbering.top, view.seen["scroll"]["top"]
+    before = tab.numbering.texts
+    now = texts_of(page_lines(view, tab.numbering, None))
+    top = tab.numbering.top
+    tab.numbering.top = view.seen["scroll"]["top"]
     tab.numbering.texts = now
     new = [f'"{text[:_NEW_CHARACTERS]}"' for text in now if text not in before]
     return ", ".join(new) if top == tab.numbering.top and len(new) <= _MAX_NEW else ""

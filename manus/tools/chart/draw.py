@@ -224,8 +224,10 @@ def _histogram(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 def _heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """A cell for each pair of categories, coloured by what its rows come to."""
-    table["x"], table["y"] = categories(table["x"]), categories(table["y"])
-    how, name = "sum", "count"
+    table["x"] = categories(table["x"])
+    table["y"] = categories(table["y"])
+    how = "sum"
+    name = "count"
     if "value" in table:
         table["value"] = numbers(table["value"], chart.value or "", "value")
         how = chart.aggregate or "mean"
@@ -265,7 +267,8 @@ def _pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     rows["label"] = rows["share"].where(rows["y"] >= _NAMED * rows["y"].sum(), "")
     rows["rank"] = range(len(rows))
     radius = max(min(chart.width, chart.height) / 2 - 26, 20)
-    title, size = chart.x_title or chart.x, chart.y_title or name
+    title = chart.x_title or chart.x
+    size = chart.y_title or name
     base = _chart(rows).encode(alt.Theta("y:Q", stack=True), alt.Order("rank:Q"))
     arcs = base.mark_arc(outerRadius=radius).encode(
         color=alt.Color("x:N", title=title, sort=list(rows["x"])),

@@ -164,7 +164,9 @@ def time_labels(times: Any) -> Any:
 def heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
     """The table with its `y`, one for each `x` where that is asked for, and the name of `y`."""
     if "y" not in table or chart.aggregate == "count":
-        table["y"], how, name = 1.0, "sum", "count"
+        table["y"] = 1.0
+        how = "sum"
+        name = "count"
     else:
         table["y"] = numbers(table["y"], str(chart.y), "y")
         how = chart.aggregate or ("sum" if chart.type in ("bar", "pie") else "")

@@ -48,7 +48,8 @@ def nearest(text: str, old: str) -> tuple[int, int, str] | None:
 
     The first line and the last, from 1; None if nothing is like it.
     """
-    lines, wanted = text.splitlines(), old.splitlines()
+    lines = text.splitlines()
+    wanted = old.splitlines()
     if not old.strip():
         return None
     plain = "\n".join(map(_plain, lines))
@@ -70,11 +71,13 @@ def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Where as many lines as are wanted are most like them as a whole."""
     matcher = difflib.SequenceMatcher(None, autojunk=False)
     matcher.set_seq2(_letters(wanted))
-    best, found = _LIKE_ENOUGH, None
+    best = _LIKE_ENOUGH
+    found = None
     for place in _promising(lines, wanted):
         matcher.set_seq1(_letters(lines[place : place + len(wanted)]))
         if matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, found = ratio, place
+            best = ratio
+            found = place
     return found
 
 

@@ -77,7 +77,8 @@ class Editor:
         """Replace the one place where `old` stands."""
         data = self._read()
         file = as_text(self._shown, data)
-        old, new = file.typed(old), file.typed(new)
+        old = file.typed(old)
+        new = file.typed(new)
         start = self._only_place(file.text, old)
         text = file.text[:start] + new + file.text[start + len(old) :]
         if text == file.text:

@@ -25,7 +25,8 @@ _CHANGED = 40
 """Lines of a change that are shown, from its beginning."""
 _EACH = 100
 """Entries shown of one folder."""
-_SEARCHED, _DEEP = 5_000, 8
+_SEARCHED = 5_000
+_DEEP = 8
 """Entries looked at in search of a name, and so many levels of folders."""
 
 
@@ -53,11 +54,14 @@ def difference(before: str, after: str, room: int) -> str:
 
     Only these are compared, so that neither a long file nor one of many equal lines is a burden.
     """
-    old, new = split_lines(before), split_lines(after)
+    old = split_lines(before)
+    new = split_lines(after)
     above = _alike(old, new)
     below = _alike(old[above:][::-1], new[above:][::-1])
-    begin, left_out = max(above - _AROUND, 0), max(below - _AROUND, 0)
-    old, new = old[begin : len(old) - left_out], new[begin : len(new) - left_out]
+    begin = max(above - _AROUND, 0)
+    left_out = max(below - _AROUND, 0)
+    old = old[begin : len(old) - left_out]
+    new = new[begin : len(new) - left_out]
     lines = list(difflib.unified_diff(old, new, n=len(old)))[3:]
     shown = [f"@@ -{begin + 1},{len(old)} +{begin + 1},{len(new)} @@"]
     for line in lines[:_CHANGED]:
@@ -105,7 +109,8 @@ def _range(wanted: list[int] | None, count: int, shown: str) -> tuple[int, int]:
             "`view_range` must be two line numbers, the first and the last to show, such as "
             "[1, 50], or [50, -1] up to the end."
         )
-    first, last = wanted[0], count if wanted[1] == -1 else min(wanted[1], count)
+    first = wanted[0]
+    last = count if wanted[1] == -1 else min(wanted[1], count)
     if not 1 <= first <= count or last < first:
         raise ToolError(
             f"`view_range` {wanted} does not fit {shown}, which has {count:,} lines: the first "

@@ -32,7 +32,8 @@ def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list
 
     All are where the server was never used before.
     """
-    place, known = _place(server), read_record(_file(name))
+    place = _place(server)
+    known = read_record(_file(name))
     offered = {tool.name: tool.model_dump(mode="json", include=_TELLING) for tool in tools}
     pinned = known.get(place, {}) if known else offered
     pinned = {tool: _completed(about, offered.get(tool)) for tool, about in pinned.items()}

@@ -144,7 +144,8 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
     texts: list[str] = []
     images: list[Image] = []
     for block in result.content:
-        data, kind = "", ""
+        data = ""
+        kind = ""
         match block:
             case types.TextContent(text=text):
                 texts.append(text)
@@ -153,9 +154,11 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
             case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
                 texts.append(f"[resource {uri}]\n{text}")
             case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
-                data, kind = resource.blob, resource.mimeType or "application/octet-stream"
+                data = resource.blob
+                kind = resource.mimeType or "application/octet-stream"
             case types.ImageContent() | types.AudioContent():
-                data, kind = block.data, block.mimeType
+                data = block.data
+                kind = block.mimeType
         if kind in _PICTURES:
             images.append(Image(data, kind))
         elif kind:

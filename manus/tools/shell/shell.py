@@ -86,7 +86,8 @@ async def _open_pipes() -> AsyncIterator[tuple[_Pipes, int, int]]:
     asyncio's own pipes of a process: if the event loop is closed while asyncio connects those, the
     start waits for them forever.
     """
-    loop, reports = asyncio.get_running_loop(), asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    reports = asyncio.StreamReader()
     with contextlib.ExitStack() as ends, contextlib.ExitStack() as failure:
         stdin, writing = os.pipe()
         ends.callback(os.close, stdin)
@@ -116,7 +117,8 @@ class Bash:
         directory: Path,
         sandbox: Sandbox,
     ) -> None:
-        self._process, self.pid = process, process.pid
+        self._process = process
+        self.pid = process.pid
         self._sandbox = sandbox
         self._exit = asyncio.ensure_future(process.wait())
         self._pipes = pipes
@@ -232,7 +234,8 @@ class Shell:
         async with self._turn:
             bash = await self._ready()
             async with self._files(command) as (text, fifo, reader):
-                fresh, self._lost = self._lost, False
+                fresh = self._lost
+                self._lost = False
                 try:
                     async with self._sandbox.limits.watching(bash.pid):
                         status = await bash.carry_out(text, fifo, seconds)
@@ -253,7 +256,8 @@ class Shell:
         """End all that the shell has started; the next command finds a fresh one in the root."""
         async with self._turn:
             await self._end()
-            self._directory, self._lost = self._workspace.root, False
+            self._directory = self._workspace.root
+            self._lost = False
 
     async def close(self) -> None:
         """End all that the shell has started."""
@@ -278,7 +282,8 @@ class Shell:
         self._directory = Path(where) if is_there else self._workspace.root
 
     async def _end(self) -> None:
-        bash, self._bash = self._bash, None
+        bash = self._bash
+        self._bash = None
         if bash is not None:
             await bash.end()
 

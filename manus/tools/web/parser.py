@@ -120,9 +120,11 @@ def _everything(tree: Any, url: str) -> str:
         if text and address.startswith(("http:", "https:", "file:")) and not href.startswith("#"):
             tail = link.tail
             link.clear()
-            link.text, link.tail = f"[{text}]({address})", tail
+            link.text = f"[{text}]({address})"
+            link.tail = tail
     for element in tree.iter(*_BLOCKS):
-        element.text, element.tail = "\n" + (element.text or ""), "\n" + (element.tail or "")
+        element.text = "\n" + (element.text or "")
+        element.tail = "\n" + (element.tail or "")
     lines = (" ".join(line.split()) for line in tree.text_content().split("\n"))
     return "\n".join(line for line in lines if line)
 
