@@ -2,9 +2,9 @@
 
     python scripts/check_language.py [--list] [FILE OR FOLDER ...]
 
-Counted by syntax tree: names that are bare participles or pronouns and so do not say what the value
-is, tuples assigned to tuples, conditional expressions, comprehensions. The last three are counted per
-1,000 lines that are neither blank nor comment nor docstring. `--list` names each place.
+Counted by syntax tree: names that are bare participles or pronouns and so do not say what the
+value is, tuples assigned to tuples, conditional expressions, comprehensions. The last three are
+counted per 1,000 lines that are neither blank nor comment nor docstring. `--list` names each place.
 """
 
 from __future__ import annotations
@@ -146,9 +146,9 @@ def _count_lines(source: str, tree: ast.Module) -> int:
         if token.type not in (*_LAYOUT, tokenize.ENDMARKER):
             code.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, str) and node.end_lineno is not None:
-                code.difference_update(range(node.lineno, node.end_lineno + 1))
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text and isinstance(node.value.value, str):
+            code.difference_update(range(node.lineno, node.end_lineno + 1))
     return len(code)
 
 

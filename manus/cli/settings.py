@@ -27,7 +27,7 @@ def read_settings() -> Settings:
 
     # pathlib costs more than the question
     has_env = os.path.exists(".env")  # noqa: PTH110
-    has_file = os.path.exists(FILE)
+    has_file = os.path.exists(FILE)  # noqa: PTH110
     instructs = any(map(os.path.exists, ("AGENTS.md", ".agents/skills", ".claude/skills")))
     if has_env or has_file or instructs:
         _ask_for_trust()
