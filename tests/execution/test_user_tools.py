@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from playwright.async_api import async_playwright
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
@@ -31,6 +33,7 @@ from tests.helpers.sessions import session_in
 
 OF_ENVIRONMENTS = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),
+    "PLAYWRIGHT_BROWSERS_PATH",
     *("PYENV_ROOT", "PYENV_VERSION", "NVM_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR"),
 )
 PYENVS = sorted(
@@ -56,7 +59,7 @@ def make_environment(prefix: Path, word: str) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in (*OF_ENVIRONMENTS, "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+    for name in (*OF_ENVIRONMENTS, "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -244,6 +247,38 @@ async def test_the_packages_of_the_user(session: Session, home: Path, sandbox_ki
         assert "Error" not in said
         assert "sk-secret" not in said
         assert not (packages / "new").exists()
+
+
+LAUNCH = """
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(channel="chromium")
+    page = browser.new_page()
+    page.set_content("<title>Opened</title>")
+    print(page.title())
+    browser.close()
+"""
+
+
+@pytest.mark.sandboxes
+async def test_the_browsers_that_playwright_has_installed(
+    session: Session, root: Path, home: Path, sandbox_kind: Kind
+) -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium here")
+    cache = home / ".cache" / "ms-playwright"
+    async with async_playwright() as playwright:
+        installed = Path(playwright.chromium.executable_path)
+    assert installed.is_relative_to(cache)
+    write(installed, f'#!/bin/sh\nexec {chromium} "$@"\n', 0o755)
+    cookies = cache / "mcp-chrome-1234567" / "Cookies"
+    write(cookies, "a cookie")
+    write(root / "launch.py", LAUNCH)
+    printed = await bash(session, f"{sys.executable} launch.py; cat {cookies}")
+    assert printed.startswith("Opened\n")
+    if sandbox_kind != "none":
+        assert "a cookie" not in printed
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")

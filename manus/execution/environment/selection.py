@@ -33,6 +33,8 @@ from manus.execution.sandbox.interpreter import own_prefixes
 
 _NAME = re.compile(r"[\w.+-]+")
 _SHORT = re.compile(r"[\w.+*/@-]{1,40}")
+_BROWSER = re.compile(r"(chromium|firefox|webkit|ffmpeg)[\w.]*-\d+")
+"""A browser of Playwright's: `chromium-1208`, `chromium_headless_shell-1208`, `ffmpeg-1011`."""
 _ROOTS = ("pyenv", "asdf", "volta")
 _NOTHING = Exposure()
 _ROOT_VARIABLES = {"pyenv": "PYENV_ROOT", "asdf": "ASDF_DATA_DIR", "volta": "VOLTA_HOME"}
@@ -93,6 +95,19 @@ def user_packages(home: Path) -> list[Path]:
     return sorted(home.glob(".local/lib/python3*/site-packages"))
 
 
+def playwright_browsers(home: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders of the browsers that `playwright install` has installed.
+
+    Not what else is kept there, such as the profile of Playwright's MCP server with its cookies.
+    """
+    cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
+    folder = Path(environ.get("PLAYWRIGHT_BROWSERS_PATH") or cache / "ms-playwright")
+    if not folder.is_absolute():  # 0 is the folder of the package
+        return []
+    browsers = (path for path in folder.glob("*-*") if _BROWSER.fullmatch(path.name))
+    return sorted(filter(Path.is_dir, browsers))
+
+
 class _Finder:
     def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
@@ -115,7 +130,9 @@ class _Finder:
                 variables[_ROOT_VARIABLES[name]] = str(root)
         for tool in reversed(tools):
             variables.update(tool.variables)
-        shared = Exposure(tuple(user_packages(self._home)), tuple(secrets_in_home(self._home)))
+        browsers = playwright_browsers(self._home, self._environ)
+        read = (*user_packages(self._home), *browsers)
+        shared = Exposure(read, tuple(secrets_in_home(self._home)))
         used = [*tools, *(tool for behind in shims.values() for tool in behind)]
         return UserTools(
             tools,

@@ -15,7 +15,11 @@ from typing import Literal, NamedTuple
 
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.environment.exposure import Exposure, join
-from manus.execution.environment.selection import find_user_tools, user_packages
+from manus.execution.environment.selection import (
+    find_user_tools,
+    playwright_browsers,
+    user_packages,
+)
 from manus.execution.network.egress_proxy import EgressProxy, egress_of
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.advice import Advice, advise
@@ -107,6 +111,7 @@ class Sandbox:
                 Path(self._filter).write_bytes(rules)
         if home is not None:
             _link_user_packages(home.path / "home")
+            _link_browsers(home.path / "home")
             copy_git_settings(workspace, home.path / "home" / ".gitconfig", os.environ)
         self.broker: SocketBroker | None = None
         """Where the programs' own sockets come from; None where the kernel keeps them apart."""
@@ -236,6 +241,14 @@ def _link_user_packages(home: Path) -> None:
         there = home / packages.relative_to(Path.home())
         there.mkdir(parents=True)
         (there / "user.pth").write_text(f"{packages}\n")
+
+
+def _link_browsers(home: Path) -> None:
+    """Let Playwright find the browsers that it has installed, and install more beside them."""
+    cache = home / ".cache" / "ms-playwright"
+    for browser in playwright_browsers(Path.home(), os.environ):
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / browser.name).symlink_to(browser)
 
 
 async def sandbox_of(session: Session) -> Sandbox:
