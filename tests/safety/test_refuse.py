@@ -79,6 +79,7 @@ async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
     assert [one["reason"] for one in outcome.as_json()["refused"]] == ["Which colour?"]
 
 
+@pytest.mark.sandboxed
 async def test_hosts_are_refused_once(agent: ScriptedAgent, internet: Internet) -> None:
     look = call("browser_use", action="go_to_url", url="http://seen.example/")
     outcome = await agent.run(

@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import shutil
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ _OPEN_SECONDS = 30.0
 _FOLDER = "downloads"
 _LOOK_SECONDS = 0.2
 _MAX_MEGABYTES = 200
+_WINDOW_SECONDS = 2.0
+"""How long a window that a page has asked for may take to appear as a tab."""
 _TOO_LARGE = f"it is larger than {_MAX_MEGABYTES} MB; fetch it with a program, such as `curl`."
 
 
@@ -138,6 +141,8 @@ class Browser:
         self._last_tab = 0
         self.tasks: set[asyncio.Task[Any]] = set()
         """What is at work in the background: a download, the answer to a dialog."""
+        self._requested_windows: list[float] = []
+        """When pages asked for windows that have not appeared as tabs (monotonic)."""
         context = engine.context
         context.on("page", self._on_page)
         context.on("close", self._on_death)
@@ -147,7 +152,28 @@ class Browser:
             self._adopt(page)
 
     def _on_page(self, page: Page) -> None:
+        if self._requested_windows:
+            self._requested_windows.pop(0)
         self._adopt(page)
+
+    async def _watch(self, tab: Tab) -> None:
+        await self.downloads.watch(tab)
+        await self._watch_windows(tab)
+
+    async def _watch_windows(self, tab: Tab) -> None:
+        """Note each window that a page asks for: its tab appears only after a while."""
+        cdp = await tab.cdp()
+        if cdp is None:
+            return
+        cdp.on("Page.windowOpen", lambda _: self._requested_windows.append(time.monotonic()))
+        with contextlib.suppress(PlaywrightError):
+            await cdp.send("Page.enable")
+
+    @property
+    def is_opening_window(self) -> bool:
+        """Whether a page has just asked for a window that has not appeared as a tab."""
+        now = time.monotonic()
+        return any(now - moment < _WINDOW_SECONDS for moment in self._requested_windows)
 
     def _adopt(self, page: Page) -> Tab:
         if known := [tab for tab in self.tabs.values() if tab.page == page]:
@@ -161,7 +187,7 @@ class Browser:
         page.on("close", lambda _: self._on_close(tab))
         page.on("crash", lambda _: self._on_crash(tab))
         # attached now: a page that hangs later could not be any more
-        self._spawn(self.downloads.watch(tab))
+        self._spawn(self._watch(tab))
         return tab
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:

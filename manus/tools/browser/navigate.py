@@ -179,7 +179,8 @@ async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
             if waited > min(_BUSY_SECONDS, left):
                 raise
             continue
-        waits = is_loading or tab.is_loading_since(begun) or bool(browser.tasks)
+        is_at_work = bool(browser.tasks) or browser.is_opening_window
+        waits = is_loading or tab.is_loading_since(begun) or is_at_work
         if is_still and not waits and waited >= _NAP:
             return
         if waited > min(_LOADING_SECONDS if waits else _RESTLESS_SECONDS, left):
