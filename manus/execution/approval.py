@@ -167,6 +167,8 @@ def _reasons(
 def _refusal_without_question(call: Call, accesses: Sequence[Access], why: str) -> Verdict | None:
     """Refuse a call about which nobody is asked; None if a person is to be asked."""
     session, guard = call.session, call.session.egress_guard
+    if any(map(guard.was_network_refused, accesses)):
+        return Verdict(prompts.refused_network())
     refused_before = [access for access in accesses if guard.was_refused(access)]
     if refused_before:
         return Verdict(prompts.refused_before(_hosts(refused_before)))

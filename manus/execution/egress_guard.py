@@ -213,7 +213,12 @@ class EgressGuard:
 
     def was_refused(self, access: Access) -> bool:
         """Return whether this was refused before in the run."""
-        return access.is_covered_by(self._refused)
+        return access.is_covered_by(self._refused) or self.was_network_refused(access)
+
+    def was_network_refused(self, access: Access) -> bool:
+        """Return whether programs were refused the machine's network, to whatever host."""
+        is_refused = any(rule.startswith(_PROGRAM_RULE) for rule in self._refused)
+        return is_refused and self.is_first_use(access)
 
     async def hold(self, host: str) -> str:
         """Return why a program may not connect to a host; empty if it may."""
@@ -224,8 +229,12 @@ class EgressGuard:
             return ""
         for call in self._calls:
             call.held.append(access)
+        if self.was_network_refused(access):
+            return prompts.NETWORK_REFUSED
         if self.was_refused(access) or not self._asks:
             return prompts.held_for_good(host)
+        if self.is_first_use(access):
+            return prompts.held_at_first_use(host, self._taint)
         return prompts.held(host, self._taint)
 
     def note_response(self, host: str) -> None:

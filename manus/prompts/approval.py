@@ -140,6 +140,15 @@ def refused_before(hosts: Sequence[str]) -> str:
     )
 
 
+NETWORK_REFUSED = "the user has refused programs the network in this run: do without it"
+"""What a program behind Landlock is told, and the model of a call, after a no to the first one."""
+
+
+def refused_network() -> str:
+    """Return what the model is told of a call whose program would use the network after a no."""
+    return f"Not executed: {NETWORK_REFUSED}."
+
+
 def refused_by_mode(why: str) -> str:
     """Return what the model is told of a call in a run that refuses whatever would be asked."""
     return (

@@ -477,6 +477,25 @@ async def test_behind_landlock_the_first_connection_of_a_program_is_asked_about(
     assert internet.at("docs.example")[-1] == "docs.example/search"
 
 
+@pytest.mark.sandboxes("landlock")
+async def test_behind_landlock_a_no_is_for_the_network_of_all_programs(
+    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
+) -> None:
+    """It is asked about once a run, wherever the programs after it connect to."""
+    internet.pages = BENIGN
+    fetch = bash("curl -s http://docs.example/manual")
+    other = bash("curl -s http://new.example/search")
+    by_python = "import urllib.request\nurllib.request.urlopen('http://other.example/')"
+    third = call("python_execute", code=by_python)
+    agent.server.script(SEARCH, fetch, fetch, other, other, third, third, text("Done."))
+    outcome = await agent.run(request="All about kites: http://docs.example/manual")
+    assert len(outcome.questions) == 1
+    outcome = await agent.invoke(Command(resume="no"))
+    assert outcome.stop_reason == "answered", outcome.questions
+    assert [internet.at(f"{name}.example") for name in ("docs", "new", "other")] == [[], [], []]
+    assert "refused programs the network" in (await agent.observations())[-1]
+
+
 async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     fetch = "import urllib.request\nurllib.request.urlopen('http://new.example/')"
     fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -68,6 +69,28 @@ async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: K
     kept = [path.read_text() for path in (root / ".manus").rglob(".envrc")]
     assert kept == (["changed"] if sandbox_kind == "landlock" else [])
     assert {name: (root / name).read_text() for name in NAMES} == dict.fromkeys(NAMES, "mine\n")
+
+
+@pytest.mark.sandboxes("landlock")
+@pytest.mark.parametrize("size", [7, 2_000_000])
+async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_named(
+    session: Session, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody can tell it from what a program writes."""
+    root = session.workspace.root
+    (root / ".envrc").write_text("mine\n")
+    command = "touch started; while [ ! -e done ]; do :; done"
+    call = asyncio.create_task(Bash(session=session).observe(command=command))
+    while not (root / "started").exists():
+        await asyncio.sleep(0)
+    (root / ".envrc").write_text("x" * size)
+    (root / "done").touch()
+    observation = await call
+    [kept] = (root / ".manus" / "quarantine").rglob(".envrc")
+    assert (root / ".envrc").read_text() == "mine\n"
+    assert kept.read_text() == "x" * size
+    assert f"kept in `{kept.relative_to(root)}`" in observation.text
+    assert str(kept) in caplog.text
 
 
 @SANDBOXES

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import time
@@ -21,6 +22,8 @@ from manus.execution.sandbox.repositories import dangers_in
 from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
 
+log = logging.getLogger("manus")
+
 _GIT = ".git"
 _QUARANTINE = f"{PRIVATE}/quarantine"
 _MOST_FILES, _MOST_BYTES = 500, 1_000_000
@@ -29,7 +32,15 @@ _MOVED = (
     "\n[moved to {where}: {names}. Such files configure programs outside of the sandbox; to make "
     "one, use `str_replace_editor`, which asks the user]"
 )
-_RESTORED = "\n[restored, since programs outside of the sandbox read it: {names}]"
+_RESTORED = (
+    "\n[restored, since programs outside of the sandbox read it: {names}. What was there is kept "
+    "in {where}]"
+)
+_RESTORED_ONLY = "\n[restored, since programs outside of the sandbox read it: {names}]"
+_WARNING = (
+    "%s changed while a program of the run was working, and was restored. If the change was yours, "
+    "it is kept in %s."
+)
 _NAMED = 5
 _MOST_MOUNTS = 40
 """Names that are mounted read-only: each mount costs a program a millisecond."""
@@ -70,13 +81,19 @@ class NameGuard:
         found = self._names.find()
         new = {name for name in found - self._existing if Path(name).name != _GIT}
         new |= set(self._dangerous(found)) - self._dangers
-        restored = self._restore() if self._restores else []
-        moved = move_out(self._root, new - set(restored), self._root / _QUARANTINE)
+        restored = self._restore() if self._restores else {}
+        moved = move_out(self._root, new - restored.keys(), self._root / _QUARANTINE)
         note = ""
         if moved:
             note += _MOVED.format(where=_QUARANTINE, names=_listed(moved))
-        if restored:
-            note += _RESTORED.format(names=_listed(restored))
+        if kept := [path for path in restored.values() if path]:
+            where = _listed(path.relative_to(self._root).as_posix() for path in kept)
+            note += _RESTORED.format(names=_listed(restored), where=where)
+        elif restored:
+            note += _RESTORED_ONLY.format(names=_listed(restored))
+        for name, path in restored.items():
+            if path:
+                log.warning(_WARNING, name, path)
         return note
 
     def _dangerous(self, names: Iterable[str]) -> list[str]:
@@ -108,23 +125,29 @@ class NameGuard:
                     contents[name] = content
         return contents
 
-    def _restore(self) -> list[str]:
-        """Write back the files that differ from what they were, and return their names."""
+    def _restore(self) -> dict[str, Path | None]:
+        """Write back the files that differ from what they were.
+
+        Returns:
+            Their names, and where what was there is kept; None if the file was gone.
+        """
         present = self._read(self._existing | self._dangers)
-        restored = []
+        restored: dict[str, Path | None] = {}
         for name, content in self._contents.items():
             if present.get(name) != content and not self._is_harmless_change(name):
                 with contextlib.suppress(OSError, ToolError):
-                    self._keep_aside(name, present.get(name))
+                    kept = self._keep_aside(name, present.get(name))
                     replace_file(self._root / name, content)
-                    restored.append(name)
+                    restored[name] = kept
         return restored
 
-    def _keep_aside(self, name: str, content: bytes | None) -> None:
+    def _keep_aside(self, name: str, content: bytes | None) -> Path | None:
         """Keep what is about to be replaced: the user may have written it during the call."""
-        if content is not None:
-            folder = self._root / _QUARANTINE / f"{int(time.time())}-{secrets.token_hex(3)}"
-            write_private(folder / name, content)
+        if content is None:  # it is gone, or too long to be read
+            return move_out(self._root, [name], self._root / _QUARANTINE).get(name)
+        folder = self._root / _QUARANTINE / f"{int(time.time())}-{secrets.token_hex(3)}"
+        write_private(folder / name, content)
+        return folder / name
 
     def _is_harmless_change(self, name: str) -> bool:
         """Return whether a file is the configuration of a repository, and starts no program."""
