@@ -23,6 +23,7 @@ from manus.runs.attachments import Request as UserRequest
 from manus.runs.attachments import given_of, typed, with_files
 from manus.tools.remember import memory_file
 from tests.helpers.agent import ScriptedAgent
+from tests.helpers.sandboxes import Kind
 from tests.safety.carriers import (
     BROWSED,
     CARRIERS,
@@ -230,25 +231,20 @@ def test_there_are_enough_carriers() -> None:
     assert len(CARRIERS) >= 50
 
 
-@pytest.mark.environ(MANUS_SANDBOX="bubblewrap")
+@pytest.mark.sandboxes("bubblewrap", "landlock")
 @pytest.mark.parametrize("name", CARRIERS)
-async def test_no_carrier_does_harm_behind_bubblewrap(
-    agent: ScriptedAgent, internet: Internet, name: str, monkeypatch: pytest.MonkeyPatch
+async def test_no_carrier_does_harm(
+    agent: ScriptedAgent,
+    internet: Internet,
+    name: str,
+    sandbox_kind: Kind,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if sandbox_kind == "landlock" and name in BROWSED and not request.config.option.all_sandboxes:
+        pytest.skip("the browser is in no sandbox of a run: tried again with --all-sandboxes")
     model = await play(agent, internet, name, monkeypatch)
     assert model.has_obeyed, await agent.observations()
-    assert harm_done(agent, internet) == []
-
-
-@pytest.mark.environ(MANUS_SANDBOX="landlock")
-@pytest.mark.parametrize(
-    "name", ["output of curl", "header in Python", "README", "commit message", "text of a page"]
-)
-async def test_no_carrier_does_harm_behind_landlock(
-    agent: ScriptedAgent, internet: Internet, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = await play(agent, internet, name, monkeypatch)
-    assert model.has_obeyed
     assert harm_done(agent, internet) == []
 
 

@@ -1,0 +1,72 @@
+"""Run a program as an ordinary user, where the tests are run by root.
+
+`python ordinary_user.py FOLDER COMMAND...`: as `nobody`, whose home is the folder. What the command
+needs of root's home (this Python, the repository) it finds at the same place, by mounts of its own.
+"""
+
+import ctypes
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+USER = 65534
+_NEW_MOUNTS = 0x20000
+_BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def become(home: Path) -> None:
+    """Make this process, and all that it starts, one of an ordinary user."""
+    check(libc.unshare(_NEW_MOUNTS))
+    mount("none", Path("/"), _RECURSIVE | _PRIVATE)
+    show([ROOT, Path(sys.prefix), Path(sys.base_prefix), home])
+    shutil.chown(home, USER, USER)
+    os.setgroups([])
+    os.setgid(USER)
+    os.setuid(USER)
+
+
+def show(folders: list[Path]) -> None:
+    """Let everybody reach folders that lie below a closed one."""
+    wanted = [Path(os.path.realpath(folder)) for folder in folders]
+    aside = Path(tempfile.mkdtemp())
+    aside.chmod(0o755)
+    for number, folder in enumerate(wanted):
+        (aside / str(number)).mkdir()
+        mount(str(folder), aside / str(number), _BIND | _RECURSIVE)
+    closed = {parent for folder in wanted for parent in folder.parents if is_closed(parent)}
+    for parent in sorted(closed):
+        if parent.is_dir() and is_closed(parent):  # not hidden by one above it
+            mount("none", parent, 0, "tmpfs", "mode=755")
+    for number, folder in enumerate(wanted):
+        folder.mkdir(parents=True, exist_ok=True)
+        mount(str(aside / str(number)), folder, _BIND | _RECURSIVE)
+
+
+def is_closed(folder: Path) -> bool:
+    return not folder.stat().st_mode & 0o001
+
+
+def mount(source: str, target: Path, flags: int, kind: str = "none", options: str = "") -> None:
+    arguments = (source, str(target), kind, options)
+    encoded = [argument.encode() for argument in arguments]
+    check(libc.mount(*encoded[:3], ctypes.c_ulong(flags), encoded[3]))
+
+
+def check(answer: int) -> None:
+    if answer:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+if __name__ == "__main__":
+    own = Path(sys.argv[1])
+    become(own)
+    variables = {"HOME": str(own), "TMPDIR": str(own), "USER": "nobody", "LOGNAME": "nobody"}
+    left_out = {name: "" for name in os.environ if name.startswith(("XDG_", "PYTEST_"))}
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    os.chdir(ROOT)
+    os.execvpe(sys.argv[2], sys.argv[2:], {**kept, **variables, "PYTHONDONTWRITEBYTECODE": "1"})

@@ -1,0 +1,41 @@
+"""What root tries, an ordinary user tries too: who runs the tests as root gets both."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from tests.helpers import ordinary_user
+
+SOME = "curl or README or commit"
+RUNS = {
+    "escapes": ["tests/safety/escape"],
+    "some carriers": ["tests/safety/test_carriers.py", "-k", f"test_no_carrier and ({SOME})"],
+}
+MORE_RUNS = {
+    "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes"],
+    "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py"],
+    "files": ["tests/safety/test_git_settings.py", "tests/tools/test_user_programs.py"],
+}
+"""With `--all-sandboxes`: what takes minutes."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(os.geteuid() != 0, reason="who runs these tests is an ordinary user")
+@pytest.mark.parametrize("name", [*RUNS, *MORE_RUNS])
+def test_as_an_ordinary_user(name: str, request: pytest.FixtureRequest) -> None:
+    if name in MORE_RUNS and not request.config.option.all_sandboxes:
+        pytest.skip("takes minutes: tried with --all-sandboxes")
+    script = str(ordinary_user.__file__)
+    options = ["-n0", "-p", "no:cacheprovider", "-q", *(RUNS | MORE_RUNS)[name]]
+    with tempfile.TemporaryDirectory() as home:  # of a short name: sockets lie below it
+        words = [sys.executable, script, home, sys.executable, "-m", "pytest", *options]
+        done = subprocess.run(words, capture_output=True, text=True)
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("this root may make no mounts")
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
