@@ -20,6 +20,7 @@ from manus.execution.environment.python import expose_python, read_environment
 
 OPT = Path("/opt")
 _SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
+_ALTERNATIVES = "/etc/alternatives"
 _LOADER_SETTINGS = Path("/etc/ld.so.conf.d")
 _OF_JAVA = ("conf", "jmods", "legal", "release")
 _OF_GO = ("src", "pkg", "misc", "api", "go.env", "VERSION")
@@ -43,7 +44,8 @@ def expose_user_programs(path: str, home: Path, opt: Path = OPT) -> UserPrograms
     """Return what a `PATH` finds in the `.local/bin` of a home, and in `opt`."""
     folders = [Path(entry) for entry in path.split(os.pathsep) if entry.startswith("/")]
     folders = list(dict.fromkeys(folders))
-    changed = tuple(map(_change_time, [*folders, opt, home / ".local" / "bin", _LOADER_SETTINGS]))
+    watched = [*folders, opt, home / ".local" / "bin", _LOADER_SETTINGS, Path(_ALTERNATIVES)]
+    changed = tuple(map(_change_time, watched))
     return _expose(tuple(folders), home, opt, changed)
 
 
@@ -59,6 +61,7 @@ def _expose(
     folders: tuple[Path, ...], home: Path, opt: Path, _changed: tuple[int, ...]
 ) -> UserPrograms:
     parts = [Exposure(tuple(_libraries(opt)))]
+    parts += (_expose_target(target, home, opt) for target in _targets_in_opt(opt))
     hidden: list[Path] = []
     for folder in folders:
         real = Path(os.path.realpath(folder))
@@ -66,9 +69,6 @@ def _expose(
             found = _expose_folder(folder, home, opt)
         elif real.is_relative_to(opt):
             found = _expose_in_opt(real, home, opt)
-        elif str(folder) in _SYSTEM_FOLDERS:
-            targets = _targets_in_opt(folder, opt)
-            found = UserPrograms(join(_expose_target(target, home, opt) for target in targets))
         else:
             continue
         parts.append(found.exposure)
@@ -153,18 +153,20 @@ def _links(folder: Path) -> Iterator[tuple[Path, Path]]:
             yield path, Path(os.path.realpath(path))
 
 
-def _targets_in_opt(folder: Path, opt: Path) -> Iterator[Path]:
-    """Yield the files in `opt` that links of a large folder of the system lead to."""
+def _targets_in_opt(opt: Path) -> Iterator[Path]:
+    """Yield the files in `opt` that programs of the system are links to."""
     if not _entries(opt):
         return
-    with os.scandir(folder) as entries:
-        links = [Path(entry.path) for entry in entries if entry.is_symlink()]
-    for link in links:
-        # most lead to a neighbour; only links of links have to be followed
-        if {"alternatives", opt.name} & set(link.readlink().parts):
-            target = Path(os.path.realpath(link))
-            if target.is_relative_to(opt):
-                yield target
+    folders = dict.fromkeys(map(os.path.realpath, (*_SYSTEM_FOLDERS, _ALTERNATIVES)))
+    for folder in filter(os.path.isdir, folders):
+        with os.scandir(folder) as entries:
+            links = [entry.path for entry in entries if entry.is_symlink()]
+        # hundreds of links: most lead to a neighbour, and a `Path` costs more than reading one
+        for link in links:
+            if f"{opt.name}/" in os.readlink(link):  # noqa: PTH115
+                target = Path(os.path.realpath(link))
+                if target.is_relative_to(opt):
+                    yield target
 
 
 def _entries(folder: Path) -> list[Path]:

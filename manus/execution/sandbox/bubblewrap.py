@@ -9,7 +9,7 @@ import functools
 import os
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -176,19 +176,30 @@ def private_paths() -> tuple[Path, ...]:
         return ()
     found: list[Path] = []
     for top in (_ETC / name for name in _FROM_ETC):
-        paths = [top, *(top.rglob("*") if top.is_dir() else ())]
-        found += (path for path in paths if _is_private(path))
-    return tuple(path for path in found if not any(p in found for p in path.parents))
+        if not top.is_symlink() and top.exists() and _is_private(top.stat().st_mode):
+            found.append(top)
+        elif top.is_dir():
+            found += _private_below(str(top))
+    return tuple(found)
 
 
-def _is_private(path: Path) -> bool:
-    """Return whether a file or folder is closed to users whom it does not belong to."""
+def _private_below(folder: str) -> Iterator[Path]:
     try:
-        mode = path.lstat().st_mode
+        with os.scandir(folder) as opened:
+            entries = [entry for entry in opened if not entry.is_symlink()]
     except OSError:
-        return False
+        return
+    for entry in entries:
+        if _is_private(entry.stat(follow_symlinks=False).st_mode):
+            yield Path(entry.path)
+        elif entry.is_dir():
+            yield from _private_below(entry.path)
+
+
+def _is_private(mode: int) -> bool:
+    """Return whether a file or folder is closed to users whom it does not belong to."""
     needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-    return not stat.S_ISLNK(mode) and mode & needed != needed
+    return mode & needed != needed
 
 
 def is_of_system(path: Path) -> bool:
