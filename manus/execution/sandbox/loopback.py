@@ -54,11 +54,11 @@ class LoopbackServers:
         """By the inode of a socket, its port (0 is not known yet) and when it was bound."""
         self._lock = threading.Lock()
 
-    def note_bind(self, inode: int, address: tuple[_Host, int]) -> None:
-        """Remember a socket that a program binds to an Internet address."""
+    def note_bind(self, inode: int, port: int) -> None:
+        """Remember a socket that a program binds; 0 is a port that is not known."""
         with self._lock:
             self._forget_closed(_read_tables())
-            self._bound[inode] = (address[1], time.monotonic())
+            self._bound[inode] = (port, time.monotonic())
 
     def connect(self, inode: int, address: tuple[_Host, int]) -> socket.socket | None:
         """Return a connection in the place of that of a program's socket.

@@ -150,23 +150,19 @@ class SocketBroker:
         notifications.succeed(call, number)
 
     def _bind(self, notifications: Notifications, call: Call) -> None:
-        arguments = _read_arguments(call)
-        if arguments is None:
-            return notifications.proceed(call)
-        inode, family, address = arguments
+        inode, family, address = _read_arguments(call)
         if family == socket.AF_UNIX and self._local.is_unused(inode):
             with self._local.listen(_local_path(call, address)) as listener:
                 _replace(notifications, call, listener)
             return None
         if inode and family in (socket.AF_INET, socket.AF_INET6):
-            self._servers.note_bind(inode, parse_address(family, address))
+            self._servers.note_bind(inode, parse_address(family, address)[1])
+        elif inode and not address:
+            self._servers.note_bind(inode, 0)
         return notifications.proceed(call)
 
     def _connect(self, notifications: Notifications, call: Call) -> None:
-        arguments = _read_arguments(call)
-        if arguments is None:
-            return notifications.proceed(call)
-        inode, family, address = arguments
+        inode, family, address = _read_arguments(call)
         connection = None
         if family == socket.AF_UNIX and self._local.is_unused(inode):
             connection = self._local.connect(_local_path(call, address))
@@ -178,20 +174,18 @@ class SocketBroker:
             return _replace(notifications, call, connection)
 
 
-def _read_arguments(call: Call) -> tuple[int, int, bytes] | None:
+def _read_arguments(call: Call) -> tuple[int, int, bytes]:
     """Return the inode of a call's socket, the family of its address, and the address.
 
-    None if the kernel has to say what is wrong with them, or does not show them to this process.
+    What the kernel does not show to this process is 0 or empty. Yama (`kernel.yama.ptrace_scope`)
+    hides the memory, not the descriptors, of a program that has left its parents.
     """
-    descriptor, size = call.integer(0), call.integer(2)
-    pointer = call.arguments[1]
-    if not 2 <= size <= _LONGEST_ADDRESS:
-        return None
-    try:
-        inode = call.socket_inode(descriptor)
-        address = call.memory(pointer, size)
-    except OSError:
-        return None
+    inode, address = 0, b""
+    size = call.integer(2)
+    with contextlib.suppress(OSError):
+        inode = call.socket_inode(call.integer(0))
+        if 2 <= size <= _LONGEST_ADDRESS:
+            address = call.memory(call.arguments[1], size)
     return inode, int.from_bytes(address[:2], sys.byteorder), address
 
 
