@@ -9,41 +9,22 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import os
 import socket
 import struct
 import threading
 import time
-from pathlib import Path
 
-_LISTENS = "0A"
-_TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
+from manus.execution.sandbox.listeners import Listener, read_listeners
+
 _SECONDS_TO_LISTEN = 10.0
 """After which a socket that was bound, and does not listen, is forgotten."""
 _CONNECT_SECONDS = 1.0
+_MOST_CONNECTIONS = 4096
+"""Connections that are remembered, so that none is made in the place of another."""
 _Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV4 = struct.Struct("!2xH4s")
 _IPV6 = struct.Struct("!2xH4x16s")
-
-
-class _Row:
-    """A line of the kernel's table of TCP sockets (`man 5 proc_pid_net`)."""
-
-    def __init__(self, line: str) -> None:
-        fields = line.split()
-        self.port = int(fields[1].rpartition(":")[2], 16)
-        self.listens = fields[3] == _LISTENS
-        self.inode = int(fields[9])
-
-
-def _read_tables() -> list[_Row]:
-    rows = []
-    for table in _TABLES:
-        try:
-            with table.open() as lines:
-                rows += [_Row(line) for line in list(lines)[1:]]
-        except FileNotFoundError:  # no IPv6 here
-            continue
-    return rows
 
 
 class LoopbackServers:
@@ -52,12 +33,14 @@ class LoopbackServers:
     def __init__(self) -> None:
         self._bound: dict[int, tuple[int, float]] = {}
         """By the inode of a socket, its port (0 is not known yet) and when it was bound."""
+        self._connections: dict[int, None] = {}
+        """Inodes of the sockets that `connect` has returned."""
         self._lock = threading.Lock()
 
     def note_bind(self, inode: int, port: int) -> None:
         """Remember a socket that a program binds; 0 is a port that is not known."""
         with self._lock:
-            self._forget_closed(_read_tables())
+            self._forget_closed(read_listeners())
             self._bound[inode] = (port, time.monotonic())
 
     def connect(self, inode: int, address: tuple[_Host, int]) -> socket.socket | None:
@@ -70,12 +53,16 @@ class LoopbackServers:
             OSError: nothing listens there.
         """
         host, port = address
-        rows = _read_tables()
-        if not _is_loopback(host) or any(row.inode == inode for row in rows):
+        if not _is_loopback(host) or inode in self._connections:
             return None
-        if not any(row.listens and row.port == port for row in rows):
+        if not any(listener.port == port for listener in read_listeners()):
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Nothing listens there")
-        return self.connect_to(str(host), port)
+        connection = self.connect_to(str(host), port)
+        if connection is not None:
+            self._connections[os.fstat(connection.fileno()).st_ino] = None
+            if len(self._connections) > _MOST_CONNECTIONS:
+                del self._connections[next(iter(self._connections))]
+        return connection
 
     def connect_to(self, host: str, port: int) -> socket.socket | None:
         """Return a connection to a server; None if it is not one of the programs'.
@@ -92,16 +79,16 @@ class LoopbackServers:
         return connection
 
     def _are_owners(self, port: int) -> bool:
-        rows = _read_tables()
-        listeners = [row.inode for row in rows if row.listens and row.port == port]
+        listeners = read_listeners()
+        inodes = [listener.inode for listener in listeners if listener.port == port]
         with self._lock:
-            self._forget_closed(rows)
-            bound = [inode in self._bound and self._bound[inode][0] == port for inode in listeners]
+            self._forget_closed(listeners)
+            bound = [inode in self._bound and self._bound[inode][0] == port for inode in inodes]
         return bool(bound) and all(bound)
 
-    def _forget_closed(self, rows: list[_Row]) -> None:
+    def _forget_closed(self, listeners: list[Listener]) -> None:
         """Drop the sockets that do not listen, and note the ports that the kernel has chosen."""
-        listening = {row.inode: row.port for row in rows if row.listens}
+        listening = {listener.inode: listener.port for listener in listeners}
         now = time.monotonic()
         kept = {}
         for inode, (port, since) in self._bound.items():
