@@ -24,8 +24,8 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench dev docs setup pins clean
-.SILENT: help run test setup
+.PHONY: help run test coverage check format bench dev docs setup pins clean
+.SILENT: help run test coverage setup
 
 help: ## list the commands
 	awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,13 @@ test: ## run the whole test suite: make test ARGS="-k bash" PYTHON=3.13
 	$(SETUP) browser
 	# each process that a test starts would else compile everything anew
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+coverage: ## the same with coverage of manus, child processes included: make coverage ARGS=tests/store
+	$(SETUP) browser
+	$(BIN)/coverage erase
+	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; $(BIN)/coverage run -m pytest $(WORKERS) $(ARGS); \
+		code=$$?; $(BIN)/coverage combine --quiet && $(BIN)/coverage report && \
+		$(BIN)/python scripts/package_coverage.py; exit $$code
 
 check: ## lint, formatting, types, direction of imports
 	$(SETUP) dev
@@ -76,5 +83,5 @@ pins: ## bring requirements/ in line with pyproject.toml: make pins ARGS=--upgra
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/run.txt
 
 clean: ## remove .venv and caches; workspace/ and your threads stay
-	rm -rf .venv .venv-3.* .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .venv-3.* .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
