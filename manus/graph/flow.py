@@ -101,7 +101,7 @@ class FlowGraph(RunGraph):
         if values is None or as_node == START:
             return await super().aupdate_state(config, values, as_node, task_id)
         place = config["configurable"]
-        if self.runs.of_thread(str(place.get("thread_id"))):
+        if self.active_runs.of_thread(str(place.get("thread_id"))):
             raise UsageError(
                 "The run is at work and would not see the change: stop it (or have it stop before "
                 'a step with `interrupt_before=["execute_step"]`), change the state, and go on '
@@ -143,7 +143,7 @@ def build_flow(
     flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
     flow_graph.executors = graphs
     for graph in graphs.values():
-        graph.runs = flow_graph.runs
+        graph.active_runs = flow_graph.active_runs
     return flow_graph
 
 

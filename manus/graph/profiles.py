@@ -11,7 +11,7 @@ from manus.config.profile import Profile
 from manus.config.settings import Settings, load_settings
 from manus.execution.catalog import as_entry
 from manus.execution.user_tools import is_own, load_own
-from manus.nodes.turn.notes import BROWSER_ALWAYS, KEEPS_PLAN
+from manus.nodes.exchange.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import data as data_prompts

@@ -10,8 +10,8 @@ from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import StateGraph
 from langgraph.types import Send
 
+from manus.nodes.exchange.calls import lacks_answer, to_tasks
 from manus.nodes.planning.scheduling import task_of
-from manus.nodes.turn.calls import lacks_answer, to_tasks
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers

@@ -22,6 +22,7 @@ from manus.config.profile import Profile
 from manus.config.trust import known_rules
 from manus.execution.decisions import QuestionSlot
 from manus.execution.siblings import Siblings
+from manus.graph.active_runs import ActiveRuns, StreamHandle, key_of
 from manus.graph.chat_state import ChatStream, for_chat_uis
 from manus.graph.inputs import (
     check_served,
@@ -35,11 +36,10 @@ from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
 from manus.graph.outcome import is_over, question_of
 from manus.graph.pending_calls import siblings_in
 from manus.graph.routing import with_all_labels
-from manus.graph.runs import Runs, Turn, key_of
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.graph.waiting import meet_wait
-from manus.nodes.active_run import KEY, Alive, Running, open_run, parent_of
+from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_of
 from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
@@ -67,13 +67,13 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         self,
         *,
         profile: Profile,
-        runs: Runs | None = None,
+        active_runs: ActiveRuns | None = None,
         inner: dict[str, RunGraph] | None = None,
         **parts: Any,
     ) -> None:
         super().__init__(**parts)
         self.profile = profile
-        self.runs = runs or Runs()
+        self.active_runs = active_runs or ActiveRuns()
         self.inner = inner if inner is not None else {}
         """Graphs of agents that one of this graph has given a task."""
 
@@ -146,13 +146,18 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         Raises:
             UsageError: there is no request, the thread is busy, or a setting does not fit.
         """
-        turn = Turn()
-        stream = self._stream(turn, input, config, context, options)
-        turn.stream = weakref.ref(stream)
+        handle = StreamHandle()
+        stream = self._stream(handle, input, config, context, options)
+        handle.stream = weakref.ref(stream)
         return stream
 
     async def _stream(
-        self, turn: Turn, given: Any, config: RunnableConfig | None, context: Any, options: Any
+        self,
+        handle: StreamHandle,
+        given: Any,
+        config: RunnableConfig | None,
+        context: Any,
+        options: Any,
     ) -> AsyncGenerator[Any]:
         is_request = isinstance(given, dict) and given.get("request") is not None
         given = to_input(given)
@@ -165,54 +170,54 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         config = ensure_config(config)
         if "assistant_id" in config.get("configurable", {}):  # it comes from LangGraph's server
             await asyncio.to_thread(check_served, chosen)
-        async with self._opened(turn, config, chosen) as running:
-            given = await asyncio.to_thread(with_uploads, given, running.session.workspace)
+        async with self._opened(handle, config, chosen) as active_run:
+            given = await asyncio.to_thread(with_uploads, given, active_run.session.workspace)
             given, configurable = await meet_wait(
                 self,
                 given,
                 config.get("configurable", {}),
-                running.session.journal,
+                active_run.session.journal,
                 is_request=is_request,
             )
-            configurable = {**configurable, KEY: Alive(running)}
+            configurable = {**configurable, KEY: RunReference(active_run)}
             inner: RunnableConfig = {
                 **config,
                 "configurable": configurable,
-                "metadata": {**config.get("metadata", {}), MARK: running.session.journal.id},
+                "metadata": {**config.get("metadata", {}), MARK: active_run.session.journal.id},
                 "recursion_limit": _SUPERSTEPS if limit is None else limit,
             }
             # a step of a plan may go on each time that it begins
-            is_new = isinstance(given, dict) and not running.is_inside
-            await self._recall(running, configurable, is_new=is_new)
+            is_new = isinstance(given, dict) and not active_run.is_inside
+            await self._recall(active_run, configurable, is_new=is_new)
             if self.checkpointer and options.get("durability") is None:
                 # a step is on disk before the next one begins, unless the caller wants it otherwise
                 options = {**options, "durability": "sync"}
             chat = None
-            if running.is_served and isinstance(options.get("output_keys"), list):
+            if active_run.is_served and isinstance(options.get("output_keys"), list):
                 chat = ChatStream(options["output_keys"], self.channels)
                 options = {**options, "output_keys": chat.output_keys}
             stream = cast(Any, super().astream(given, inner, context=context, **options))
             async with aclosing(stream) as parts:
                 async for part in parts:
                     part = await chat.translate(part) if chat else part
-                    turn.is_idle = True
+                    handle.is_idle = True
                     yield part
-                    turn.is_idle = False
-                    turn.task = asyncio.current_task()
+                    handle.is_idle = False
+                    handle.task = asyncio.current_task()
             if options.get("interrupt_before") or options.get("interrupt_after"):
                 found = await self.stored_state(configurable)
                 # one that has stopped at a breakpoint has more to do
-                running.session.waiting |= found is not None and not is_over(found)
+                active_run.session.waiting |= found is not None and not is_over(found)
 
     @asynccontextmanager
     async def _opened(
-        self, turn: Turn, config: RunnableConfig, context: Context
-    ) -> AsyncGenerator[Running]:
+        self, handle: StreamHandle, config: RunnableConfig, context: Context
+    ) -> AsyncGenerator[ActiveRun]:
         """Hold the thread of a run, and what it needs, until its stream has ended."""
         key, durable = key_of(config)
         if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
-        waited = await self.runs.begin(key, turn)
+        waited = await self.active_runs.begin(key, handle)
         held = AsyncExitStack()
         configurable = config.get("configurable", {})
         # the store of the command line keeps other processes, and other graphs of this one, from
@@ -222,21 +227,21 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         try:
             if hold is not None and not is_held:
                 await held.enter_async_context(hold(str(configurable["thread_id"])))
-            turn.running = await open_run(
+            handle.active_run = await open_run(
                 key, self.profile, context, durable=durable, parent=parent_of(config), waited=waited
             )
-            turn.running.agent_named = self.agent_named
+            handle.active_run.agent_named = self.agent_named
             served = "assistant_id" in configurable  # it may have many users
             parent = parent_of(config)
             slot = parent.session.question_slot if parent else QuestionSlot()
-            turn.running.session.question_slot = slot if served else None
-            turn.running.is_served = served
-            if served or not turn.running.settings.memory:
-                turn.running.forget()
-            yield turn.running
+            handle.active_run.session.question_slot = slot if served else None
+            handle.active_run.is_served = served
+            if served or not handle.active_run.settings.memory:
+                handle.active_run.forget()
+            yield handle.active_run
         finally:
             # until all is closed, the next run on the thread has to wait
-            await asyncio.shield(self._end(key, turn, held, may_wait=durable))
+            await asyncio.shield(self._end(key, handle, held, may_wait=durable))
 
     def agent_named(self, name: str) -> RunGraph:
         """The graph of an agent that is given a task, and cannot pass it on. Blocking.
@@ -251,12 +256,14 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             profile = profile_named(name)
             tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
             self.inner[name] = build_agent(replace(profile, tools=tools))
-        self.inner[name].runs = self.runs
+        self.inner[name].active_runs = self.active_runs
         return self.inner[name]
 
-    async def _end(self, key: str, turn: Turn, held: AsyncExitStack, *, may_wait: bool) -> None:
+    async def _end(
+        self, key: str, handle: StreamHandle, held: AsyncExitStack, *, may_wait: bool
+    ) -> None:
         try:
-            await self.runs.end(key, turn, may_wait=may_wait)
+            await self.active_runs.end(key, handle, may_wait=may_wait)
         finally:
             await held.aclose()
 
@@ -300,40 +307,40 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
 
         An answer that comes later finds the run as after a crash: built again from what is stored.
         """
-        await self.runs.close_waiting()
+        await self.active_runs.close_waiting()
 
     async def _recall(
-        self, running: Running, configurable: dict[str, Any], *, is_new: bool
+        self, active_run: ActiveRun, configurable: dict[str, Any], *, is_new: bool
     ) -> None:
         """Tell a run that goes on what it has used; see whether its journal fits its state."""
-        journal = running.session.journal
+        journal = active_run.session.journal
         is_fork = bool(configurable.get("checkpoint_id"))
         if is_fork:
             journal.fork()  # a fork repeats effects on purpose
         if is_new:  # what was approved for the run before does not hold for this one
-            root = running.session.workspace.root
-            running.approved = await asyncio.to_thread(known_rules, root)
-            running.refused = []
+            root = active_run.session.workspace.root
+            active_run.approved = await asyncio.to_thread(known_rules, root)
+            active_run.refused = []
         found = None if is_new else await self.stored_state(configurable)
         if found is not None and (usage := found.values.get("usage")) is not None:
-            known = running.budget.add if running.is_inside else running.budget.sync
+            known = active_run.budget.add if active_run.is_inside else active_run.budget.sync
             known(usage)  # tools may be the first to ask its model
         if found is not None:
-            running.session.egress_guard.hear(found.values.get("messages") or [])
-        running.session.asked = asked_about(found)
+            active_run.session.egress_guard.hear(found.values.get("messages") or [])
+        active_run.session.asked = asked_about(found)
         tasks = found.tasks if found is not None else ()
-        running.interrupted = {task.id for task in tasks if task.interrupts}
-        running.session.siblings = Siblings()
+        active_run.interrupted = {task.id for task in tasks if task.interrupts}
+        active_run.session.siblings = Siblings()
         if found is not None:
             newest = found.config["configurable"].get("checkpoint_id")
             is_replay = is_fork and configurable["checkpoint_id"] != newest  # each call is repeated
-            siblings = siblings_in(found, running.catalog)
-            running.session.siblings = Siblings(unfinished=None) if is_replay else siblings
+            siblings = siblings_in(found, active_run.catalog)
+            active_run.session.siblings = Siblings(unfinished=None) if is_replay else siblings
         if found is None or is_fork:
             journal.is_whole = True
         else:
             saver = configurable.get(CHECKPOINTER, self.checkpointer)
-            await doubt_unfinished(saver, journal, found, running.catalog)
+            await doubt_unfinished(saver, journal, found, active_run.catalog)
 
     async def stored_state(self, configurable: dict[str, Any]) -> StateSnapshot | None:
         """The newest state of a run's thread; None without a checkpointer, here or above."""

@@ -22,12 +22,12 @@ from manus.execution.process_output import listener
 from manus.execution.result import ToolResult
 from manus.execution.session import Session
 from manus.models.budget import meter
-from manus.nodes.active_run import Running, running_of
+from manus.nodes.active_run import ActiveRun, active_run_of
 from manus.nodes.context.compaction import offer_recall
+from manus.nodes.exchange.fingerprint import result_fingerprint
 from manus.nodes.handoff import parent_command
-from manus.nodes.inner_run import run_delegated
+from manus.nodes.subagent import run_delegated
 from manus.nodes.subgraph_config import CHECKPOINTER
-from manus.nodes.turn.fingerprint import result_fingerprint
 from manus.state.agent import ToolTask
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import CALL_FACTS, FROM_TOOL
@@ -48,15 +48,15 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         ParentCommand: its tool goes on to another node of the graph around the agent.
         GraphBubbleUp: a person is asked.
     """
-    running = running_of(config)
+    active_run = active_run_of(config)
     tell = runtime.stream_writer
-    session = running.session
-    session.approved = running.approved
-    session.is_in_other_graph = not running.is_inside and _has_parent(config)
-    if running.catalog.find(task["name"]) is None:
-        await _load_tools_again(running, task)
+    session = active_run.session
+    session.approved = active_run.approved
+    session.is_in_other_graph = not active_run.is_inside and _has_parent(config)
+    if active_run.catalog.find(task["name"]) is None:
+        await _load_tools_again(active_run, task)
     began = time.monotonic()
-    known_refusals = len(running.refused)
+    known_refusals = len(active_run.refused)
 
     def start() -> None:
         nonlocal began
@@ -66,9 +66,9 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
     info = runtime.execution_info
     key = info.task_id if info is not None else task["id"]
-    outcome, spent = await _called(task, key, running, config, start)
-    running.approved += outcome.approved  # before the calls that wait for this one go on
-    running.refused += outcome.refused
+    outcome, spent = await _called(task, key, active_run, config, start)
+    active_run.approved += outcome.approved  # before the calls that wait for this one go on
+    active_run.refused += outcome.refused
     seconds = time.monotonic() - began
     message = _finished(outcome, seconds, config)
     tell(
@@ -83,8 +83,8 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     )
     if (handoff := outcome.observation.handoff) is not None:
         raise ParentCommand(await _to_parent(handoff, task, session))
-    refused = running.refused[known_refusals:]  # also those of an agent that was given a task
-    new = [rule for rule in running.approved if rule not in task.get("approved", ())]
+    refused = active_run.refused[known_refusals:]  # also those of an agent that was given a task
+    new = [rule for rule in active_run.approved if rule not in task.get("approved", ())]
     written = {"spent": spent, "approved": new, "refused": refused}
     return {**_changes(outcome), **{name: value for name, value in written.items() if value}}
 
@@ -140,7 +140,7 @@ def _as_made_by(message: ToolMessage, other: AnyMessage) -> AnyMessage:
 async def _called(
     task: ToolTask,
     key: str,
-    running: Running,
+    active_run: ActiveRun,
     config: RunnableConfig,
     start: Callable[[], None],
 ) -> tuple[ToolResult, list[Spending]]:
@@ -151,8 +151,8 @@ async def _called(
     try:
         outcome = await call_tool(
             task,
-            session=running.session,
-            catalog=running.catalog,
+            session=active_run.session,
+            catalog=active_run.catalog,
             key=key,
             config=config,
             start=start,
@@ -160,14 +160,14 @@ async def _called(
     except ParentCommand:
         raise
     except GraphBubbleUp:
-        running.session.waiting = True
+        active_run.session.waiting = True
         raise
     return outcome, lines
 
 
-async def _load_tools_again(running: Running, task: ToolTask) -> None:
+async def _load_tools_again(active_run: ActiveRun, task: ToolTask) -> None:
     """Offer the tools that a step's beginning would, where the run was resumed in its midst."""
-    if running.uses_mcp:
-        await load_mcp_tools(running.catalog, running.session)
+    if active_run.uses_mcp:
+        await load_mcp_tools(active_run.catalog, active_run.session)
     if "compaction" in task:
-        await offer_recall(running, task["compaction"])
+        await offer_recall(active_run, task["compaction"])

@@ -48,7 +48,7 @@ KEY = "__manus_running"
 
 
 @dataclass(slots=True)
-class Running:
+class ActiveRun:
     """One run at work."""
 
     profile: Profile
@@ -75,8 +75,6 @@ class Running:
     """The profile's, or that of the run around this one; the context may name another."""
     max_steps: int = field(init=False)
     """The step budget: the context's, else the settings', else the profile's."""
-    max_observe: int = field(init=False)
-    """Characters of an observation that the model sees."""
     uses_mcp: bool = field(init=False)
     """Whether its profile asks for the tools of MCP servers, and there are any."""
     slots: asyncio.Semaphore = field(init=False)
@@ -92,7 +90,6 @@ class Running:
         chosen = self.context
         profile = self.profile
         self.max_steps = chosen.max_steps or self.settings.max_steps or profile.max_steps
-        self.max_observe = chosen.max_observe or profile.max_observe
         self.uses_mcp = bool(self.settings.mcp) and any(map(asks_for_mcp, profile.tools))
         self.client = ModelClient(
             cache(lambda role: self.model_settings(role).with_fallbacks()),
@@ -152,44 +149,44 @@ class Running:
         return self.model_settings(self.role_for(pictures=True)).vision
 
 
-class Alive:
+class RunReference:
     """Carries a run through a configuration: whoever prints or sends one finds nothing in it."""
 
     __slots__ = ("run",)
 
-    def __init__(self, run: Running) -> None:
+    def __init__(self, run: ActiveRun) -> None:
         self.run = run
 
 
-def running_of(config: RunnableConfig) -> Running:
+def active_run_of(config: RunnableConfig) -> ActiveRun:
     """The run that a node belongs to."""
-    alive: Alive = config["configurable"][KEY]
+    alive: RunReference = config["configurable"][KEY]
     return alive.run
 
 
-def used_in(lines: list[Spending], running: Running, before: Usage | None = None) -> Usage:
+def used_in(lines: list[Spending], active_run: ActiveRun, before: Usage | None = None) -> Usage:
     """What was used before, with these model calls and the time since the last look at it."""
     used = with_spending(before or no_usage(), lines)
-    return {**used, "seconds": used["seconds"] + running.lap()}
+    return {**used, "seconds": used["seconds"] + active_run.lap()}
 
 
 def waits_for_model(
-    error: ModelUnavailableError, running: Running, config: RunnableConfig
+    error: ModelUnavailableError, active_run: ActiveRun, config: RunnableConfig
 ) -> GraphInterrupt:
     """The interrupt that leaves the node to be run again, whatever it is resumed with.
 
     It is made by hand: `interrupt()` would take the answers of earlier resumes for its own.
     """
-    running.session.waiting = True
+    active_run.session.waiting = True
     question = f"{error} Nothing is lost: resume the run to try again."
     namespace = str(config["configurable"].get("checkpoint_ns", ""))
     return GraphInterrupt([Interrupt.from_ns({"kind": "model", "question": question}, namespace)])
 
 
-def parent_of(config: RunnableConfig) -> Running | None:
+def parent_of(config: RunnableConfig) -> ActiveRun | None:
     """The run of ours inside which another one begins, if there is one."""
     alive = config.get("configurable", {}).get(KEY)
-    return alive.run if isinstance(alive, Alive) else None
+    return alive.run if isinstance(alive, RunReference) else None
 
 
 async def open_run(
@@ -198,9 +195,9 @@ async def open_run(
     context: Context,
     *,
     durable: bool,
-    parent: Running | None = None,
-    waited: Running | None = None,
-) -> Running:
+    parent: ActiveRun | None = None,
+    waited: ActiveRun | None = None,
+) -> ActiveRun:
     """Open what a run needs. `durable`: it can be resumed in another process.
 
     What a run that `waited` for a person kept open is there again. A run inside another one shares
@@ -224,7 +221,7 @@ async def open_run(
     return made
 
 
-def _close_unused(waited: Running | None, building: asyncio.Future[Running]) -> None:
+def _close_unused(waited: ActiveRun | None, building: asyncio.Future[ActiveRun]) -> None:
     """Close the files of a run that was opened for a caller who was cancelled."""
     if building.cancelled() or building.exception() is not None:
         return
@@ -238,9 +235,9 @@ def _build(
     profile: Profile,
     context: Context,
     durable: bool,
-    parent: Running | None,
-    waited: Running | None,
-) -> Running:
+    parent: ActiveRun | None,
+    waited: ActiveRun | None,
+) -> ActiveRun:
     settings = parent.settings if parent is not None else load_settings(os.environ)
     model = profile.model or (parent.model if parent is not None else None)
     named = context.model or (name_of(model) if model else None)
@@ -257,7 +254,7 @@ def _build(
         budget = (
             RunBudget(context.budget.over(settings.budget)) if parent is None else parent.budget
         )
-        made = Running(
+        made = ActiveRun(
             profile,
             context,
             settings,
@@ -282,7 +279,7 @@ def _build(
     return made
 
 
-def _kept(waited: Running | None, profile: Profile, workspace: Workspace) -> Session | None:
+def _kept(waited: ActiveRun | None, profile: Profile, workspace: Workspace) -> Session | None:
     """The session of a run that waited, with all it keeps open, if it fits the one to begin.
 
     It does not once another process has gone on with the thread: neither its journal nor what its
@@ -305,7 +302,7 @@ def _opened(key: str, workspace: Workspace, durable: bool) -> Session:
     return session
 
 
-def _recorder(context: Context, workspace: Workspace, other: Running | None) -> Recorder | None:
+def _recorder(context: Context, workspace: Workspace, other: ActiveRun | None) -> Recorder | None:
     """The recorder of the run inside which, or with which, this one goes on, or a new one."""
     if context.record is None:
         return None

@@ -15,8 +15,7 @@ from langgraph.types import Interrupt
 from manus.execution.call import call_watcher
 from manus.execution.changed_files import MOST_FILES, changed_since, mentioned, next_tick
 from manus.execution.shared_files import SharedFiles, StepFiles, fingerprints_of
-from manus.nodes.active_run import Running, running_of
-from manus.nodes.inner_run import InnerRun, run_inside
+from manus.nodes.active_run import ActiveRun, active_run_of
 from manus.nodes.planning.questions import (
     config_of_step,
     in_call_order,
@@ -24,6 +23,7 @@ from manus.nodes.planning.questions import (
     waiting_of,
 )
 from manus.nodes.planning.scheduling import choose_steps
+from manus.nodes.subagent import SubagentResult, run_subagent
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise, used_so_far
 from manus.state.plan import Plan, StepResult, StepStatus, Waiting, used_by, waiting_steps
@@ -51,37 +51,37 @@ async def execute_step(
 
     `executors` are the agent graphs by name, `exclusive` those of whom one is at work at a time.
     """
-    running = running_of(config)
+    active_run = active_run_of(config)
     if "step" in given:
         task = cast(StepTask, given)
-        return await run_plan_step(task, running, executors[task["executor"]], config)
-    return take_steps(given, running, exclusive, began=await next_tick())
+        return await run_plan_step(task, active_run, executors[task["executor"]], config)
+    return take_steps(given, active_run, exclusive, began=await next_tick())
 
 
 def take_steps(
-    state: FlowState, running: Running, exclusive: Collection[str], *, began: int
+    state: FlowState, active_run: ActiveRun, exclusive: Collection[str], *, began: int
 ) -> Update:
     """Mark the steps that start now, at `began` nanoseconds, as in progress.
 
     None do if the budget is used up, or if the plan is to be revised first. Where no step can
     start, the questions of those that were set aside are put.
     """
-    seconds = running.lap()
+    seconds = active_run.lap()
     usage = used_so_far(state)
     usage = {**usage, "seconds": usage["seconds"] + seconds}
-    running.sync(usage)
+    active_run.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
-    if (over := budget_used_up(running.budget.limits, usage)) is not None:
+    if (over := budget_used_up(active_run.budget.limits, usage)) is not None:
         return {**update, "run": {**state["run"], "over": over}}
     if can_revise(state):
         return update
     plan = state["plan"]
     names = state["run"]["executors"]
-    chosen = choose_steps(plan, running.context.max_parallel_steps, names, exclusive)
+    chosen = choose_steps(plan, active_run.context.max_parallel_steps, names, exclusive)
     if chosen:
         get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
         return {**update, **_start(plan, chosen, began)}
-    running.sync(state["usage"])  # the executors that resume add what they have used
+    active_run.sync(state["usage"])  # the executors that resume add what they have used
     return {**update, "plan": _put_questions(plan, began)}
 
 
@@ -125,7 +125,7 @@ def _tell_of(
 
 
 async def run_plan_step(
-    task: StepTask, running: Running, executor: Any, config: RunnableConfig
+    task: StepTask, active_run: ActiveRun, executor: Any, config: RunnableConfig
 ) -> Update:
     """Carry out one step. Whatever happens to it, it ends as completed, blocked or set aside.
 
@@ -138,24 +138,24 @@ async def run_plan_step(
     def tell(event: dict[str, Any]) -> None:
         emit(PlanActionEvent(type="plan_action", step=task["step"], event=event))
 
-    known = running.approved  # another process may have been told of an approval
+    known = active_run.approved  # another process may have been told of an approval
     known += [rule for rule in dict.fromkeys(task.get("approved", ())) if rule not in known]
-    known_refusals = running.refused
+    known_refusals = active_run.refused
     known_refusals += [one for one in task.get("refused", ()) if one not in known_refusals]
-    inner_config = await config_of_step(task, running, config)
-    step_files = _watch_calls(task, running, inner_config)
-    async with running.slots:
-        inner = await run_inside(running, executor, _request(task), tell, inner_config)
+    inner_config = await config_of_step(task, active_run, config)
+    step_files = _watch_calls(task, active_run, inner_config)
+    async with active_run.slots:
+        inner = await run_subagent(active_run, executor, _request(task), tell, inner_config)
     space = str(inner_config["configurable"].get("checkpoint_ns", ""))
     asked: list[Interrupt] = []
     if inner.stop is not None:
         asked = await in_call_order(inner.stop, executor, inner_config)
-        if not asked or interrupts_run(task, asked, running, config):
-            running.session.waiting = True
+        if not asked or interrupts_run(task, asked, active_run, config):
+            active_run.session.waiting = True
             raise GraphInterrupt(asked)
-    files = await asyncio.to_thread(_files, task, running, inner.values)
+    files = await asyncio.to_thread(_files, task, active_run, inner.values)
     if asked:
-        root = running.session.workspace.root
+        root = active_run.session.workspace.root
         hashes = await asyncio.to_thread(fingerprints_of, root, files)
         waiting = await waiting_of(task, asked, inner, hashes, inner_config)
         return _set_aside(task, waiting, space)
@@ -166,12 +166,12 @@ async def run_plan_step(
     return update
 
 
-def _watch_calls(task: StepTask, running: Running, config: RunnableConfig) -> StepFiles | None:
+def _watch_calls(task: StepTask, active_run: ActiveRun, config: RunnableConfig) -> StepFiles | None:
     """Have the calls of a step watched for files that other steps change; None if it is alone."""
     waiting = task.get("waiting")
     if not (task["is_shared"] or waiting):
         return None
-    session = running.session
+    session = active_run.session
     shared = session.shared
     if shared is None:
         shared = session.shared = SharedFiles(session.workspace.root)
@@ -191,7 +191,7 @@ def _set_aside(task: StepTask, waiting: Waiting, space: str) -> Update:
     return {"plan": StepChange(step=task["step"], waiting=waiting, space=space)}
 
 
-def _ended(task: StepTask, inner: InnerRun, files: list[str], space: str) -> Update:
+def _ended(task: StepTask, inner: SubagentResult, files: list[str], space: str) -> Update:
     """Return what a step that has ended writes: `completed` only if its executor says so."""
     usage = inner.usage
     spent = summed(task["spent"], usage)
@@ -227,9 +227,9 @@ def _request(task: StepTask) -> HumanMessage:
     return HumanMessage(content, additional_kwargs=known)
 
 
-def _files(task: StepTask, running: Running, values: dict[str, Any]) -> list[str]:
+def _files(task: StepTask, active_run: ActiveRun, values: dict[str, Any]) -> list[str]:
     """Return the files that a step has made or changed, at most `MOST_FILES`. Blocking."""
-    files = changed_since(running.session.workspace.root, task["began"])
+    files = changed_since(active_run.session.workspace.root, task["began"])
     if not task["alone"]:
         files = mentioned(files, values.get("messages") or [])
     waiting = task.get("waiting")

@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 
 from manus.config.context import Context
 from manus.models.budget import meter
-from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
+from manus.nodes.active_run import ActiveRun, active_run_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import without_model
@@ -39,23 +39,23 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Make a plan for a new request; have it approved; revise it when a step was blocked."""
-    running = running_of(config)
+    active_run = active_run_of(config)
     tell = runtime.stream_writer
     new = is_new(state) or not state.get("plan")
     if not new and state["run"]["approval"] == "wanted":
-        return _approved(state, running)
+        return _approved(state, active_run)
     if new:
         tell(StatusEvent(type="status", status="running", stop_reason=None))
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     used = no_usage() if new else used_so_far(state)
     lines: list[Spending] = []
     meter.set(lines)
-    running.sync(used)
+    active_run.sync(used)
     try:
-        update, why = await (_make if new else _revise)(state, running, executors)
+        update, why = await (_make if new else _revise)(state, active_run, executors)
     except ModelUnavailableError as error:
-        raise waits_for_model(error, running, config) from error
-    spent = used_in(lines, running)
+        raise waits_for_model(error, active_run, config) from error
+    spent = used_in(lines, active_run)
     update["usage"] = Overwrite(spent) if new else spent
     if why is not None:
         chosen = update["plan"].value if "plan" in update else state["plan"]
@@ -77,12 +77,12 @@ Planned = tuple[Update, PlanChange | None]
 """What changes, and where the plan comes from; None where it could not be made."""
 
 
-async def _make(state: FlowState, running: Running, executors: Executors) -> Planned:
+async def _make(state: FlowState, active_run: ActiveRun, executors: Executors) -> Planned:
     """A plan for the newest request; the one before it is put with the earlier ones."""
     before = state.get("plan")
     earlier = {before["id"]: before} if before else {}
-    state, shorter = await compact_thread(state, running, executors)
-    begun = {**_begin(state, running, executors), "plans": earlier, **shorter}
+    state, shorter = await compact_thread(state, active_run, executors)
+    begun = {**_begin(state, active_run, executors), "plans": earlier, **shorter}
     title = _title(state)
     taken = [*state.get("plans", {}), *earlier]
 
@@ -90,7 +90,7 @@ async def _make(state: FlowState, running: Running, executors: Executors) -> Pla
         return create(_free(args.plan_id or "plan", taken), args.title or title, steps)
 
     try:
-        made = await ask_planner(state, running, executors, ephemeral(prompts.PLAN_NOW), make)
+        made = await ask_planner(state, active_run, executors, ephemeral(prompts.PLAN_NOW), make)
     except ModelUnavailableError:
         raise
     except ManusError as error:
@@ -104,16 +104,16 @@ def _written(chosen: Plan) -> Update:
     return {"plan": Overwrite(chosen), "todos": todos_of(chosen)}
 
 
-def _begin(state: FlowState, running: Running, executors: Executors) -> Update:
+def _begin(state: FlowState, active_run: ActiveRun, executors: Executors) -> Update:
     """The channels of a run that begins."""
     run = FlowRun(
         id=uuid.uuid4().hex[:12],
         request_id=str(last_request(state["messages"]).id),
-        workspace=str(running.session.workspace.root),
+        workspace=str(active_run.session.workspace.root),
         executors=list(executors),
-        replans_left=running.context.max_replans,
+        replans_left=active_run.context.max_replans,
         revised=[],
-        approval="wanted" if running.context.approve_plan else "not_needed",
+        approval="wanted" if active_run.context.approve_plan else "not_needed",
         reason="",
     )
     return {
@@ -140,11 +140,11 @@ def _free(plan_id: str, taken: list[str]) -> str:
     return free
 
 
-def _approved(state: FlowState, running: Running) -> Update:
+def _approved(state: FlowState, active_run: ActiveRun) -> Update:
     """What a person decides about the plan."""
     run = state["run"]
     present = state["plan"]
-    decision = ask_for_approval(present, running)
+    decision = ask_for_approval(present, active_run)
     if decision.kind == "cancel":
         return _ended("plan_incomplete", prompts.CANCELLED)
     if decision.kind == "reject":
@@ -157,12 +157,12 @@ def _approved(state: FlowState, running: Running) -> Update:
     return {**given, **_written(decision.plan)}
 
 
-async def _revise(state: FlowState, running: Running, executors: Executors) -> Planned:
+async def _revise(state: FlowState, active_run: ActiveRun, executors: Executors) -> Planned:
     """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
     present = state["plan"]
     revised = None
     update: Update = {
-        "run": _run_after(state, approve=running.context.approve_plan),
+        "run": _run_after(state, approve=active_run.context.approve_plan),
         "status": "thinking",
     }
 
@@ -170,9 +170,9 @@ async def _revise(state: FlowState, running: Running, executors: Executors) -> P
         return revise(present, steps, args.title)
 
     try:
-        if budget_used_up(running.budget.limits, used_so_far(state)) is None:
+        if budget_used_up(active_run.budget.limits, used_so_far(state)) is None:
             question = HumanMessage(_question(state))
-            revised = await ask_planner(state, running, executors, question, make)
+            revised = await ask_planner(state, active_run, executors, question, make)
     except ModelUnavailableError:
         raise
     except ManusError as error:

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
 from manus.models.budget import meter
-from manus.nodes.active_run import Running, running_of, used_in
+from manus.nodes.active_run import ActiveRun, active_run_of, used_in
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
@@ -40,13 +40,13 @@ Update = dict[str, Any]
 
 async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     """Ask for a summary; where the model is down or the budget used up, make one from the plan."""
-    running = running_of(config)
+    active_run = active_run_of(config)
     tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
     meter.set(lines)
-    running.sync(used_so_far(state))
-    text = await _summary(state, running)
+    active_run.sync(used_so_far(state))
+    text = await _summary(state, active_run)
     missing = not_done(state["plan"])
     over = over_budget(state)
     done = not missing
@@ -56,7 +56,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     if missing and over:
         parts.append(f"Terminated: Budget used up: {over}")
     output = "\n\n".join(parts)
-    usage = used_in(lines, running)
+    usage = used_in(lines, active_run)
     ended: Update = {
         "status": "finished" if done else "idle",
         "stop_reason": "completed" if done else "budget" if over else "plan_incomplete",
@@ -73,16 +73,16 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     }
 
 
-async def _summary(state: FlowState, running: Running) -> str:
+async def _summary(state: FlowState, active_run: ActiveRun) -> str:
     plan = state["plan"]
     said = text_of(last_request(state["messages"]))
     asked = prompts.summary(said, as_text(plan), details_of(plan))
     messages = await fit_question(
-        running, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
+        active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
     )
     try:
-        async with asyncio.timeout(running.budget.seconds_left):
-            reply = await running.client.complete(ROLE, messages)
+        async with asyncio.timeout(active_run.budget.seconds_left):
+            reply = await active_run.client.complete(ROLE, messages)
     except (BudgetError, TimeoutError):
         return without_model(plan)
     except ManusError as error:

@@ -16,13 +16,13 @@ from manus.execution.changed_files import next_tick
 from manus.execution.siblings import Siblings
 from manus.models.budget import meter
 from manus.models.client import Reply
-from manus.nodes.active_run import Running, running_of, used_in, waits_for_model
+from manus.nodes.active_run import ActiveRun, active_run_of, used_in, waits_for_model
 from manus.nodes.context.compaction import Past
 from manus.nodes.context.turns import mend, replacing
-from manus.nodes.turn.environment_info import place_of
-from manus.nodes.turn.model_turn import ask_model, prepared
-from manus.nodes.turn.notes import notes_for
-from manus.nodes.turn.stop_conditions import end_of, last_text
+from manus.nodes.exchange.environment_info import place_of
+from manus.nodes.exchange.model_turn import ask_model, prepared
+from manus.nodes.exchange.notes import notes_for
+from manus.nodes.exchange.stop_conditions import end_of, last_text
 from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
@@ -38,38 +38,38 @@ Update = dict[str, Any]
 
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step."""
-    running = running_of(config)
+    active_run = active_run_of(config)
     tell = runtime.stream_writer
-    running.session.siblings = Siblings(unfinished=None)
-    if running.uses_mcp:
-        await load_mcp_tools(running.catalog, running.session)
-    begun = begin_step(state, running)
+    active_run.session.siblings = Siblings(unfinished=None)
+    if active_run.uses_mcp:
+        await load_mcp_tools(active_run.catalog, active_run.session)
+    begun = begin_step(state, active_run)
     run = begun["run"]
     stored = state.get("messages", [])
-    if run["step"] == 1 and running.is_served:
+    if run["step"] == 1 and active_run.is_served:
         run["began"] = await next_tick()
     place = state.get("place", "")
     if run["step"] == 1 or not place:
-        begun["place"] = place = await _place(place, running)
-    system = render(running.profile.system_prompt, workspace=run["workspace"], place=place)
+        begun["place"] = place = await _place(place, active_run)
+    system = render(active_run.profile.system_prompt, workspace=run["workspace"], place=place)
     lines: list[Spending] = []
     meter.set(lines)
-    running.sync(begun["usage"])
+    active_run.sync(begun["usage"])
     _tell_beginning(run, begun["usage"], tell)
-    mended = mend(stored, running.session.journal.answer_to)
+    mended = mend(stored, active_run.session.journal.answer_to)
     past = Past(mended, state.get("compaction"), run["request_id"])
-    notes = await notes_for(state, running, run, mended)
+    notes = await notes_for(state, active_run, run, mended)
     try:
-        reply = await ask_model(running, past, system, notes)
+        reply = await ask_model(active_run, past, system, notes)
     except ModelUnavailableError as error:
-        raise waits_for_model(error, running, config) from error
+        raise waits_for_model(error, active_run, config) from error
     except ManusError as error:
-        used = used_in(lines, running, begun["usage"])
+        used = used_in(lines, active_run, begun["usage"])
         update = _ended(error, state, run) | {"usage": used}
     else:
-        message = prepared(reply.message, running.shown.ids, run, notes.choice)
+        message = prepared(reply.message, active_run.shown.ids, run, notes.choice)
         past.writes.append(message)
-        used = used_in(lines, running, begun["usage"])
+        used = used_in(lines, active_run, begun["usage"])
         status = "executing" if has_calls(message) else "thinking"
         update = {**notes.update, "usage": used, "status": status}
         tell(_thought(run, message, reply, used))
@@ -82,30 +82,30 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     return {**begun, **update, "messages": writes}
 
 
-async def _place(before: str, running: Running) -> str:
+async def _place(before: str, active_run: ActiveRun) -> str:
     own_python = None
-    if running.catalog.find(PYTHON) is not None:
-        own_python = bool(running.profile.extras.get(OWN_PYTHON))
+    if active_run.catalog.find(PYTHON) is not None:
+        own_python = bool(active_run.profile.extras.get(OWN_PYTHON))
     return await asyncio.to_thread(
         place_of,
-        running.session.workspace,
-        running.settings,
+        active_run.session.workspace,
+        active_run.settings,
         before,
-        skills=running.catalog.find(SKILL) is not None,
+        skills=active_run.catalog.find(SKILL) is not None,
         own_python=own_python,
     )
 
 
-def begin_step(state: AgentState, running: Running) -> AgentState:
+def begin_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     """The channels of the step that begins: of a new run if there is a new request."""
     request = last_request(state.get("messages", []))
-    running.session.egress_guard.hear(state.get("messages", []))
+    active_run.session.egress_guard.hear(state.get("messages", []))
     before = state.get("run")
     # what a caller may choose anew whenever a run goes on: the model is told what holds now
     chosen: Any = {
-        "max_steps": running.max_steps,
-        "workspace": str(running.session.workspace.root),
-        "profile": running.profile.name,
+        "max_steps": active_run.max_steps,
+        "workspace": str(active_run.session.workspace.root),
+        "profile": active_run.profile.name,
     }
     own = (before["request_id"], before.get("guidance_id")) if before is not None else ()
     is_over = state.get("stop_reason") is not None
@@ -124,10 +124,10 @@ def begin_step(state: AgentState, running: Running) -> AgentState:
     for name in ("results", "spent", "trail"):
         if state.get(name):
             begun[name] = Overwrite([])  # type: ignore[typeddict-item]
-    if running.approved or state.get("approved"):
-        begun["approved"] = Overwrite(list(running.approved))  # type: ignore[typeddict-item]
-    if running.refused or state.get("refused"):
-        begun["refused"] = Overwrite(list(running.refused))  # type: ignore[typeddict-item]
+    if active_run.approved or state.get("approved"):
+        begun["approved"] = Overwrite(list(active_run.approved))  # type: ignore[typeddict-item]
+    if active_run.refused or state.get("refused"):
+        begun["refused"] = Overwrite(list(active_run.refused))  # type: ignore[typeddict-item]
     return begun
 
 

@@ -24,7 +24,7 @@ from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph.profiles import DATA_ANALYSIS
-from manus.nodes.turn.environment_info import place_of
+from manus.nodes.exchange.environment_info import place_of
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.child import ROOT

@@ -9,7 +9,7 @@ from manus.config.profile import Profile
 from manus.execution.invoke import observe_call
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
-from manus.nodes.turn.notes import KEEPS_PLAN
+from manus.nodes.exchange.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
 from manus.tools.planning import Planning, Shelf, with_plans

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from manus.nodes.inner_run import InnerRun
+from manus.nodes.subagent import SubagentResult
 from tests.flow.helpers import ScriptedFlow, is_step, makes, succeeds
 from tests.server import call, calls, text
 
@@ -61,4 +61,4 @@ HEADINGS = [
 
 @pytest.mark.parametrize(("said", "result"), HEADINGS)
 def test_a_heading_that_says_summary_is_left_out(said: str, result: str) -> None:
-    assert InnerRun({"output": said}).output == result
+    assert SubagentResult({"output": said}).output == result

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from manus.nodes.turn.announcements import announces_work
+from manus.nodes.exchange.announcements import announces_work
 from manus.prompts import agent as prompts
 from manus.state.plan import Plan
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.execution.result import Image, Observation
-from manus.nodes.turn.fingerprint import call_fingerprint, result_fingerprint
-from manus.nodes.turn.loop_detection import POLLS, find_loop, newest_step, next_loop
+from manus.nodes.exchange.fingerprint import call_fingerprint, result_fingerprint
+from manus.nodes.exchange.loop_detection import POLLS, find_loop, newest_step, next_loop
 from manus.state.agent import KEPT_ENTRIES, Loop, TrailEntry, newest_entries
 from manus.state.messages import CALL_FACTS
 

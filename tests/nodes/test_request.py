@@ -14,8 +14,8 @@ from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.config.trust import trust
 from manus.execution.workspace import Workspace
-from manus.nodes.turn.environment_info import MOST_ENTRIES, place_of
-from manus.nodes.turn.notes import step_notes
+from manus.nodes.exchange.environment_info import MOST_ENTRIES, place_of
+from manus.nodes.exchange.notes import step_notes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
 from tests.helpers.agent import TESTER, ScriptedAgent

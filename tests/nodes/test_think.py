@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.types import Command
 
 from manus.nodes.context.turns import mend, replacing
-from manus.nodes.turn import loop_detection
-from manus.nodes.turn.stop_conditions import ending_of
+from manus.nodes.exchange import loop_detection
+from manus.nodes.exchange.stop_conditions import ending_of
 from manus.prompts import agent as prompts
 from manus.state.agent import StopReason
 from manus.state.messages import append_messages

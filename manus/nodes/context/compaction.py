@@ -27,7 +27,7 @@ from langgraph.config import get_stream_writer
 
 from manus.execution.archive import Archived
 from manus.models.tokens import counted_at
-from manus.nodes.active_run import Running
+from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.summarizer import take_notes
 from manus.nodes.context.truncation import ContextWindow
 from manus.nodes.context.turns import SUMMARY, is_open, is_summary, turns_of, who, whole_text
@@ -67,15 +67,15 @@ class Past:
 
 
 async def fit_history(
-    past: Past, running: Running, window: ContextWindow, *, tight: bool = False
+    past: Past, active_run: ActiveRun, window: ContextWindow, *, tight: bool = False
 ) -> list[AnyMessage]:
     """The history as a request has it.
 
     Messages that are too large by themselves are truncated. Where the next request would be too
     large all the same, older turns are replaced by notes; all but the newest where it is `tight`.
     """
-    settings = running.settings.context
-    shown = await running.shown.of(past.history, window)
+    settings = active_run.settings.context
+    shown = await active_run.shown.of(past.history, window)
     limit = min(settings.compact_at * window.size, window.full)
     if past.compaction is not None:  # where hardly less was left, notes would be taken each step
         limit = max(limit, (past.compaction["size"] + window.full) / 2)
@@ -96,11 +96,11 @@ async def fit_history(
     )
     if not evicted:
         return shown
-    lines = await _noted(past, running, evicted, notes)
-    past.compaction = made = _compact(past, running, window, sizes, evicted, lines)
+    lines = await _noted(past, active_run, evicted, notes)
+    past.compaction = made = _compact(past, active_run, window, sizes, evicted, lines)
     if past.can_recall:
-        await offer_recall(running, made)
-    return await running.shown.of(past.history, window)
+        await offer_recall(active_run, made)
+    return await active_run.shown.of(past.history, window)
 
 
 def _next_size(
@@ -156,23 +156,23 @@ def evicted_of(
 
 
 async def _noted(
-    past: Past, running: Running, evicted: Sequence[AnyMessage], room: float
+    past: Past, active_run: ActiveRun, evicted: Sequence[AnyMessage], room: float
 ) -> list[str]:
     """Notes, of at most so many tokens, on what is taken out, which goes into the archive."""
     first = 1 + (past.compaction["evicted"] if past.compaction is not None else 0)
     rows = [Archived(n, str(m.id), who(m), whole_text(m)) for n, m in enumerate(evicted, first)]
     try:
-        await asyncio.to_thread(running.session.archive.add, rows)
+        await asyncio.to_thread(active_run.session.archive.add, rows)
     except (sqlite3.Error, OSError, ToolError):
         # the run goes on with its notes
         log.warning("messages could not be put into the archive", exc_info=True)
     request = next((text_of(m) for m in past.history if m.id == past.request_id), "")
-    return await take_notes(running, request, notes_in(past.history), evicted, first, room)
+    return await take_notes(active_run, request, notes_in(past.history), evicted, first, room)
 
 
 def _compact(
     past: Past,
-    running: Running,
+    active_run: ActiveRun,
     window: ContextWindow,
     sizes: Sequence[float],
     evicted: Sequence[AnyMessage],
@@ -196,7 +196,7 @@ def _compact(
     )
     if is_tainted(evicted, past.compaction):
         made["outside"] = True
-    if (path := running.session.archive.path) is not None:
+    if (path := active_run.session.archive.path) is not None:
         made["archive"] = str(path)
     told = CompactionEvent(
         type="compaction",
@@ -229,17 +229,17 @@ def with_notes(
     return shorter, [summary, *(RemoveMessage(id=str(m.id)) for m in evicted if m.id in gone)]
 
 
-async def offer_recall(running: Running, compaction: Compaction) -> None:
+async def offer_recall(active_run: ActiveRun, compaction: Compaction) -> None:
     """Give the agent the tool that looks into the archive.
 
     A thread that was forked under a new id takes over what had been taken out before.
     """
-    if running.catalog.find(NAME) is not None:
+    if active_run.catalog.find(NAME) is not None:
         return
-    running.catalog.add(Recall(session=running.session))
+    active_run.catalog.add(Recall(session=active_run.session))
     if "archive" in compaction:
         source = Path(compaction["archive"])
         try:
-            await asyncio.to_thread(running.session.archive.begin_with, source)
+            await asyncio.to_thread(active_run.session.archive.begin_with, source)
         except (sqlite3.Error, OSError, ToolError):
             log.warning("the archive %s could not be taken over", source, exc_info=True)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from manus.models.tokens import estimate_request, estimate_text, learn_window
-from manus.nodes.active_run import Running
+from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.turns import turns_of, who, whole_text
-from manus.nodes.turn.fingerprint import shown_call
-from manus.nodes.turn.stop_conditions import step_line
+from manus.nodes.exchange.fingerprint import shown_call
+from manus.nodes.exchange.stop_conditions import step_line
 from manus.prompts import compaction as prompts
 from manus.prompts.compaction import DONE, FILES, FOUND, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed
@@ -83,7 +83,7 @@ def with_room(notes: Notes, room: float) -> list[str]:
 
 
 async def take_notes(
-    running: Running,
+    active_run: ActiveRun,
     request: str,
     before: list[str],
     evicted: Sequence[AnyMessage],
@@ -98,10 +98,10 @@ async def take_notes(
     begin = 0
     while begin < len(evicted):
         # a window that was too small for one part is known at the next
-        most = max(_LEAST_CHUNK, min(_CHUNK, _PART * running.client.window(ROLE)))
+        most = max(_LEAST_CHUNK, min(_CHUNK, _PART * active_run.client.window(ROLE)))
         end = _end_of_chunk(evicted, begin, most)
         part = {first + n: evicted[n] for n in range(begin, end)}
-        written = await _written(running, request, as_lines(notes), part)
+        written = await _written(active_run, request, as_lines(notes), part)
         if written is None:
             notes[DONE] += _without_model(evicted[begin:end], first + begin)
         notes = written or notes
@@ -112,10 +112,10 @@ async def take_notes(
 
 
 async def _written(
-    running: Running, request: str, lines: list[str], part: Mapping[int, AnyMessage]
+    active_run: ActiveRun, request: str, lines: list[str], part: Mapping[int, AnyMessage]
 ) -> Notes | None:
     """The notes as the model writes them anew; None if it fails, or says nothing of use twice."""
-    words = str(running.settings.context.notes_words)
+    words = str(active_run.settings.context.notes_words)
     texts = {n: whole_text(m) for n, m in part.items()}
     shown = [f"[#{n}] {who(m)}: {framed(_ends(texts[n]), source_of(m))}" for n, m in part.items()]
     asked = [
@@ -124,7 +124,7 @@ async def _written(
     ]
     for _ in range(_TRIES):
         try:
-            reply = await running.client.complete(ROLE, asked, quiet=True)
+            reply = await active_run.client.complete(ROLE, asked, quiet=True)
         except ManusError as error:
             log.info("no notes by the model: %s", error)
             if isinstance(error, ContextOverflowError):

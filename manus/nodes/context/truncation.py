@@ -32,7 +32,7 @@ from manus.state.messages import call_ids, calls_of, is_image, source_of, text_o
 from manus.state.text import sanitize
 
 if TYPE_CHECKING:
-    from manus.nodes.active_run import Running
+    from manus.nodes.active_run import ActiveRun
 
 IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
 USER = 0.5
@@ -74,12 +74,12 @@ class ContextWindow:
         return self.factor * estimate_request(messages)
 
 
-def context_window(running: Running, role: str, system: str) -> ContextWindow:
+def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWindow:
     """The window of the model of a role as things are now, with this system prompt."""
-    client = running.client
+    client = active_run.client
     endpoint = client.chain_of(role)[0]
     size = window_of(endpoint, client.chat_model_of(endpoint))
-    around = estimate_text(system) + estimate_tools(running.catalog.schemas())
+    around = estimate_text(system) + estimate_tools(active_run.catalog.schemas())
     return ContextWindow(
         size=size,
         around=around,
@@ -156,10 +156,12 @@ async def fit(
     ]
 
 
-async def fit_question(running: Running, role: str, *messages: BaseMessage) -> list[BaseMessage]:
+async def fit_question(
+    active_run: ActiveRun, role: str, *messages: BaseMessage
+) -> list[BaseMessage]:
     """As `fit`, for a request that is one question."""
-    room = running.client.window(role)
-    return await fit(messages, room, running.session.workspace, user=_QUESTION)
+    room = active_run.client.window(role)
+    return await fit(messages, room, active_run.session.workspace, user=_QUESTION)
 
 
 def limits_of(messages: Sequence[BaseMessage], room: float, user: float = USER) -> dict[int, float]:

@@ -12,7 +12,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
 
 from manus.execution.decisions import hitl_question
-from manus.nodes.active_run import Running
+from manus.nodes.active_run import ActiveRun
 from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, as_text
@@ -42,7 +42,7 @@ class Decision:
     reason: str = ""
 
 
-def ask_for_approval(present: Plan, running: Running) -> Decision:
+def ask_for_approval(present: Plan, active_run: ActiveRun) -> Decision:
     """The person's decision; asked again while the answer cannot be understood."""
     question = prompts.approve(as_text(present))
     subject = prompts.approve_subject(as_text(present))
@@ -54,7 +54,7 @@ def ask_for_approval(present: Plan, running: Running) -> Decision:
             )
             answer = interrupt(asked)
         except GraphBubbleUp:
-            running.session.waiting = True
+            active_run.session.waiting = True
             raise
         try:
             return read_decision(answer, present)

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from manus.config.profile import Profile
 from manus.execution.base import explain_arguments
-from manus.nodes.active_run import Running
+from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.compaction import Past, fit_history
 from manus.nodes.context.truncation import as_shown, context_window, fit_question
-from manus.nodes.turn.calls import explain_malformed
-from manus.nodes.turn.environment_info import place_of
+from manus.nodes.exchange.calls import explain_malformed
+from manus.nodes.exchange.environment_info import place_of
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
@@ -35,7 +35,11 @@ MakePlan = Callable[[PlanningArgs, list[NewStep]], Plan]
 
 
 async def ask_planner(
-    state: FlowState, running: Running, executors: Executors, question: HumanMessage, make: MakePlan
+    state: FlowState,
+    active_run: ActiveRun,
+    executors: Executors,
+    question: HumanMessage,
+    make: MakePlan,
 ) -> Plan | None:
     """A plan, or None if there is no usable one after the second reply, or no budget for it.
 
@@ -44,20 +48,20 @@ async def ask_planner(
     Raises:
         ManusError: the model cannot be asked.
     """
-    choice = running.context.tool_choice
+    choice = active_run.context.tool_choice
     if choice == "none":
         return None
-    vision = running.model_settings(ROLE).vision
+    vision = active_run.model_settings(ROLE).vision
     seen = [as_shown(message, vision=vision) for message in state.get("messages", [])]
-    system = SystemMessage(await asyncio.to_thread(_system, running, executors))
-    asked = await fit_question(running, ROLE, system, *seen, question)
-    tools = running.catalog.schemas()
+    system = SystemMessage(await asyncio.to_thread(_system, active_run, executors))
+    asked = await fit_question(active_run, ROLE, system, *seen, question)
+    tools = active_run.catalog.schemas()
     for take in (make, partial(_make_in_order, make)):
         try:
-            reply = await running.client.complete(ROLE, asked, tools=tools, tool_choice=choice)
+            reply = await active_run.client.complete(ROLE, asked, tools=tools, tool_choice=choice)
         except BudgetError:
             return None
-        plan, answers = _read(reply.message, running, take)
+        plan, answers = _read(reply.message, active_run, take)
         if plan is not None:
             return plan
         why = prompts.CALL_ANSWERED if answers else prompts.NO_CALL
@@ -66,29 +70,29 @@ async def ask_planner(
 
 
 async def compact_thread(
-    state: FlowState, running: Running, executors: Executors
+    state: FlowState, active_run: ActiveRun, executors: Executors
 ) -> tuple[FlowState, dict[str, Any]]:
     """The state with a history that the planner's window has room for, and what makes it so."""
     history = state.get("messages", [])
     request_id = str(last_request(history).id)
-    system = await asyncio.to_thread(_system, running, executors)
-    window = context_window(running, ROLE, system)
+    system = await asyncio.to_thread(_system, active_run, executors)
+    window = context_window(active_run, ROLE, system)
     past = Past(history, state.get("compaction"), request_id, can_recall=False)
-    await fit_history(past, running, window)
+    await fit_history(past, active_run, window)
     if not past.writes:
         return state, {}
     update = {"messages": past.writes, "compaction": past.compaction}
     return {**state, "messages": past.history}, update
 
 
-def _system(running: Running, executors: Executors) -> str:
+def _system(active_run: ActiveRun, executors: Executors) -> str:
     """What the planner is told, with the workspace as it is now. Blocking."""
     described = {name: profile.description for name, profile in executors.items()}
-    return prompts.planner(described, place_of(running.session.workspace, running.settings))
+    return prompts.planner(described, place_of(active_run.session.workspace, active_run.settings))
 
 
 def _read(
-    message: AIMessage, running: Running, make: MakePlan
+    message: AIMessage, active_run: ActiveRun, make: MakePlan
 ) -> tuple[Plan | None, list[BaseMessage]]:
     """The plan of a reply, and the answers to its calls: what is wrong if there is no plan."""
     plan: Plan | None = None
@@ -98,16 +102,16 @@ def _read(
         if call.get("type") == "invalid_tool_call":
             said = explain_malformed(call)  # type: ignore[arg-type]
         else:
-            made, said = _read_call(call, running, make)
+            made, said = _read_call(call, active_run, make)
             plan = made or plan
         answers.append(ToolMessage(said, tool_call_id=str(call["id"]), name=call["name"] or ""))
     return plan, answers
 
 
-def _read_call(call: Any, running: Running, make: MakePlan) -> tuple[Plan | None, str]:
+def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan | None, str]:
     """The plan that one call makes, and what is said to the call."""
     if call["name"].lower() != NAME:
-        return None, running.catalog.unknown(call["name"])
+        return None, active_run.catalog.unknown(call["name"])
     try:
         args = PlanningArgs.model_validate(call["args"])
         if args.command not in ("create", "update"):
@@ -117,7 +121,7 @@ def _read_call(call: Any, running: Running, make: MakePlan) -> tuple[Plan | None
             raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
         return make(args, wanted), "Taken."
     except ValidationError as error:
-        tool = running.catalog.find(NAME)
+        tool = active_run.catalog.find(NAME)
         return None, explain_arguments(tool, error) if tool is not None else str(error)
     except PlanError as error:
         return None, str(error)

@@ -17,8 +17,8 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from manus.nodes.active_run import Running
-from manus.nodes.inner_run import InnerRun
+from manus.nodes.active_run import ActiveRun
+from manus.nodes.subagent import SubagentResult
 from manus.nodes.subgraph_config import (
     CHECKPOINTER,
     has_checkpointer,
@@ -31,7 +31,7 @@ from manus.state.plan import Waiting
 
 
 async def config_of_step(
-    task: StepTask, running: Running, config: RunnableConfig
+    task: StepTask, active_run: ActiveRun, config: RunnableConfig
 ) -> RunnableConfig:
     """Return the configuration of a step's executor, which resumes it where it was set aside.
 
@@ -49,24 +49,24 @@ async def config_of_step(
     is_untouched = _id_of(newest) == waiting["checkpoint_id"]
     if not (is_untouched or was_made_here(newest, config)):
         return config
-    return resumed_in(space, config, with_answers=_task_id(config) in running.interrupted)
+    return resumed_in(space, config, with_answers=_task_id(config) in active_run.interrupted)
 
 
 def interrupts_run(
-    task: StepTask, asked: Sequence[Interrupt], running: Running, config: RunnableConfig
+    task: StepTask, asked: Sequence[Interrupt], active_run: ActiveRun, config: RunnableConfig
 ) -> bool:
     """Return whether the run waits for the answer now; else the step is to be set aside."""
     if not has_checkpointer(config) or any(_is_of_model(interrupt) for interrupt in asked):
         return True
     if task["asks"] == "once":
-        return _task_id(config) not in running.interrupted
+        return _task_id(config) not in active_run.interrupted
     return task["asks"] == "now"
 
 
 async def waiting_of(
     task: StepTask,
     asked: Sequence[Interrupt],
-    inner: InnerRun,
+    inner: SubagentResult,
     files: dict[str, str],
     config: RunnableConfig,
 ) -> Waiting:

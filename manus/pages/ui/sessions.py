@@ -84,8 +84,8 @@ class Sessions:
     async def screen(self, thread: str) -> bytes:
         """What a browser of the thread's run shows now, as a JPEG; nothing where none is open."""
         job = self._jobs.get(thread)
-        for running in job.graph.runs.of_thread(thread) if job else ():
-            if picture := await view(running.session):
+        for active_run in job.graph.active_runs.of_thread(thread) if job else ():
+            if picture := await view(active_run.session):
                 return picture
         return b""
 

@@ -18,8 +18,8 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.execution.result import Observation
 from manus.execution.user_tools import is_own
-from manus.nodes.active_run import Running, running_of
-from manus.nodes.turn.announcements import announces_work
+from manus.nodes.active_run import ActiveRun, active_run_of
+from manus.nodes.exchange.announcements import announces_work
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
@@ -52,7 +52,7 @@ _HIDDEN = "do-not-render-"
 
 
 @dataclass(slots=True)
-class InnerRun:
+class SubagentResult:
     """What came of it."""
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -118,13 +118,13 @@ class InnerRun:
         return f"{why}: {said}" if said else why
 
 
-async def run_inside(
-    running: Running,
+async def run_subagent(
+    active_run: ActiveRun,
     graph: Any,
     request: HumanMessage,
     tell: Callable[[dict[str, Any]], None],
     config: RunnableConfig | None = None,
-) -> InnerRun:
+) -> SubagentResult:
     """Run an agent's graph inside a run, in the namespace of the task that calls it.
 
     It has the run's budget; `tell` is given its events. Where it had begun before a crash or a
@@ -134,9 +134,9 @@ async def run_inside(
     Raises:
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    inner = InnerRun(special_tools=graph.profile.special_tools)
-    left = running.budget.seconds_left
-    stream = _stream(running, graph, request, config or get_config())
+    inner = SubagentResult(special_tools=graph.profile.special_tools)
+    left = active_run.budget.seconds_left
+    stream = _stream(active_run, graph, request, config or get_config())
     try:
         async with asyncio.timeout(left) as clock, aclosing(stream) as parts:
             async for mode, data in parts:
@@ -158,12 +158,14 @@ async def run_inside(
     return inner
 
 
-def _stream(running: Running, graph: Any, request: HumanMessage, config: RunnableConfig) -> Any:
-    chosen = {"workspace": str(running.session.workspace.root), "approve_plan": False}
+def _stream(
+    active_run: ActiveRun, graph: Any, request: HumanMessage, config: RunnableConfig
+) -> Any:
+    chosen = {"workspace": str(active_run.session.workspace.root), "approve_plan": False}
     return graph.astream(
         {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
         config,
-        context=running.context.model_copy(update=chosen),
+        context=active_run.context.model_copy(update=chosen),
         stream_mode=["values", "custom"],
     )
 
@@ -183,19 +185,19 @@ async def run_delegated(
     """
     config = get_config()
     emit = get_stream_writer()
-    running = running_of(config)
-    graph = await asyncio.to_thread(_graph, running, profile)
+    active_run = active_run_of(config)
+    graph = await asyncio.to_thread(_graph, active_run, profile)
     name = graph.profile.name
 
     def tell(event: dict[str, Any]) -> None:
         emit(DelegateActionEvent(type="delegate_action", id=call_id, profile=name, event=event))
 
-    guard = running.session.egress_guard
+    guard = active_run.session.egress_guard
     # the words of an agent name no host for the user
     known = passed_on(guard.words, tainted=guard.is_tainted)
     request = HumanMessage(task, additional_kwargs=known)
-    async with running.slots:
-        inner = await run_inside(running, graph, request, tell)
+    async with active_run.slots:
+        inner = await run_subagent(active_run, graph, request, tell)
     if inner.stop is not None:
         raise inner.stop
     lines += _lines(inner)
@@ -205,16 +207,16 @@ async def run_delegated(
     return Observation(f"Not done: {inner.reason}.", is_error=True, source=source)
 
 
-def _graph(running: Running, profile: str) -> Any:
-    if running.agent_named is None or is_own(profile):  # a model names no code to be imported
+def _graph(active_run: ActiveRun, profile: str) -> Any:
+    if active_run.agent_named is None or is_own(profile):  # a model names no code to be imported
         raise ToolError(f"There is no profile `{profile}`.")
     try:
-        return running.agent_named(profile.lower())
+        return active_run.agent_named(profile.lower())
     except SettingsError as error:
         raise ToolError(str(error)) from None
 
 
-def _lines(inner: InnerRun) -> list[Spending]:
+def _lines(inner: SubagentResult) -> list[Spending]:
     """What it used, by role."""
     lines = [
         cast(Spending, {**used, "role": role})

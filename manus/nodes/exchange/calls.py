@@ -8,8 +8,8 @@ from typing import cast
 from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall
 
 from manus.models.tool_calls import arguments_of
-from manus.nodes.turn.fingerprint import call_fingerprint
-from manus.nodes.turn.loop_detection import is_refused
+from manus.nodes.exchange.fingerprint import call_fingerprint
+from manus.nodes.exchange.loop_detection import is_refused
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
 from manus.state.messages import calls_of, ended_at_limit, since, text_of

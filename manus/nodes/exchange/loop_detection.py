@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from manus.nodes.turn.fingerprint import (
+from manus.nodes.exchange.fingerprint import (
     call_fingerprint,
     result_fingerprint,
     shown_call,

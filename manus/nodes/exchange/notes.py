@@ -13,8 +13,8 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from manus.config.context import ToolChoice
 from manus.config.profile import Profile
 from manus.execution.result import Image
-from manus.nodes.active_run import Running
-from manus.nodes.turn.announcements import was_hinted
+from manus.nodes.active_run import ActiveRun
+from manus.nodes.exchange.announcements import was_hinted
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
@@ -52,13 +52,13 @@ class Notes:
 
 
 async def notes_for(
-    state: AgentState, running: Running, run: Run, history: Sequence[AnyMessage]
+    state: AgentState, active_run: ActiveRun, run: Run, history: Sequence[AnyMessage]
 ) -> Notes:
     """What this step is told. The last call that a budget allows is noted in the run."""
-    page, images = await _page(running, history)
-    plan, update = plan_notes(state, running.profile)
-    last, nearly = budget_notes(running.budget.limits, running.budget.used)
-    choice = running.context.tool_choice
+    page, images = await _page(active_run, history)
+    plan, update = plan_notes(state, active_run.profile)
+    last, nearly = budget_notes(active_run.budget.limits, active_run.budget.used)
+    choice = active_run.context.tool_choice
     told = []
     if last:
         run["closing"] = last
@@ -67,12 +67,12 @@ async def notes_for(
     elif nearly:
         told = [prompts.budget_nearly_used_up(nearly)]
     if run.get("sent_back") == run["step"] - 1 and not last:
-        can_terminate = running.catalog.find(TERMINATE) is not None
+        can_terminate = active_run.catalog.find(TERMINATE) is not None
         told.append(prompts.sent_back(can_terminate=can_terminate))
     loop = state.get("loop") if run["step"] > 1 else None
-    steps = step_notes(run, loop, running.context.tool_choice)
+    steps = step_notes(run, loop, active_run.context.tool_choice)
     # the last word calls no tool, which the profile's prompt speaks of
-    prompt = "" if last else running.profile.next_step_prompt
+    prompt = "" if last else active_run.profile.next_step_prompt
     return Notes([*page, *plan, *told, *steps, prompt], images, choice, update)
 
 
@@ -89,21 +89,21 @@ def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") ->
 
 
 async def _page(
-    running: Running, history: Sequence[AnyMessage]
+    active_run: ActiveRun, history: Sequence[AnyMessage]
 ) -> tuple[list[str], tuple[Image, ...]]:
     """The browser's page, with a picture where the model sees images; nothing if not in use."""
-    running.session.page_is_prompted = True
-    always = bool(running.profile.extras.get(BROWSER_ALWAYS))
+    active_run.session.page_is_prompted = True
+    always = bool(active_run.profile.extras.get(BROWSER_ALWAYS))
     newest = islice(reversed(history), _RECENT)
     used = any(isinstance(m, ToolMessage) and str(m.name).lower() == _TOOL for m in newest)
-    if not (always or used) or running.catalog.find(_TOOL) is None:
+    if not (always or used) or active_run.catalog.find(_TOOL) is None:
         return [], ()
-    if running.session.peek(_BROWSER) is None:
+    if active_run.session.peek(_BROWSER) is None:
         return [browser_prompts.BROWSER_GONE if used else browser_prompts.NO_PAGE], ()
     # it was imported when the browser was opened
     from manus.tools.browser.state import browser_state
 
-    state = await browser_state(running.session, screenshot=running.sees)
+    state = await browser_state(active_run.session, screenshot=active_run.sees)
     if state is None:
         return [browser_prompts.NO_PAGE], ()
     return [state.text], state.images

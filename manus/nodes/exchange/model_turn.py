@@ -10,10 +10,10 @@ from manus.config.context import ToolChoice
 from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, follow
 from manus.models.tokens import estimate_request, learn_window
-from manus.nodes.active_run import Running
+from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.compaction import Past, fit_history, offer_recall
 from manus.nodes.context.truncation import context_window
-from manus.nodes.turn.notes import Notes
+from manus.nodes.exchange.notes import Notes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
@@ -33,31 +33,31 @@ _ABOUT = ("finish_reason", "model_name", "output_version", "model_provider")
 """What a provider says about a reply that is worth a place in every checkpoint."""
 
 
-async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> Reply:
+async def ask_model(active_run: ActiveRun, past: Past, system: str, notes: Notes) -> Reply:
     """The model's reply. A request that is too large is made shorter and sent once more.
 
     Raises:
         ModelError: there is none to go on with.
     """
-    role = running.role_for(pictures=bool(notes.images) or _is_pictured(past.history))
+    role = active_run.role_for(pictures=bool(notes.images) or _is_pictured(past.history))
     if past.compaction is not None:
-        await offer_recall(running, past.compaction)
-    await running.client.look_up_window(role)
+        await offer_recall(active_run, past.compaction)
+    await active_run.client.look_up_window(role)
     request: list[BaseMessage] = []
     refused: ContextOverflowError | None = None
     for tight in (False, True):
-        window = context_window(running, role, system)
-        shown = await fit_history(past, running, window, tight=tight)
+        window = context_window(active_run, role, system)
+        shown = await fit_history(past, active_run, window, tight=tight)
         before = request
         request = to_request(shown, system, notes)
         if tight and estimate_request(request) >= estimate_request(before):
             break
         try:
-            return await _asked(running, role, request, notes.choice)
+            return await _asked(active_run, role, request, notes.choice)
         except ContextOverflowError as error:
             refused = error
         if not tight:
-            learn_window(refused, estimate_request(request, running.catalog.schemas()))
+            learn_window(refused, estimate_request(request, active_run.catalog.schemas()))
     assert refused is not None
     raise ContextOverflowError(
         f"{str(refused).rstrip('.')}. What is left of it cannot be made shorter; put long "
@@ -67,7 +67,7 @@ async def ask_model(running: Running, past: Past, system: str, notes: Notes) -> 
 
 
 async def _asked(
-    running: Running, role: str, request: Sequence[BaseMessage], choice: ToolChoice
+    active_run: ActiveRun, role: str, request: Sequence[BaseMessage], choice: ToolChoice
 ) -> Reply:
     """The reply; asked for again, shorter, or with the call that is required, where it is none.
 
@@ -75,10 +75,10 @@ async def _asked(
         ModelReplyError: the second one is no answer either.
         ModelRefusedError: the third one has no call either.
     """
-    tools = None if choice == "none" else running.catalog.schemas()
+    tools = None if choice == "none" else active_run.catalog.schemas()
     shorter = required = 0
     while True:
-        reply = await running.client.complete(role, request, tools=tools, tool_choice=choice)
+        reply = await active_run.client.complete(role, request, tools=tools, tool_choice=choice)
         if (why := no_answer(reply.message)) is not None:
             shorter += 1
             if shorter == SHORTER_TRIES:

@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from manus.nodes.active_run import Running
+from manus.nodes.active_run import ActiveRun
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.messages import has_calls, text_of
 from manus.state.plan import TO_DO
@@ -135,7 +135,7 @@ def _announces(sentence: str) -> bool:
 
 
 def is_sent_back(
-    state: AgentState, running: Running, message: AIMessage | None, *, is_last: bool
+    state: AgentState, active_run: ActiveRun, message: AIMessage | None, *, is_last: bool
 ) -> bool:
     """Return whether a reply without a call is sent back: go on, or call `terminate`.
 
@@ -144,13 +144,17 @@ def is_sent_back(
     where whoever reads it can say how to go on.
     """
     run = state["run"]
-    chosen = running.context
+    chosen = active_run.context
     if message is None or has_calls(message) or not text_of(message).strip():
         return False
-    cannot_go_on = is_last or "closing" in run or running.budget.over is not None
+    cannot_go_on = is_last or "closing" in run or active_run.budget.over is not None
     if cannot_go_on or chosen.tool_choice != "auto" or chosen.text_reply != "finish":
         return False
-    if "sent_back" in run or not running.catalog.schemas() or _is_conversation(state, running):
+    if (
+        "sent_back" in run
+        or not active_run.catalog.schemas()
+        or _is_conversation(state, active_run)
+    ):
         return False
     is_hinted = was_hinted(state.get("loop"), run)
     return is_hinted or _has_open_plan(state) or announces_work(text_of(message))
@@ -161,15 +165,15 @@ def was_hinted(loop: Loop | None, run: Run) -> bool:
     return loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1
 
 
-def _is_conversation(state: AgentState, running: Running) -> bool:
+def _is_conversation(state: AgentState, active_run: ActiveRun) -> bool:
     """Return whether a person reads the reply: as the caller says, or since the thread has others.
 
     A run inside another one has a thread of its own, and nobody to read it.
     """
-    if running.is_inside:
+    if active_run.is_inside:
         return False
     earlier = takewhile(lambda m: m.id != state["run"]["request_id"], state["messages"])
-    return running.context.conversation or any(isinstance(m, HumanMessage) for m in earlier)
+    return active_run.context.conversation or any(isinstance(m, HumanMessage) for m in earlier)
 
 
 def _has_open_plan(state: AgentState) -> bool:
