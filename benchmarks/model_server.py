@@ -72,6 +72,9 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             told = {"gaps": run.gaps, "first": run.first, "last": run.last}
             await _send(writer, json.dumps(told).encode())
             continue
+        if not path.endswith("/chat/completions"):
+            await _send(writer, b"{}", "404 Not Found")  # the window is looked up, and not known
+            continue
         named = _NAME.search(sent)
         assert named is not None, "the request names no run"
         run = RUNS.setdefault(named[1].decode(), Run())
@@ -86,8 +89,8 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.close()
 
 
-async def _send(writer: asyncio.StreamWriter, body: bytes) -> None:
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+async def _send(writer: asyncio.StreamWriter, body: bytes, status: str = "200 OK") -> None:
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     writer.write(head.encode() + b"\r\n\r\n" + body)
     await writer.drain()
 

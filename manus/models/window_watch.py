@@ -31,6 +31,8 @@ _VALID_FOR = 60.0
 """Seconds after which a server is asked again: it may have been started anew."""
 _UNKNOWN_FOR = 600.0
 """The same for a server that does not say."""
+_AWAY_FOR = 60.0
+"""The same for a server that has not answered: each attempt may cost a request its timeout."""
 _FEWEST = 2_000
 """Estimated tokens below which nothing is compared."""
 _FAR_BELOW = 0.5
@@ -126,16 +128,23 @@ async def look_up_window(
     place = (endpoint.base_url, endpoint.model)
     now = time.monotonic()
     at, known = _known.get(place, (0.0, None))
-    valid_for = _VALID_FOR if known is not None and known.size else _UNKNOWN_FOR
-    if place in _known and now - at < valid_for and not again:
+    if place in _known and now - at < _validity(known) and not again:
         return known
     found = await find_window(server)
     if found is None:
-        return known  # it is away; a call will tell
+        _known[place] = now, known
+        return known
     _known[place] = now, found
     if found.size is not None:
         note_window(endpoint, found.size)
     return found
+
+
+def _validity(window: ServerWindow | None) -> float:
+    """Return how many seconds an answer holds; None stands for a server that gave none."""
+    if window is None:
+        return _AWAY_FOR
+    return _UNKNOWN_FOR if window.size is None else _VALID_FOR
 
 
 def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -> None:

@@ -9,7 +9,7 @@ from manus.graph.profiles import PROFILES
 from manus.models.server_window import Server, ServerWindow, find_window, is_private
 from manus.models.window_watch import Comparison
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Raw, ScriptedServer, call, text, tokens
+from tests.server import Raw, ScriptedServer, call, cut, text, tokens
 from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
 from tests.server.replies import json_of
 
@@ -178,3 +178,9 @@ async def test_a_server_without_these_paths_is_asked_as_before(agent: ScriptedAg
     broken = Raw(b"<html>", 500, "text/html")
     agent.server.pages = {"/v1/models": broken, "/api/ps": broken, "/props": broken}
     assert (await agent.run(text("Hello."))).output == "Hello."
+
+
+async def test_a_server_that_breaks_off_is_not_asked_for_every_step(agent: ScriptedAgent) -> None:
+    agent.server.pages = {"/v1/models": cut()}
+    await agent.run(*(call("poll") for _ in range(5)), text("Done."))
+    assert len(agent.server.looks) == 1

@@ -4,11 +4,11 @@ import asyncio
 import ssl
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from tests.server.listener import Listener
-from tests.server.replies import Call, Raw, Reply, as_message, fail
+from tests.server.replies import Call, Cut, Raw, Reply, as_message, fail
 from tests.server.request import Request
 from tests.server.rules import refusal
 
@@ -65,7 +65,7 @@ class ScriptedServer:
         self._path = path
         self.models = ["scripted"]
         self.looks: list[Request] = []
-        self.pages: dict[str, Raw] = {}
+        self.pages: Mapping[str, Raw | Cut] = {}
         self._changed = threading.Condition()
         self.begin()
         self._listener = Listener(self, tls)
