@@ -23,9 +23,12 @@ from manus.config.trust import keep_rules
 from manus.execution.base import AgentTool
 from manus.execution.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.execution.egress_guard import HOST, Access
+from manus.execution.git_guard import GIT
+from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Resource, Session
 from manus.prompts import approval as prompts
 from manus.state.agent import Refusal, ToolTask
+from manus.state.errors import ToolUnavailableError
 from manus.state.text import one_line
 
 log = logging.getLogger("manus")
@@ -68,6 +71,8 @@ class Verdict:
     """What the model is told of them."""
     digest: str = ""
     """The digest of the call."""
+    may_change_git: bool = False
+    """Whether a person has let its programs change the repositories that were there before."""
     refused: Refusal | None = None
     """The entry for the list of what was refused in the run."""
 
@@ -84,6 +89,8 @@ class _Facts(NamedTuple):
     accesses: tuple[Access, ...]
     """Where the call sends something, or where it tried to when it was made before."""
     digest: str
+    changes_git: bool = False
+    """Whether it changes a repository that was there before the run, or tried to."""
 
 
 async def judge(call: Call) -> Verdict:
@@ -94,20 +101,41 @@ async def judge(call: Call) -> Verdict:
     """
     session = call.session
     facts = await asyncio.to_thread(_facts, call)
+    facts = facts._replace(changes_git=await _changes_git(call, facts.digest))
     rule = _denying_rule(session.settings.approve.deny, call.tool.name, facts)
     if rule is not None:
         return Verdict(prompts.denied(rule))
     accesses = tuple(filter(session.egress_guard.needs_approval, facts.accesses))
     reasons, rules = _reasons(call, facts, accesses)
     if not reasons or call.config is None:
-        return Verdict(digest=facts.digest)
+        return Verdict(digest=facts.digest, may_change_git=facts.changes_git)
     why = " and ".join(reasons)
     verdict = _refusal_without_question(call, accesses, why)
     if verdict is None:
         verdict = await _ask_about(call, facts.digest, why, rules, accesses)
     if verdict.refusal or verdict.args is not None:
         return verdict
-    return replace(verdict, accesses=accesses, digest=facts.digest)
+    if prompts.CHANGES_GIT in reasons:  # one answer holds until the run ends
+        verdict = replace(verdict, rules=(*verdict.rules, GIT))
+    return replace(
+        verdict, accesses=accesses, digest=facts.digest, may_change_git=facts.changes_git
+    )
+
+
+async def _changes_git(call: Call, digest: str) -> bool:
+    """Return whether a call changes a repository that is closed to programs, or tried to."""
+    tool, session = call.tool, call.session
+    if call.config is None or not isinstance(tool, AgentTool):
+        return False
+    if session.git_guard.was_held(digest):
+        return True
+    if not await asyncio.to_thread(tool.changes_repository, call.args):
+        return False
+    try:
+        sandbox = await sandbox_of(session)
+    except ToolUnavailableError:  # the call itself will say so
+        return False
+    return sandbox.git is not None and sandbox.git.guards_repository
 
 
 def _facts(call: Call) -> _Facts:
@@ -136,6 +164,7 @@ def _denying_rule(rules: Sequence[str], name: str, facts: _Facts) -> str | None:
     """Return the first rule that forbids a call."""
     about = [(name, subject) for subject in facts.subjects]
     about += [(HOST, access.host) for access in facts.accesses]
+    about += [(GIT, "")] if facts.changes_git else []
     return next((rule for rule in rules if any(matches(rule, *pair) for pair in about)), None)
 
 
@@ -159,6 +188,10 @@ def _reasons(
         explain = prompts.first_use if is_first_use else prompts.sends
         reasons.append(explain(hosts, guard.why_tainted))
         rules += tuple(f"{HOST}({glob.escape(host)})" for host in hosts)
+    is_covered_command = is_covered(known, call.tool.name, facts.allowed_subjects or [""])
+    if facts.changes_git and session.git_guard.needs_approval() and not is_covered_command:
+        reasons.append(prompts.CHANGES_GIT)
+        rules += (GIT,)
     if not reasons and session.asked.get(call.key) == facts.digest:
         reasons.append(prompts.CHANGES)  # it was asked about: the answer counts all the same
     return reasons, rules
@@ -223,7 +256,7 @@ async def _ask(
     allowed = ["approve", "edit", "reject"]
     while True:
         subject = prompts.subject(tool.name, why, preview, problem)
-        text = prompts.question(subject, rules, hosts)
+        text = prompts.question(subject, rules, hosts, changes_git=GIT in rules)
         asked = hitl_question(
             APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
         )

@@ -186,6 +186,10 @@ class AgentTool(BaseTool):
         """Why a call reaches beyond workspace and sandbox; empty if it does not. Blocking."""
         return ""
 
+    def changes_repository(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
+        """Return whether a call plainly changes a git repository. Blocking."""
+        return False
+
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
         """What rules about calls fit their patterns to, such as a path or a host. Blocking."""
         return ()

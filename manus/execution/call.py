@@ -25,6 +25,7 @@ from manus.execution.base import (
 from manus.execution.changed_files import now
 from manus.execution.downloads import note_downloads
 from manus.execution.egress_guard import Access
+from manus.execution.git_guard import GIT
 from manus.execution.invoke import failure, observe_call, refusal
 from manus.execution.journal import Entry
 from manus.execution.packing import pack, unpack
@@ -138,6 +139,14 @@ async def _result_of(
     free = config is None or session.approve_mode == "yolo"
     asks = session.approve_mode != "refuse"
     await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
+    approve = session.settings.approve
+    session.git_guard.begin(
+        [*approve.allow, *task.get("approved", ()), *session.approved],
+        approve.deny,
+        words=session.egress_guard.words,
+        is_free=free,
+        asks=asks,
+    )
     schema, given, verdict = tool.args_schema, task["args"], None
     while True:
         args = schema.tidy(given) if is_tidied(schema) else given
@@ -182,7 +191,12 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
         session.journal.begin(call.key, call.tool.name)
     began = now()
     try:
-        with session.egress_guard.admitting(verdict.accesses, verdict.digest) as under_way:
+        with (
+            session.egress_guard.admitting(verdict.accesses, verdict.digest) as under_way,
+            session.git_guard.admitting(
+                verdict.digest, is_approved=verdict.may_change_git
+            ) as git_call,
+        ):
             observation = await _watched(call, args)
     except GraphBubbleUp as error:
         if not call.read_only:
@@ -199,7 +213,11 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     observation = replace(observation, text=verdict.note + observation.text)
     key = None if call.read_only else call.key
     result = await _to_result(task, observation, session, key)
-    refusals = _held_for_good(call, under_way.held) if session.approve_mode == "refuse" else ()
+    refusals: tuple[Refusal, ...] = ()
+    if session.approve_mode == "refuse":
+        refusals = _held_for_good(call, under_way.held)
+        if git_call.is_held:
+            refusals += (_git_refusal(call),)
     return replace(result, approved=verdict.rules, refused=refusals)
 
 
@@ -218,6 +236,12 @@ def _questions(error: GraphInterrupt) -> str:
         text = value.get("question") if isinstance(value, Mapping) else value
         questions.append(one_line(str(text), _QUESTION))
     return " ".join(questions)
+
+
+def _git_refusal(call: Call) -> Refusal:
+    """Return the entry for a program that was kept from changing a repository."""
+    about = one_line(describe_call(call.tool.name, call.args), _QUESTION)
+    return Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT])
 
 
 def _held_for_good(call: Call, held: Sequence[Access]) -> tuple[Refusal, ...]:

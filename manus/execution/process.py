@@ -17,7 +17,8 @@ from pathlib import Path
 import psutil
 
 from manus.execution.process_output import PipeReader
-from manus.execution.sandbox.sandbox import CERTIFICATES, Confined, Sandbox
+from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.sandbox import CERTIFICATES, Sandbox
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
 

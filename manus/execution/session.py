@@ -22,6 +22,7 @@ from manus.config.profile import Profile
 from manus.config.settings import Settings
 from manus.execution.archive import Archive
 from manus.execution.egress_guard import EgressGuard
+from manus.execution.git_guard import GitGuard
 from manus.execution.journal import Journal
 from manus.execution.siblings import Siblings
 from manus.execution.workspace import Workspace
@@ -115,6 +116,7 @@ class Session:
         self.downloads: frozenset[str] = frozenset()
         """Files in the workspace that earlier runs have downloaded."""
         self.egress_guard = EgressGuard(workspace.root, trusts_folder=trusts_folder)
+        self.git_guard = GitGuard()
         self.is_in_other_graph = False
         """Whether the agent is a node of a graph that is not ours."""
         self.siblings = Siblings()

@@ -24,6 +24,13 @@ NOBODY_TO_ASK = (
 )
 
 
+CHANGES_GIT = "it changes your git repository"
+GIT_HELD = (
+    "the user is asked before a repository of theirs is changed. Make the same call again to have "
+    "the user asked"
+)
+GIT_REFUSED = "the user would be asked, and this run refuses all questions"
+GIT_DENIED = "the user's settings deny changes to their repositories by the rule `git`"
 NOTHING_TO_EDIT = (
     'The edit names no argument: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
 )
@@ -49,13 +56,17 @@ def subject(name: str, why: str, preview: str, problem: str = "") -> str:
     return f"{problem}May it call `{visible(name)}`? {reason}\n{lines}{again}"
 
 
-def question(about: str, rules: Sequence[str], hosts: Sequence[str] = ()) -> str:
+def question(
+    about: str, rules: Sequence[str], hosts: Sequence[str] = (), *, changes_git: bool = False
+) -> str:
     """Return the question as a terminal shows it: its subject, and how to answer in words.
 
     `rules` are what `run` and `always` would approve; without any they are not offered. `hosts`: a
-    yes to the call holds for such calls to them until the run ends.
+    yes to the call holds for such calls to them until the run ends, and so it does for changes to
+    git repositories.
     """
-    until = f"; for {', '.join(map(host_name, hosts))} until the run ends" if hosts else ""
+    lasting = [*map(host_name, hosts), *(["changes to git repositories"] if changes_git else [])]
+    until = f"; for {', '.join(lasting)} until the run ends" if lasting else ""
     choices = [f"`yes` (once{until})"]
     if rules:
         calls = visible(", ".join(rules))

@@ -73,6 +73,33 @@ _SENDS = re.compile(
     r"carica\w*|загру\w*)\b|上传|上傳|提交|发送|アップロード|업로드",
     re.IGNORECASE,
 )
+_GIT_COMMAND = re.compile(
+    r"\bgit[ -](?:add|apply|branch|checkout|cherry-pick|clone|commit|config|fetch|init|merge|mv"
+    r"|pull|push|rebase|remote|reset|restore|revert|rm|stash|submodule|switch|tag|worktree)\b"
+    r"|\b(?:commit|rebase|cherry-pick|amend|squash|stash)\s+(?:it|them|all|every\w*|my|your|these"
+    r"|those|this|the (?:change|file|fix|result|work|code|branch|last|latest)\w*|with|to|onto"
+    r"|\w+\.\w+)"
+    r"|(?:\b(?:and|then|also|please|to|finally)\s+|^\s*|[,;:]\s*)(?:commit|rebase|cherry-pick)\b"
+    r"|[并後后再]提交|提交(?:代码|更改|修改|改动|它|到)",
+    re.IGNORECASE,
+)
+_ASKS_ABOUT = re.compile(
+    r"^\s*(?:what|which|who|when|why|how|where|is|are|does|did|has|show|list|explain|describe"
+    r"|summari[sz]e|was|wer|wie|wann|warum|welche\w*)\b",
+    re.IGNORECASE,
+)
+_GIT_NOUN = re.compile(
+    r"(?<!each )(?<!every )(?<!last )(?<!latest )(?<!recent )(?<!of )\bcommits?\b"
+    r"|\b(?:branch(?:es)?|git tags?|git repo(?:sitory)?|stash|worktree|submodule|release tag"
+    r"|tag v?\d[\w.]*|merge conflicts?|pull request|rama|branche|zweig)\b"
+    r"|提交|分支|コミット|ブランチ|커밋|브랜치|коммит\w*|ветк\w*",
+    re.IGNORECASE,
+)
+_CHANGES_GIT = re.compile(
+    r"\b(?:switch|merge|tag|resolve|push|pull|revert|undo|squash|rebase|open|start|check ?out"
+    r"|make|mach\w*|fais|haz|hacer|fai|сдела\w*)\b|合并|切换|推送|してください|하|して",
+    re.IGNORECASE,
+)
 _REMEMBERS = re.compile(
     r"\b(?:remember|memori[sz]e|keep in mind|don['’]?t forget|merk\w*|retiens|recuerda|ricorda"
     r"|запомни)\b|记住|記住|覚えて|기억",
@@ -233,6 +260,22 @@ def asks_to_send(words: str, path: str) -> bool:
 def asks_to_remember(words: str) -> bool:
     """Return whether the user's words plainly ask to keep something for later conversations."""
     return _REMEMBERS.search(words) is not None
+
+
+def asks_for_git(words: str) -> bool:
+    """Return whether the user's words plainly ask to change a git repository."""
+    return any(
+        not forbids and _is_about_git(sentence) for sentence, forbids in _judged_sentences(words)
+    )
+
+
+def _is_about_git(sentence: str) -> bool:
+    if _GIT_COMMAND.search(sentence):
+        return True
+    if _ASKS_ABOUT.search(sentence):
+        return False
+    changes = _WRITES.search(sentence) or _CHANGES_GIT.search(sentence)
+    return bool(changes and _GIT_NOUN.search(sentence))
 
 
 def _asks(words: str, path: str, verb: re.Pattern[str]) -> bool:

@@ -10,6 +10,7 @@ from typing_extensions import override
 from manus.execution.base import AgentTool, Arguments
 from manus.execution.process import exit_state
 from manus.execution.result import Observation
+from manus.execution.sandbox.git_arguments import changes_repository
 from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.sources import COMMAND
@@ -71,6 +72,10 @@ class Bash(AgentTool):
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
         return possible_commands(str(args.get("command") or ""))
+
+    @override
+    def changes_repository(self, args: dict[str, Any]) -> bool:
+        return any(map(changes_repository, self.subjects(args)))
 
     @override
     def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:

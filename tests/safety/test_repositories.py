@@ -53,7 +53,6 @@ def test_a_plain_repository(git: Path, tmp_path: Path) -> None:
         '[remote "origin"]\n uploadpack = id',
         '[remote "origin"]\n url = -oProxyCommand=id',
         '[submodule "x"]\n update = !id',
-        "[extensions]\n worktreeConfig = true",
         "[user]\n name = a\\\n[core]\n fsmonitor = id",
         "[user]\n name = a \\",
         "fsmonitor = id",

@@ -119,13 +119,15 @@ def words(
     read: Iterable[Path],
     hidden: Iterable[Path] = (),
     read_only: Iterable[Path] = (),
+    writable: Iterable[Path] = (),
     filter_at: str,
 ) -> list[str]:
     """What stands before a command, which starts in a visible `directory`. Blocking.
 
     `workspace` can be written at its own path; `home` holds what becomes `$HOME`, `/tmp` and
     `/etc`; `read` can be read, too, but for the `hidden` files there. `read_only` is what in the
-    workspace cannot be written. `filter_at` is the descriptor of the filter for system calls.
+    workspace cannot be written; `writable` is what outside of it can. `filter_at` is the descriptor
+    of the filter for system calls.
     """
     found = [program() or "/usr/bin/bwrap", *_WALLS]
     for path in map(Path, _SYSTEM):
@@ -145,7 +147,9 @@ def words(
         found += ["--ro-bind-try", str(path), str(path)]
     for path in filter(Path.exists, {*private_paths(), *hidden}):
         found += ["--ro-bind", str(home / _EMPTY) if path.is_dir() else os.devnull, str(path)]
-    found += ["--bind", str(workspace), str(workspace), *_kept(workspace, read_only)]
+    for path in (workspace, *writable):
+        found += ["--bind", str(path), str(path)]
+    found += _kept(workspace, read_only)
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
             found += ["--tmpfs", str(path)]
@@ -235,19 +239,16 @@ def unseen(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
 
 
 def _kept(workspace: Path, read_only: Iterable[Path]) -> list[str]:
-    """What in the workspace can be read only, of what is there when the program starts.
+    """Return the mounts of what cannot be written, of what is there when the program starts.
 
-    These are our own files, a repository's hooks and settings, and files of secrets. The folders
-    are mounts of their own, so that they cannot be swapped by a rename. A FIFO there can be written
-    all the same.
+    These are our own files, files of secrets, and `read_only`, such as git directories. Each is a
+    mount of its own, so that it cannot be swapped by a rename. A FIFO there can be written all the
+    same.
     """
     found: list[str] = []
-    git = workspace / ".git"
-    kept = [workspace / PRIVATE, git / "hooks", git / "config", workspace / "manus.toml"]
+    kept = [workspace / PRIVATE, workspace / "manus.toml"]
     kept += [path for path in workspace.glob(".env*") if not path.name.endswith(EXAMPLES)]
-    if git.is_dir() and not git.is_symlink():
-        found += ["--bind", str(git), str(git)]
-    for path in (*kept, *read_only):
+    for path in dict.fromkeys((*kept, *read_only)):
         if path.exists() and not path.is_symlink() and not path.parent.is_symlink():
             found += ["--ro-bind", str(path), str(path)]
     return found

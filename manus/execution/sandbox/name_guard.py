@@ -14,17 +14,24 @@ import secrets
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from manus.execution.protected_names import PRIVATE
 from manus.execution.safe_open import open_file, write_private
 from manus.execution.sandbox.quarantine import ProtectedNames, move_out
-from manus.execution.sandbox.repositories import dangers_in
+from manus.execution.sandbox.repositories import (
+    GIT,
+    adds_no_danger,
+    dangers_in,
+    directories_of,
+    files_named_in,
+)
 from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
 
 log = logging.getLogger("manus")
 
-_GIT = ".git"
+_GIT_SETTINGS = ("config", "config.worktree")
 _QUARANTINE = f"{PRIVATE}/quarantine"
 _MOST_FILES, _MOST_BYTES = 500, 1_000_000
 """Of the files that are kept to be restored; others are only reported."""
@@ -44,6 +51,32 @@ _WARNING = (
 _NAMED = 5
 _MOST_MOUNTS = 40
 """Names that are mounted read-only: each mount costs a program a millisecond."""
+_MOST_REPOSITORIES = 200
+"""Git directories that are mounted read-only."""
+
+
+_LINK = b"\0link to "
+"""Before the target of a link, in place of a file's content."""
+
+
+class Repository(NamedTuple):
+    """The repository of a `.git`."""
+
+    git: Path
+    """The `.git`: a folder, or a file or link that leads to one."""
+    directories: tuple[Path, ...]
+    """The git directories, that of the main worktree included."""
+    named: tuple[Path, ...]
+    """Files and folders in the workspace that its configuration names: hooks, included files."""
+
+
+def find_repository(git: Path, workspace: Path) -> Repository:
+    """Return what belongs to a repository. Blocking."""
+    directories = directories_of(git, workspace)
+    configs = [folder / name for folder in directories for name in _GIT_SETTINGS]
+    named = (path for file in configs if file.exists() for path in files_named_in(file, git.parent))
+    inside = (path for path in named if path.is_relative_to(workspace) and path not in git.parents)
+    return Repository(git, tuple(directories), tuple(dict.fromkeys(inside)))
 
 
 class NameGuard:
@@ -60,8 +93,13 @@ class NameGuard:
 
     def existing_paths(self) -> list[Path]:
         """Return the protected names that exist, but for git directories. Blocking."""
-        names = [name for name in sorted(self._names.find()) if Path(name).name != _GIT]
+        names = [name for name in sorted(self._names.find()) if Path(name).name != GIT]
         return [self._root / name for name in names[:_MOST_MOUNTS]]
+
+    def repositories(self) -> list[Repository]:
+        """Return the repositories in the workspace that have a `.git`. Blocking."""
+        names = [name for name in sorted(self._names.find()) if Path(name).name == GIT]
+        return [find_repository(self._root / n, self._root) for n in names[:_MOST_REPOSITORIES]]
 
     async def begin(self) -> None:
         """Note what exists before a call."""
@@ -74,14 +112,14 @@ class NameGuard:
     def _begin(self) -> None:
         self._existing = self._names.find()
         self._dangers = frozenset(self._dangerous(self._existing))
-        if self._restores:
-            self._contents = self._read(self._existing | self._dangers)
+        self._contents = self._read(self._kept())
 
     def _finish(self) -> str:
+        kept_names = self._kept()
         found = self._names.find()
-        new = {name for name in found - self._existing if Path(name).name != _GIT}
+        new = {name for name in found - self._existing if Path(name).name != GIT}
         new |= set(self._dangerous(found)) - self._dangers
-        restored = self._restore() if self._restores else {}
+        restored = self._restore(kept_names)
         moved = move_out(self._root, new - restored.keys(), self._root / _QUARANTINE)
         note = ""
         if moved:
@@ -96,19 +134,25 @@ class NameGuard:
                 log.warning(_WARNING, name, path)
         return note
 
+    def _kept(self) -> list[str]:
+        """Return the names whose contents are compared: where all is read-only, those of git."""
+        names = self._existing if self._restores else filter(_is_git, self._existing)
+        return [*names, *self._names.bare_repositories, *self._dangers]
+
     def _dangerous(self, names: Iterable[str]) -> list[str]:
         """Return what in the git directories among the names makes git start programs."""
-        repositories = (self._root / name for name in names if Path(name).name == _GIT)
-        paths = (path for git in repositories for path in dangers_in(git))
+        directories = {*filter(_is_git, names), *self._names.bare_repositories}
+        paths = (path for name in directories for path in dangers_in(self._root / name))
         return [str(path.relative_to(self._root)) for path in paths]
 
     def _files(self, names: Iterable[str]) -> Iterable[str]:
         """Yield the files below the names; of a git directory only its configuration."""
         for name in sorted(names):
             path = self._root / name
-            if path.name == _GIT:
-                yield f"{name}/config"
-            elif path.is_dir() and not path.is_symlink():
+            is_folder = path.is_dir() and not path.is_symlink()
+            if is_folder and (path.name == GIT or name in self._names.bare_repositories):
+                yield from (f"{name}/{file}" for file in _GIT_SETTINGS)
+            elif is_folder:
                 for folder, _, files in os.walk(path):
                     yield from (str(Path(folder, file).relative_to(self._root)) for file in files)
             else:
@@ -119,27 +163,44 @@ class NameGuard:
         for name in self._files(names):
             if len(contents) >= _MOST_FILES:
                 break
-            with contextlib.suppress(OSError), open_file(self._root / name) as file:
-                content = file.read(_MOST_BYTES + 1)
+            path = self._root / name
+            with contextlib.suppress(OSError):
+                if path.is_symlink():
+                    contents[name] = _LINK + os.fsencode(path.readlink())
+                    continue
+                with open_file(path) as file:
+                    content = file.read(_MOST_BYTES + 1)
                 if len(content) <= _MOST_BYTES:
                     contents[name] = content
         return contents
 
-    def _restore(self) -> dict[str, Path | None]:
+    def _restore(self, names: Iterable[str]) -> dict[str, Path | None]:
         """Write back the files that differ from what they were.
 
         Returns:
             Their names, and where what was there is kept; None if the file was gone.
         """
-        present = self._read(self._existing | self._dangers)
+        present = self._read(names)
         restored: dict[str, Path | None] = {}
         for name, content in self._contents.items():
-            if present.get(name) != content and not self._is_harmless_change(name):
-                with contextlib.suppress(OSError, ToolError):
-                    kept = self._keep_aside(name, present.get(name))
-                    replace_file(self._root / name, content)
-                    restored[name] = kept
+            new = present.get(name)
+            if new == content or self._is_harmless_change(name, content, new):
+                continue
+            with contextlib.suppress(OSError, ToolError):
+                kept = self._keep_aside(name, new)
+                self._write_back(self._root / name, content)
+                restored[name] = kept
         return restored
+
+    @staticmethod
+    def _write_back(path: Path, content: bytes) -> None:
+        if path.is_symlink():
+            path.unlink()
+        if content.startswith(_LINK):
+            path.unlink(missing_ok=True)
+            path.symlink_to(os.fsdecode(content.removeprefix(_LINK)))
+        else:
+            replace_file(path, content)
 
     def _keep_aside(self, name: str, content: bytes | None) -> Path | None:
         """Keep what is about to be replaced: the user may have written it during the call."""
@@ -149,10 +210,26 @@ class NameGuard:
         write_private(folder / name, content)
         return folder / name
 
-    def _is_harmless_change(self, name: str) -> bool:
-        """Return whether a file is the configuration of a repository, and starts no program."""
+    def _is_harmless_change(self, name: str, old: bytes, new: bytes | None) -> bool:
+        """Return whether a file is of a repository, and names no program that it did not name."""
         path = self._root / name
-        return path.parent.name == _GIT and path.exists() and path not in dangers_in(path.parent)
+        if path.name == GIT:
+            return path.exists() and not any(dangers_in(path))
+        if path.name not in _GIT_SETTINGS or self._is_protected_elsewhere(path):
+            return False
+        if not path.parent.exists():  # the program has removed its own repository
+            return True
+        return new is not None and adds_no_danger(old, new)
+
+    def _is_protected_elsewhere(self, path: Path) -> bool:
+        """Return whether a file called `config` belongs to no git directory, as in `.ssh`."""
+        folders = path.relative_to(self._root).parents
+        is_bare = str(path.parent.relative_to(self._root)) in self._names.bare_repositories
+        return not is_bare and all(folder.name != GIT for folder in folders)
+
+
+def _is_git(name: str) -> bool:
+    return Path(name).name == GIT
 
 
 def _listed(names: Iterable[str]) -> str:

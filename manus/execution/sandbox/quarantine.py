@@ -27,6 +27,8 @@ class _Folder:
     changed_ns: int
     subfolders: tuple[str, ...]
     protected: tuple[str, ...]
+    is_repository: bool
+    """Whether it is laid out as a git directory, whatever it is called."""
 
 
 class ProtectedNames:
@@ -38,6 +40,8 @@ class ProtectedNames:
     def __init__(self, root: Path) -> None:
         self._root = str(root)
         self._folders: dict[str, _Folder] = {}
+        self.bare_repositories: frozenset[str] = frozenset()
+        """Folders that `find` has found to be git directories without the name `.git`."""
 
     def find(self) -> frozenset[str]:
         """Return all protected names, relative to the workspace; a folder stands for its content.
@@ -56,6 +60,7 @@ class ProtectedNames:
             names.update(folder.protected)
             waiting.extend(folder.subfolders)
         self._folders = seen
+        self.bare_repositories = frozenset(path for path in seen if seen[path].is_repository)
         return frozenset(names)
 
     def _folder(self, path: str) -> _Folder | None:
@@ -68,10 +73,17 @@ class ProtectedNames:
                 return known
             is_settled = time.time_ns() - changed_ns > _SETTLED_NS
             with os.scandir(full) as entries:
-                subfolders, protected = _sort(path, entries)
+                listing = list(entries)
         except OSError:
             return None
-        return _Folder(changed_ns if is_settled else 0, subfolders, protected)
+        subfolders, protected = _sort(path, listing)
+        is_repository = _is_git_directory({entry.name for entry in listing})
+        return _Folder(changed_ns if is_settled else 0, subfolders, protected, is_repository)
+
+
+def _is_git_directory(names: set[str]) -> bool:
+    """Return whether git takes a folder with these entries for a repository."""
+    return "HEAD" in names and ({"objects", "refs"} <= names or "commondir" in names)
 
 
 def _sort(

@@ -23,8 +23,11 @@ from manus.execution.environment.selection import (
 from manus.execution.network.egress_proxy import EgressProxy, egress_of
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.advice import Advice, advise
+from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.git_service import QUEUE, SPOOL, GitService, wrapper
 from manus.execution.sandbox.git_settings import VARIABLE, copy_git_settings
 from manus.execution.sandbox.home import HOME, SandboxHome
+from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.interpreter import own_python
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
@@ -44,6 +47,15 @@ CERTIFICATES = (
 _NAMED = 3
 """Hosts named at most of those that were not reached."""
 _FILTER = "9"
+_OWN_ETC = "/etc/manus"
+_GIT_BIN = f"{_OWN_ETC}/bin"
+_GIT_SETTINGS = "gitconfig"
+_GIT_VARIABLES = {
+    "GIT_CONFIG_GLOBAL": f"{_OWN_ETC}/{_GIT_SETTINGS}",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 _LIMITED = f'ulimit -f "$1"; exec {_FILTER}<"$2"; shift 2; exec "$@"'
 _SIGNS = ("Read-only file system", "Device or resource busy")
 _KEPT = (
@@ -71,13 +83,6 @@ class Raised(NamedTuple):
     """What to do for bubblewrap, where the weaker Landlock stands in for it."""
 
 
-class Confined(NamedTuple):
-    """A program as it is really started: its words and environment."""
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-
-
 class Sandbox:
     """The wall around the programs of one run. `open_sandbox` makes one."""
 
@@ -102,10 +107,15 @@ class Sandbox:
         if wall == "bubblewrap" and self.names is not None:
             self._read_only = [*own_code_in(workspace), *self.names.existing_paths()]
         self._home = home
+        self._git_program: str | None = None
+        """The git of the machine, where programs find a wrapper around it."""
+        self.git: GitService | None = None
+        """Carries out what changes a closed repository; None where none is closed."""
         self._filter = ""
         """A file with the rules for system calls; empty if there are none."""
         if home is not None and wall == "bubblewrap":
             bubblewrap.lay_out(home.path)
+            self._git_program = _lay_out_git(home.path, workspace)
             if rules := seccomp.program():
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
@@ -165,20 +175,64 @@ class Sandbox:
                 ),
             )
         else:
+            if self._git_program is not None:
+                known["PATH"] = f"{_GIT_BIN}:{known.get('PATH', os.defpath)}"
+            known["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes nothing
+            inside, outside = self._closed_repositories()
             front = bubblewrap.words(
                 self._workspace,
                 home,
                 directory,
-                read=read,
-                read_only=self._read_only,
+                read=[*read, *outside],
+                read_only=[*self._read_only, *inside],
                 hidden=hidden,
                 filter_at=self._filter and _FILTER,
             )
+        return Confined((*self._limited(), *front, *argv), known)
+
+    def confine_git(self, argv: Sequence[str], directory: Path) -> Confined:
+        """Return how a git command is started that changes closed repositories. Blocking.
+
+        Its sandbox is that of other programs, but for the git directories, which it may write, and
+        its home, in which no program has written settings. The hooks stay closed.
+        """
+        if self._home is None:
+            raise ToolUnavailableError("There is no sandbox for git.")
+        home = self._home.path
+        repositories = self.names.repositories() if self.names is not None else []
+        _, outside = self._closed_repositories()
+        hooks = [folder / "hooks" for r in repositories for folder in r.directories]
+        named = [path for r in repositories for path in r.named]
+        front = bubblewrap.words(
+            self._workspace,
+            home / "git",
+            directory,
+            read=[Path(path).expanduser() for path in self._settings.read],
+            read_only=[*self._read_only, *hooks, *named],
+            writable=outside,
+            filter_at=self._filter and _FILTER,
+        )
+        kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ") if name in os.environ}
+        path = f"{Path(self._git_program or '/usr/bin/git').parent}:{os.defpath}"
+        known = {"PATH": path, **kept, **self._own_variables(home, chosen=False), **_GIT_VARIABLES}
+        return Confined((*self._limited(), *front, *argv), known)
+
+    def _closed_repositories(self) -> tuple[list[Path], list[Path]]:
+        """Return what is closed of the repositories: in the workspace, and outside of it."""
+        if self.names is None:
+            return [], []
+        repositories = self.names.repositories()
+        paths = [path for r in repositories for path in (r.git, *r.directories, *r.named)]
+        inside = [path for path in paths if path.is_relative_to(self._workspace)]
+        return inside, [path for path in paths if path not in inside]
+
+    def _limited(self) -> tuple[str, ...]:
+        """Return the words that limit the size of files and enter the sandbox's network."""
         blocks = self._settings.file_megabytes * 1_000_000 // 512
         # not by the `PATH`, where a program of the workspace may be called `sh`
         limited = ("/bin/sh", "-c", _LIMITED, "sh", str(blocks), self._filter or os.devnull)
         entry = self.network.entry if self.network else ()
-        return Confined((*limited, *entry, *front, *argv), known)
+        return (*limited, *entry)
 
     def exit_code(self, code: int) -> int:
         """What a program's exit code is without the wall, which says 128 + N for a signal N."""
@@ -221,8 +275,22 @@ class Sandbox:
         """The proxy's for programs; None if they have none."""
         return int(self.door.sockets[0].getsockname()[1]) if self.door else None
 
+    async def serve_git(self) -> None:
+        """Carry out from now on what changes a closed repository."""
+        if self._home is not None and self.names is not None and self._git_program is not None:
+            repositories = await asyncio.to_thread(self.names.repositories)
+            self.git = GitService(
+                self._workspace,
+                self._home.path,
+                confine=self.confine_git,
+                limits=self.limits,
+                guards_repository=bool(repositories),
+            )
+
     async def close(self) -> None:
         """End the network and remove the programs' own folders."""
+        if self.git is not None:
+            await self.git.close()
         if self.door is not None:
             self.door.close()
         if self._proxy is not None:
@@ -233,6 +301,28 @@ class Sandbox:
             await asyncio.to_thread(self.broker.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
+
+
+def _lay_out_git(folder: Path, workspace: Path) -> str | None:
+    """Put the wrapper and the user's harmless settings into a run's own folder. Blocking.
+
+    Returns:
+        The machine's git; None if it has none.
+    """
+    git = find_host_program("git")
+    own = folder / _OWN_ETC.lstrip("/")
+    (own / "bin").mkdir(parents=True)
+    if git is None:
+        return None
+    (own / _GIT_SETTINGS).touch()
+    copy_git_settings(workspace, own / _GIT_SETTINGS, os.environ)
+    program = own / "bin" / "git"
+    program.write_text(wrapper(git, f"{_OWN_ETC}/{QUEUE}", f"/tmp/{SPOOL}"))
+    program.chmod(0o755)
+    (folder / "git" / "home").mkdir(parents=True)
+    for name in ("etc", "tmp", "empty"):
+        (folder / "git" / name).symlink_to(folder / name)
+    return git
 
 
 def _link_user_packages(home: Path) -> None:
@@ -263,6 +353,8 @@ async def sandbox_of(session: Session) -> Sandbox:
         proxy = await egress_of(session)
         sandbox = await open_sandbox(settings.sandbox, session.workspace.root, proxy)
         session.egress_guard.shares_network = sandbox.wall == "landlock"
+        if sandbox.git is not None:
+            sandbox.git.hold = session.git_guard.hold
         return sandbox
 
     return await session.obtain("sandbox", make)
@@ -295,6 +387,7 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         if settings.network == "rules":
             listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
             sandbox.door = await proxy.listen(listener)
+        await sandbox.serve_git()
     except BaseException:
         await sandbox.close()
         raise

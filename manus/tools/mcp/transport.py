@@ -19,7 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 from manus.config.mcp_settings import McpServer
 from manus.execution.network.egress import is_loopback
 from manus.execution.process import scrubbed
-from manus.execution.sandbox.sandbox import Confined, sandbox_of
+from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
 

@@ -1,0 +1,304 @@
+"""Carry out git commands that change a repository whose `.git` is closed to programs.
+
+A wrapper, first on the `PATH` in the sandbox, hands them over in a folder of their own: the request
+in a file, and two FIFOs, one that the wrapper holds open while it lives and one for the exit code.
+Whatever is in that folder, a program may have written it: it is opened without following links, and
+the request is judged like any other. Git itself runs in a second sandbox, with a configuration that
+starts no hooks; there `.git` can be written, and afterwards what could start a program is undone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.git_arguments import FORWARDED, Command, judge, parse
+from manus.execution.sandbox.limits import Limits
+from manus.execution.sandbox.name_guard import NameGuard
+
+SPOOL = "git-requests"
+"""The folder of the requests in the programs' `/tmp`."""
+QUEUE = "queue"
+_MOST_BYTES = 4_000_000
+_MOST_REQUESTS = 32
+"""Requests at the same time; more are a fault, or an attack on our descriptors."""
+_SECONDS = 1800.0
+"""The longest that a command may take, such as a fetch."""
+_PASSED = (
+    *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME"),
+    *("GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"),
+    *("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_MERGE_AUTOEDIT", "GIT_REFLOG_ACTION"),
+)
+_EDITORS = ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
+_NO_EDITORS = frozenset({"", ":", "true", "/bin/true", "/usr/bin/true", "cat"})
+_OPEN_EDITORS = frozenset({"commit", "rebase", "merge", "tag", "revert", "cherry-pick", "am"})
+_NO_SSH = "echo 'ssh has no keys in the sandbox: fetch and push in your own terminal' >&2; false"
+_FIXED = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.editor=true"),
+    *("sequence.editor=true", f"core.sshCommand={_NO_SSH}", "core.askPass=", "credential.helper="),
+    *("protocol.ext.allow=never", "commit.gpgSign=false", "tag.gpgSign=false"),
+    *("push.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.fetchJobs=1"),
+)
+FIXED_CONFIGURATION = tuple(word for setting in _FIXED for word in ("-c", setting))
+_REFUSED = "git: not executed: {reason}; if it is needed, the user can run it in their own terminal"
+_EDITOR = "an editor (`{name}`) is not started; give the message with `-m`, or use `--no-edit`"
+_OUTSIDE = "the folder is not in the workspace"
+_WORKTREE_OUTSIDE = "a worktree outside of the workspace is out of reach; choose a folder in it"
+_HOOKS = "git: the hooks of this repository were not run ({names}); the user can run them"
+
+
+class Confine(Protocol):
+    """Returns how a git command is started in the second sandbox, in a directory. Blocking."""
+
+    def __call__(self, argv: Sequence[str], directory: Path) -> Confined:
+        """Return the words and the environment."""
+
+
+class Request(NamedTuple):
+    """A git command that a program has handed over."""
+
+    directory: Path
+    variables: Mapping[str, str]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """The open files of one request."""
+
+    request: Request
+    input: int
+    out: int
+    err: int
+    alive: int
+    answer: int
+
+
+class GitService:
+    """Serves the git commands of the programs of one run."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        folder: Path,
+        *,
+        confine: Confine,
+        limits: Limits,
+        guards_repository: bool,
+    ) -> None:
+        """`folder` holds what becomes `/etc` and `/tmp` of the programs."""
+        self._workspace = workspace
+        self._spool = folder / "tmp" / SPOOL
+        self._confine = confine
+        self._limits = limits
+        self._names = NameGuard(workspace, restores=False)
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pending = b""
+        self.hold: Callable[[], str] = lambda: ""
+        """Returns why a repository may not be changed; empty if it may."""
+        self.guards_repository = guards_repository
+        """Whether there was a repository when the run began, which is not the run's own."""
+        queue = folder / "etc" / "manus" / QUEUE
+        os.mkfifo(queue, 0o600)
+        # read and write, so that it never ends
+        self._queue = os.open(queue, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        asyncio.get_running_loop().add_reader(self._queue, self._receive)
+
+    def _receive(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._pending += os.read(self._queue, 65_536)
+        *names, self._pending = self._pending.split(b"\n")
+        for name in names:
+            if len(self._tasks) >= _MOST_REQUESTS or not _is_name(name):
+                continue
+            task = asyncio.create_task(self._serve(name.decode()))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End all commands that are under way."""
+        asyncio.get_running_loop().remove_reader(self._queue)
+        os.close(self._queue)
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve(self, name: str) -> None:
+        with contextlib.suppress(OSError, ValueError), _open(self._spool / name) as exchange:
+            loop, gone = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(exchange.alive, gone.set)
+            try:
+                code = await self._answer(exchange, gone)
+                os.write(exchange.answer, f"{code}\n".encode())
+                async with asyncio.timeout(_SECONDS):
+                    await gone.wait()  # what is in the FIFO is lost when it is closed
+            except TimeoutError:
+                pass
+            finally:
+                loop.remove_reader(exchange.alive)
+
+    async def _answer(self, exchange: _Exchange, gone: asyncio.Event) -> str:
+        """Carry out a command, or say why not; return its exit code, or `here`."""
+        request = exchange.request
+        judgement = judge(request.arguments)
+        if judgement.kind == "read":
+            return "here"
+        reason = judgement.reason or await asyncio.to_thread(self._objection, request)
+        if not reason and self.guards_repository:
+            reason = self.hold()
+        if reason:
+            _say(exchange.err, _REFUSED.format(reason=reason))
+            return "128"
+        async with self._turn:
+            await self._names.begin()
+            code = await self._run(exchange, gone)
+            if note := await self._names.finish():
+                _say(exchange.err, note.strip())
+        return str(code)
+
+    def _objection(self, request: Request) -> str:
+        """Return why a command is not carried out. Blocking."""
+        if not Path(os.path.realpath(request.directory)).is_relative_to(self._workspace):
+            return _OUTSIDE
+        command = parse(request.arguments)
+        if command.name == "worktree" and not self._stays_inside(request, command):
+            return _WORKTREE_OUTSIDE
+        for name in _EDITORS:
+            editor = request.variables.get(name, "").strip()
+            if command.name in _OPEN_EDITORS and editor not in _NO_EDITORS and _edits(command):
+                return _EDITOR.format(name=name)
+        return ""
+
+    def _stays_inside(self, request: Request, command: Command) -> bool:
+        """Return whether all that may be a path is in the workspace. Blocking."""
+        base = request.directory
+        for name, value in command.options:
+            base = base / (value or "") if name == "-C" else base
+        paths = (base / word for word in command.arguments if not word.startswith("-"))
+        return all(Path(os.path.realpath(path)).is_relative_to(self._workspace) for path in paths)
+
+    async def _run(self, exchange: _Exchange, gone: asyncio.Event) -> int:
+        request = exchange.request
+        argv = ("git", *FIXED_CONFIGURATION, *request.arguments)
+        confined = await asyncio.to_thread(self._confine, argv, request.directory)
+        variables = {k: v for k, v in request.variables.items() if k not in _EDITORS}
+        process = await asyncio.create_subprocess_exec(
+            *confined.argv,
+            cwd=self._workspace,
+            env={**confined.environment, **variables},
+            stdin=exchange.input,
+            stdout=exchange.out,
+            stderr=exchange.err,
+            start_new_session=True,
+        )
+        leaving = asyncio.ensure_future(gone.wait())
+        ending = asyncio.ensure_future(process.wait())
+        try:
+            async with self._limits.watching(process.pid):
+                await asyncio.wait(
+                    (leaving, ending), timeout=_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            leaving.cancel()
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            code = await asyncio.shield(ending)
+        return code if code >= 0 else 128 - code
+
+
+def _edits(command: Command) -> bool:
+    """Return whether a command would open an editor for its message or its list of steps."""
+    words = command.arguments
+    if command.name == "rebase":
+        return any(word in ("-i", "--interactive") for word in words)
+    has_message = ("-m", "-F", "-C", "--message", "--file", "--no-edit", "--reuse-message")
+    return not any(word.startswith(has_message) for word in words)
+
+
+def _is_name(name: bytes) -> bool:
+    return 0 < len(name) < 64 and all(c in b"0123456789-" for c in name)
+
+
+@contextmanager
+def _open(folder: Path) -> Iterator[_Exchange]:
+    """Open the files of a request; no link is followed.
+
+    Raises:
+        OSError, ValueError: something is missing, or is not what the wrapper makes.
+    """
+    with contextlib.ExitStack() as stack:
+
+        def opened(name: str, flags: int, kind: Callable[[int], bool], mode: int = 0) -> int:
+            at = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=place)
+            stack.callback(os.close, at)
+            if not kind(os.fstat(at).st_mode):
+                raise ValueError(name)
+            return at
+
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        parent = os.open(folder.parent, flags)
+        stack.callback(os.close, parent)
+        place = os.open(folder.name, flags, dir_fd=parent)
+        stack.callback(os.close, place)
+        patient = os.O_NONBLOCK  # a FIFO in place of a file holds up nobody
+        request = opened("request", os.O_RDONLY | patient, stat.S_ISREG)
+        text = os.read(request, _MOST_BYTES)
+        try:
+            given = opened("input", os.O_RDONLY | patient, stat.S_ISREG)
+        except FileNotFoundError:
+            given = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            stack.callback(os.close, given)
+        made = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        yield _Exchange(
+            _read_request(text),
+            input=given,
+            out=opened("out", made, stat.S_ISREG, 0o600),
+            err=opened("err", made, stat.S_ISREG, 0o600),
+            answer=opened("answer", os.O_RDWR | patient, stat.S_ISFIFO),
+            alive=opened("alive", os.O_RDONLY | patient, stat.S_ISFIFO),
+        )
+
+
+def _read_request(text: bytes) -> Request:
+    """Read what the wrapper has written.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    directory, *rest = os.fsdecode(text).removesuffix("\0").split("\0")
+    end = rest.index("")
+    variables = dict(entry.split("=", 1) for entry in rest[:end])
+    if not directory.startswith("/") or not variables.keys() <= {*_PASSED}:
+        raise ValueError(directory)
+    return Request(Path(directory), variables, tuple(rest[end + 1 :]))
+
+
+def _say(descriptor: int, text: str) -> None:
+    os.write(descriptor, f"{text}\n".encode("utf-8", "surrogateescape"))
+
+
+def wrapper(git: str, queue: str, spool: str) -> str:
+    """Return the text of the program that programs find as `git`."""
+    text = Path(__file__).with_name("git_wrapper.sh").read_text("utf-8")
+    for name, value in (
+        ("@GIT@", shlex.quote(git)),
+        ("@QUEUE@", shlex.quote(queue)),
+        ("@SPOOL@", shlex.quote(spool)),
+        ("@FORWARDED@", " | ".join(FORWARDED)),
+        ("@VARIABLES@", " ".join(_PASSED)),
+    ):
+        text = text.replace(name, value)
+    return text

@@ -1,0 +1,81 @@
+#!/bin/bash
+# `git` of the programs in a sandbox. What reads runs here; what changes a repository whose `.git`
+# is read-only here is handed to the host, which checks it and carries it out.
+real=@GIT@
+queue=@QUEUE@
+spool=@SPOOL@
+
+options=()
+while (($#)); do
+  case $1 in
+    -C | -c | --git-dir | --work-tree | --namespace | --config-env)
+      options+=("$1" "${2-}")
+      shift
+      (($#)) && shift
+      ;;
+    -*)
+      options+=("$1")
+      shift
+      ;;
+    *) break ;;
+  esac
+done
+
+run_here() { exec "$real" "${options[@]}" "$@"; }
+
+is_closed() {
+  local folder folders
+  if [[ $1 == init ]]; then
+    [[ -e .git && ! -w .git ]]
+    return
+  fi
+  folders=$("$real" "${options[@]}" rev-parse --path-format=absolute --git-dir --git-common-dir 2>/dev/null) || return 1
+  while IFS= read -r folder; do
+    [[ -w $folder ]] || return 0
+  done <<<"$folders"
+  return 1
+}
+
+reads_input() {
+  local word is_path=
+  for word in "${@:2}"; do
+    case $word in
+      - | -F- | --file=- | --stdin | --pathspec-from-file=-) return 0 ;;
+      -*) ;;
+      *) is_path=1 ;;
+    esac
+  done
+  [[ ($1 == am || $1 == apply) && ! $is_path ]]
+}
+
+case ${1-} in
+  @FORWARDED@) ;;
+  *) run_here "$@" ;;
+esac
+[[ -p $queue ]] && is_closed "$@" || run_here "$@"
+
+folder=$spool/$BASHPID-$RANDOM$RANDOM
+mkdir -p -m 700 "$spool" && mkdir -m 700 "$folder" && mkfifo "$folder/alive" "$folder/answer" || exit 128
+reads_input "$@" && cat >"$folder/input"
+{
+  printf '%s\0' "$PWD"
+  for name in @VARIABLES@; do
+    [[ -v $name ]] && printf '%s\0' "$name=${!name}"
+  done
+  printf '\0'
+  printf '%s\0' "${options[@]}" "$@"
+} >"$folder/request" || exit 128
+printf '%s\n' "${folder##*/}" >"$queue"
+exec 8>"$folder/alive" # as long as it is open, the host goes on
+read -r code <"$folder/answer"
+[[ -s $folder/out ]] && cat "$folder/out"
+[[ -s $folder/err ]] && cat "$folder/err" >&2
+rm -rf "$folder"
+case $code in
+  here)
+    exec 8>&-
+    run_here "$@"
+    ;;
+  [0-9]*) exit "$code" ;;
+  *) exit 128 ;;
+esac

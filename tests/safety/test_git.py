@@ -1,0 +1,344 @@
+"""Programs change repositories through the host, and plant nothing that the user's git would start.
+
+After each attempt the user's own git runs in the workspace and in all repositories there. What was
+planted leaves a file outside of the workspace, which no program in the sandbox can write.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from manus.config.safety_settings import SandboxSettings
+from manus.config.settings import Settings
+from manus.execution.session import Session
+from manus.tools.bash import Bash
+from manus.tools.python_execute import PythonExecute
+from tests.helpers.sandboxes import Kind
+from tests.helpers.sessions import session_in
+
+SANDBOXES = pytest.mark.sandboxes("bubblewrap", "landlock")
+CLOSED = pytest.mark.sandboxes("bubblewrap")
+ALL = pytest.mark.sandboxes("bubblewrap", "landlock", "none")
+WHO = "git config user.name U; git config user.email u@x.example"
+FSMONITOR = r"printf '[core]\n\tfsmonitor = {run}\n' >>"
+"""`{run}` is a script that the attempt has written, which leaves the mark."""
+PLANTS = {
+    "a setting": "git config core.fsmonitor {run}",
+    "a setting by hand": f"{FSMONITOR} .git/config",
+    "a replaced configuration": f"cp .git/config c; {FSMONITOR} c; mv -f c .git/config",
+    "a configuration behind a moved folder": f"mv .git g; cp -r g .git; {FSMONITOR} .git/config",
+    "a folder of hooks": "mkdir h; cp {run} h/post-index-change; git config core.hooksPath $PWD/h",
+    "a hook": "mkdir -p .git/hooks; cp {run} .git/hooks/post-index-change",
+    "another hook": "cp {run} .git/hooks/pre-commit",
+    "a linked folder of hooks": (
+        "mkdir h; cp {run} h/pre-commit; rm -rf .git/hooks; ln -s $PWD/h .git/hooks"
+    ),
+    "an included file": f"{FSMONITOR} inc; git config include.path ../inc",
+    "an included file by hand": (
+        rf"{FSMONITOR} inc; printf '[include]\n\tpath = ../inc\n' >> .git/config"
+    ),
+    "a file included by the folder": (
+        f"{FSMONITOR} inc; git config includeIf.gitdir:/.path $PWD/inc"
+    ),
+    "the configuration of a worktree": (
+        f"git config extensions.worktreeConfig true; {FSMONITOR} .git/config.worktree"
+    ),
+    "a common directory": (f"cp -r .git g; {FSMONITOR} g/config; echo $PWD/g > .git/commondir"),
+    "a file in place of the folder": (
+        f"cp -r .git g; {FSMONITOR} g/config; rm -rf .git; echo gitdir: g > .git"
+    ),
+    "a link in place of the folder": (
+        f"cp -r .git g; {FSMONITOR} g/config; rm -rf .git; ln -s g .git"
+    ),
+    "a repository without its own folder": (
+        f"git init -q --bare bare; git -C bare config core.worktree $PWD; {FSMONITOR} bare/config"
+    ),
+    "a new repository": f"git init -q new; {FSMONITOR} new/.git/config",
+    "a repository that was there": f"{FSMONITOR} nested/.git/config",
+    "a repository in a moved folder": (
+        f"mv nested n; mkdir nested; cp -r n/.git nested/.git; {FSMONITOR} nested/.git/config"
+    ),
+    "a submodule": f"{FSMONITOR} .git/modules/sub/config",
+    "a submodule's file": (
+        f"cp -r .git/modules/sub g; {FSMONITOR} g/config; git -C g config --unset core.worktree; "
+        "rm -f sub/.git; echo gitdir: ../g > sub/.git"
+    ),
+    "a worktree": f"{FSMONITOR} .git/worktrees/tree/config.worktree",
+    "a worktree's file": (
+        f"cp -r .git g; {FSMONITOR} g/config; rm -f tree/.git; echo gitdir: $PWD/g > tree/.git"
+    ),
+    "a filter": "echo '* filter=x' > .gitattributes; git config filter.x.clean {run}; echo 2 > a",
+    "a filter by hand": (
+        "echo '* filter=x' > .gitattributes; echo 2 > a; "
+        r"printf '[filter \"x\"]\n\tclean = {run}\n' >> .git/config"
+    ),
+    "a converter to text": (
+        "echo '* diff=x' > .gitattributes; git config diff.x.textconv {run}; echo 2 > a"
+    ),
+    "a program for differences": "git config diff.external {run}; echo 2 > a",
+    "an alias": "git config alias.st '!{run}'",
+    "a program for connections": (
+        "git config core.sshCommand {run}; git config remote.origin.url ssh://x.example/a"
+    ),
+    "a remote that is a program": (
+        "git remote add origin 'ext::{run}'; git config protocol.ext.allow always"
+    ),
+    "an editor": "git config core.editor {run}; echo 2 > a",
+    "through git's own options": "git -c core.hooksPath=$PWD/h -c alias.x='!{run}' x; git x",
+    "a rebase that runs it": "git rebase --exec {run} HEAD~1",
+    "a search that runs it": "git bisect start; git bisect run {run}",
+}
+USER = (
+    *(
+        "git status",
+        "git diff HEAD",
+        "git log -p -1",
+        "git st",
+        "git commit -qam Mine",
+        "git gc -q",
+    ),
+    "git commit --allow-empty",
+    "git fetch",
+)
+
+
+def git(folder: Path, script: str) -> str:
+    """Run a script outside of the sandbox."""
+    quiet = {"EDITOR": "true", "VISUAL": "true", "GIT_TERMINAL_PROMPT": "0"}
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **quiet},
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a nested one, a submodule and a worktree."""
+    root = tmp_path / "work"
+    root.mkdir()
+    git(root, f"git init -q -b main; {WHO}; echo 1 > a; git add a; git commit -qm First")
+    git(root, "git commit -q --allow-empty -m Second; git worktree add -q tree")
+    git(root, f"git init -q nested; cd nested; {WHO}; git commit -q --allow-empty -m N")
+    git(tmp_path, f"git init -q lib; cd lib; {WHO}; echo 1 > l; git add l; git commit -qm Lib")
+    git(root, "git -c protocol.file.allow=always submodule add -q ../lib sub; git commit -qm Sub")
+    assert (root / ".git" / "modules" / "sub" / "config").exists()
+    return root
+
+
+@pytest.fixture
+async def session(repository: Path, sandbox_kind: Kind) -> AsyncIterator[Session]:
+    settings = Settings(sandbox=SandboxSettings(kind=sandbox_kind))
+    session = session_in(repository, settings=settings)
+    yield session
+    await session.close()
+
+
+async def run(session: Session, script: str) -> str:
+    """Run a script in the session's shell, and return what the model reads."""
+    return (await Bash(session=session).observe(command=script)).text
+
+
+@SANDBOXES
+@pytest.mark.parametrize("name", PLANTS)
+async def test_nothing_planted_runs(session: Session, name: str, tmp_path: Path) -> None:
+    root, mark = session.workspace.root, tmp_path / "mark"
+    program = root / "run.sh"
+    program.write_text(f"#!/bin/sh\necho ran >> {mark}\n")
+    program.chmod(0o755)
+    await run(session, PLANTS[name].replace("{run}", str(program)))
+    for folder in (root, *(root / each for each in ("nested", "sub", "tree", "bare", "new"))):
+        if folder.exists():
+            for command in USER:
+                git(folder, f"timeout 20 {command}")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["a setting", "a hook", "an alias", "a filter"])
+def test_the_attempts_are_real(repository: Path, name: str, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    program = tmp_path / "run.sh"
+    program.write_text(f"#!/bin/sh\necho ran >> {mark}\n")
+    program.chmod(0o755)
+    git(repository, PLANTS[name].replace("{run}", str(program)))
+    for command in USER:
+        git(repository, f"timeout 20 {command}")
+    assert mark.exists()
+
+
+WORKS = {
+    "status": ("git status -s", "?? nested/"),
+    "add and commit": (
+        "echo 2 > b; git add b; git commit -qm Third; git log -1 --format=%s",
+        "Third",
+    ),
+    "commit -a": ("echo 2 > a; git commit -qam Third; git log -1 --format=%s:%an", "Third:U"),
+    "amend": ("git commit -q --amend -m Changed; git log -1 --format=%s", "Changed"),
+    "amend without an editor": ("git commit -q --amend --no-edit; git log -1 --format=%s", "Sub"),
+    "a message from stdin": (
+        "echo '李' | git commit -q --allow-empty -F -; git log -1 --format=%s",
+        "李",
+    ),
+    "a message from a file": (
+        "echo Text > /tmp/m 2>/dev/null || echo Text > m; "
+        "git commit -q --allow-empty -F $(ls /tmp/m 2>/dev/null || echo m); "
+        "git log -1 --format=%s; rm -f /tmp/m m",
+        "Text",
+    ),
+    "another author": (
+        "GIT_AUTHOR_NAME=Ana git -c user.email=a@b.example commit -q --allow-empty -m X; "
+        "git log -1 --format=%an:%ce",
+        "Ana:a@b.example",
+    ),
+    "a renamed branch": ("git branch -m trunk; git branch --show-current", "trunk"),
+    "a new branch": ("git checkout -qb next; git branch --show-current", "next"),
+    "switch": ("git switch -qc next; git switch -q main; git branch --show-current", "main"),
+    "a tracked branch": ("git branch next; git branch -u main next; git branch -vv", "[main"),
+    "a deleted branch": ("git branch next; git branch -qd next; git branch", "* main"),
+    "a setting": ("git config user.name Ana; git config user.name", "Ana"),
+    "an unset setting": (
+        "git config --unset user.name; git config --local user.name || echo none",
+        "none",
+    ),
+    "a remote": ("git remote add o https://git.example/a; git remote -v", "https://git.example/a"),
+    "a changed remote": (
+        "git remote add o https://a.example/a; git remote rename o p; "
+        "git remote set-url p https://b.example/b; git remote -v",
+        "p\thttps://b.example/b",
+    ),
+    "a tag": ("git tag v1; git tag -a v2 -m Two; git tag", "v1\nv2"),
+    "a stash": ("echo 2 > a; git stash -q; cat a; git stash pop -q; cat a", "1\n2"),
+    "a merge": (
+        "git checkout -qb next; echo 2 > a; git commit -qam Next; git checkout -q main; "
+        "git commit -q --allow-empty -m Main; git merge -q next -m Merged; git log -1 --format=%s",
+        "Merged",
+    ),
+    "a conflict": (
+        "git checkout -qb next; echo 2 > a; git commit -qam Next; git checkout -q main; "
+        "echo 3 > a; git commit -qam Main; git merge next; echo 4 > a; git add a; "
+        "git commit -q --no-edit; cat a; git status -s --untracked-files=no",
+        "4",
+    ),
+    "a rebase": (
+        "git checkout -qb next; echo 2 > b; git add b; git commit -qm Next; git checkout -q main; "
+        "git commit -q --allow-empty -m Main; git rebase -q main next; git log --format=%s -2",
+        "Next\nMain",
+    ),
+    "cherry-pick and revert": (
+        "git checkout -qb next; echo 2 > b; git add b; git commit -qm Next; git checkout -q main; "
+        "git cherry-pick next; git revert --no-edit HEAD; git log -2 --format=%s",
+        'Revert "Next"\nNext',
+    ),
+    "reset and restore": (
+        "echo 2 > a; git add a; git reset -q; git restore a; cat a; git reset -q --hard HEAD; "
+        "git log -1 --format=%s",
+        "1\nSub",
+    ),
+    "rm and mv": ("git mv a b; git rm -q --cached b; git status -s a b", "D  a\n?? b"),
+    "a patch": (
+        "echo 2 > a; git diff > p; git checkout -q a; git apply --index p; "
+        "git diff --cached --stat",
+        "a | 2 +-",
+    ),
+    "a patch from stdin": (
+        "echo 2 > a; git diff > p; git checkout -q a; git apply --cached < p; git status -s a",
+        "MM a",
+    ),
+    "init once more": ("git init -q && echo fine", "fine"),
+    "a new repository": (
+        f"mkdir n; cd n; git init -q; {WHO}; echo 1 > x; git add .; git commit -qm One; "
+        "git branch -m trunk; git log --format=%s",
+        "One",
+    ),
+    "a clone": ("git clone -q nested copy 2>&1; git -C copy log --format=%s", "N"),
+    "a commit in a worktree": (
+        "cd tree; echo 2 > a; git commit -qam Tree; git log -1 --format=%s tree; cd ..",
+        "Tree",
+    ),
+    "a commit in a submodule": (
+        f"cd sub; {WHO}; echo 2 > l; git commit -qam L; cd ..; git add sub; git commit -qm Up; "
+        "git log -1 --format=%s; git status -s --untracked-files=no; git -C sub log -1 --format=%s",
+        "Up\nL",
+    ),
+    "a nested repository": (
+        "git -C nested commit -q --allow-empty -m M; git -C nested log -1 --format=%s",
+        "M",
+    ),
+    "a push to a folder": (
+        "git init -q --bare bare; git push -q $PWD/bare main; git -C bare log -1 --format=%s main",
+        "Sub",
+    ),
+    "notes and plumbing": (
+        "git notes add -m N; git notes show; git update-ref refs/x HEAD; git for-each-ref refs/x",
+        "refs/x",
+    ),
+}
+
+
+@ALL
+@pytest.mark.parametrize("name", WORKS)
+async def test_what_people_need_works(session: Session, name: str) -> None:
+    script, expected = WORKS[name]
+    observation = await run(session, script)
+    assert expected in observation
+    assert "[exit code 0]" in observation
+    assert "quarantine" not in observation
+    # the user's own git agrees
+    assert "fatal" not in git(session.workspace.root, "git fsck 2>&1; git status 2>&1")
+
+
+@CLOSED
+async def test_the_whole_directory_is_closed(session: Session) -> None:
+    script = (
+        "for d in .git .git/refs/heads .git/modules/sub .git/worktrees/tree nested/.git; do "
+        "echo x > $d/new && echo open; done; echo x > sub/.git && echo open; "
+        "rm tree/.git && echo open"
+    )
+    observation = await run(session, script)
+    assert "open" not in observation.splitlines()
+    assert "Read-only file system" in observation
+
+
+@CLOSED
+async def test_what_was_made_in_the_run_is_closed_to_later_programs(session: Session) -> None:
+    await run(session, f"git init -q new; cd new; {WHO}; git commit -q --allow-empty -m One")
+    code = (
+        "import subprocess, os\nos.chdir('new')\n"
+        "try: open('.git/x', 'w')\nexcept OSError as error: print(error.strerror)\n"
+        "subprocess.run(['git', 'commit', '-q', '--allow-empty', '-m', 'Two'], check=True)\n"
+        "print(subprocess.check_output(['git', 'log', '-1', '--format=%s'], text=True))"
+    )
+    observation = await PythonExecute(session=session).observe(code=code)
+    assert observation.text.startswith("Read-only file system\nTwo")
+
+
+@CLOSED
+async def test_a_refusal_says_what_to_do(session: Session) -> None:
+    observation = await run(session, "git config core.hooksPath h")
+    assert "`core.hooksPath` is not known to be harmless" in observation
+    assert "their own terminal" in observation
+
+
+@CLOSED
+async def test_a_command_ends_with_the_call(session: Session) -> None:
+    """A program that reads nothing more is ended, and the repository stays usable."""
+    git(session.workspace.root, "git config filter.slow.clean 'sleep 60'")
+    script = "echo '* filter=slow' > .gitattributes; echo 2 > a; git add a"
+    observation = await Bash(session=session).observe(command=script, timeout=2)
+    assert "stopped" in observation.text
+    await run(session, "rm .gitattributes; rm -f .git/index.lock; git add a; git status -s")
+
+
+@pytest.mark.parametrize("depth", ["..", "../.."])
+@CLOSED
+async def test_a_worktree_outside_is_refused(session: Session, depth: str) -> None:
+    assert "out of reach" in await run(session, f"git worktree add {depth}/elsewhere")
