@@ -409,7 +409,7 @@ async def test_usual_work_is_hardly_asked_about(agent: ScriptedAgent, internet: 
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
     own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
     _, asked = await carried_out(agent, script, "All about blue kites; docs.example knows more.")
-    request = "Use http://docs.example for the tests."
+    request = "Use http://docs.example for the tests, and commit the kites."
     _, more = await carried_out(agent, [*FREE_IN_A_REPOSITORY, own], request, thread="u")
     assert len(asked + more) == len(ASKED_ON_THE_WEB), (asked, more)
     made = await agent.messages() + await agent.messages("u")
