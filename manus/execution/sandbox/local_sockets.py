@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 from manus.execution.sandbox import landlock
@@ -58,13 +58,19 @@ class LocalSockets:
         """
         listener = socket.socket(socket.AF_UNIX)
         try:
-            self._binder.submit(_bind, listener, path).result()
+            self._bind_in_folders(listener, path)
             listener.listen()
             self._remember(listener, path)
         except BaseException:
             listener.close()
             raise
         return listener
+
+    def _bind_in_folders(self, listener: socket.socket, path: Path) -> None:
+        try:
+            self._binder.submit(_bind, listener, path).result()
+        except BrokenExecutor:  # this process has all the rulesets of Landlock that it may have
+            raise PermissionError(errno.EACCES, "Nothing holds it to the run's folders") from None
 
     def _remember(self, listener: socket.socket, path: Path) -> None:
         """Note the inode of the path at which a socket listens.

@@ -118,8 +118,7 @@ class SocketBroker:
 
     def _admit(self) -> None:
         """Take over the filter of a program that is about to start."""
-        wire, _ = self._entrance.accept()
-        with wire, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), self._entrance.accept()[0] as wire:
             wire.settimeout(_HANDSHAKE_SECONDS)
             credentials = wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
             if _CREDENTIALS.unpack(credentials)[1] != os.geteuid():
