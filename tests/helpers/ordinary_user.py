@@ -13,16 +13,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 USER = 65534
-_NEW_MOUNTS = 0x20000
-_BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
+NEW_MOUNTS = 0x20000
+BIND, RECURSIVE, PRIVATE = 0x1000, 0x4000, 0x40000
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def become(home: Path) -> None:
     """Make this process, and all that it starts, one of an ordinary user."""
-    check(libc.unshare(_NEW_MOUNTS))
-    mount("none", Path("/"), _RECURSIVE | _PRIVATE)
+    check(libc.unshare(NEW_MOUNTS))
+    mount("none", Path("/"), RECURSIVE | PRIVATE)
     show([ROOT, Path(sys.prefix), Path(sys.base_prefix), home])
     shutil.chown(home, USER, USER)
     os.setgroups([])
@@ -37,14 +37,14 @@ def show(folders: list[Path]) -> None:
     aside.chmod(0o755)
     for number, folder in enumerate(wanted):
         (aside / str(number)).mkdir()
-        mount(str(folder), aside / str(number), _BIND | _RECURSIVE)
+        mount(str(folder), aside / str(number), BIND | RECURSIVE)
     closed = {parent for folder in wanted for parent in folder.parents if is_closed(parent)}
     for parent in sorted(closed):
         if parent.is_dir() and is_closed(parent):  # not hidden by one above it
             mount("none", parent, 0, "tmpfs", "mode=755")
     for number, folder in enumerate(wanted):
         folder.mkdir(parents=True, exist_ok=True)
-        mount(str(aside / str(number)), folder, _BIND | _RECURSIVE)
+        mount(str(aside / str(number)), folder, BIND | RECURSIVE)
 
 
 def is_closed(folder: Path) -> bool:
