@@ -128,6 +128,14 @@ def test_hidden_programs_are_reported(home: Path) -> None:
     assert report_tools(home / "project", shown).hidden == ()
 
 
+def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
+    for number in range(9):
+        write(home / f".local/bin/script{number}", DEPLOY, 0o755)
+    text = report_tools(home / "project", SandboxSettings()).in_words()
+    assert f"{home}/.local/bin/script4, 4 more programs as in {home}/.local/bin (" in text
+    assert "script5" not in text
+
+
 @pytest.fixture
 def opt_folder() -> Iterator[Path]:
     """A folder of this test's own below `/opt`."""

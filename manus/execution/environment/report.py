@@ -18,6 +18,7 @@ _PROGRAMS = (
     *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
 )
 _MOST_SOURCES = 5
+_MOST_PROGRAMS = 5
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class ToolReport:
     programs: tuple[str, ...]
     """The usual programs that can be started."""
     hidden: tuple[str, ...]
-    """Folders of the user's programs and packages that the sandbox does not show."""
+    """Folders of the user's programs and packages, and programs, that the sandbox does not show."""
     problems: tuple[str, ...]
     """Sentences on what was selected and does not work."""
 
@@ -64,7 +65,12 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
 def _hidden(root: Path, settings: SandboxSettings, tools: UserTools, path: list[str]) -> list[str]:
     read = [root, *(Path(each).expanduser() for each in settings.read), *tools.exposure.read]
     folders = [folder for folder in path if _programs_in(folder)]
-    return bubblewrap.unseen(dict.fromkeys([*folders, *_sources(tools)]), read)
+    hidden = bubblewrap.unseen(dict.fromkeys([*folders, *_sources(tools)]), read)
+    programs = bubblewrap.unseen_programs(read)
+    if more := programs[_MOST_PROGRAMS:]:
+        folder = Path(more[0]).parent
+        return [*hidden, *programs[:_MOST_PROGRAMS], f"{len(more)} more programs as in {folder}"]
+    return [*hidden, *programs]
 
 
 def _sources(tools: UserTools) -> Iterator[str]:

@@ -229,13 +229,16 @@ def system() -> Exposure:
 def unseen(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
     """Return those of the paths, such as the folders of a `PATH`, that programs do not see.
 
-    And the programs of `~/.local/bin` and `/opt` that stay hidden. Blocking.
+    Blocking.
     """
-    read = list(read)
     seen = [*map(Path, _SYSTEM), *programs().read, *read]
-    hidden = [path for path in paths if not any(map(Path(path).is_relative_to, seen))]
-    programs_hidden = (p for p in user_programs().hidden if not any(map(p.is_relative_to, read)))
-    return [*hidden, *map(str, programs_hidden)]
+    return [path for path in paths if not any(map(Path(path).is_relative_to, seen))]
+
+
+def unseen_programs(read: Iterable[Path]) -> list[str]:
+    """Return the programs of `~/.local/bin` and `/opt` that stay hidden. Blocking."""
+    read = list(read)
+    return [str(p) for p in user_programs().hidden if not any(map(p.is_relative_to, read))]
 
 
 def _kept(workspace: Path, read_only: Iterable[Path]) -> list[str]:
