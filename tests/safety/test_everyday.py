@@ -14,6 +14,7 @@ from manus.execution.network import registries
 from manus.graph import build_agent
 from manus.runs.attachments import Request, given_of, typed
 from tests.helpers.agent import ScriptedAgent
+from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import Internet
 from tests.safety.everyday import MORE, PAGES, SITE, Everyday, calls_for, pages_of
 from tests.server import Call, text
@@ -81,6 +82,24 @@ async def test_another_task_costs_no_more_than_it_has_to(
     assert len(asked) == task.questions, asked
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
     assert all("held back" in one for one in failed), failed
+
+
+@pytest.mark.sandboxes("landlock")
+async def test_behind_landlock_a_download_costs_one_question(
+    agent: ScriptedAgent, internet: Internet, tmp_path: Path, sandbox_kind: Kind
+) -> None:
+    """That about the first connection of a program, when the model makes the call again."""
+    [task] = [task for task in all_tasks() if task.name == "web-download"]
+    agent.graph = build_agent("manus", checkpointer=agent.saver)
+    with begun(task, tmp_path / "task") as local:
+        attempt = Attempt(task, local.workspace, SITE)
+        internet.pages.update(pages_of(task, attempt.workspace.with_name("posted.jsonl")))
+        agent.workspace = attempt.workspace
+        opened, download, *rest = calls_for(task)
+        script = [opened, download, download, *rest]
+        asked = await questions_of(agent, script, {"request": attempt.instruction})
+        assert len(asked) == 1, asked
+        assert attempt.failure() == "", await agent.observations()
 
 
 def request_of(task: Everyday) -> Request:
