@@ -32,7 +32,7 @@ from manus.graph.outcome import Outcome
 from manus.graph.profiles import profile_named
 from manus.pages.server_guard import Guard, listen
 from manus.prompts.formatting import flat, main_argument
-from manus.runs.jobs import new_job, work_on
+from manus.runs.jobs import create_job, run_job
 from manus.runs.options import RunOptions
 from manus.runs.signals import end_at_once
 from manus.state.agent import ToolTask
@@ -130,8 +130,8 @@ class ClientTools:
         async with open_store(self._settings) as store, store.hold(thread):
             known = await read_thread(store, thread)
             kind = known.kind if known else "flow" if task.plan else "agent"
-            job = await new_job(kind, thread, task.request, given, args, self._settings, store)
-            return await work_on(job, ["custom"], show)
+            job = await create_job(kind, thread, task.request, given, args, self._settings, store)
+            return await run_job(job, ["custom"], show)
 
 
 def _said(text: str, *, is_error: bool) -> types.CallToolResult:

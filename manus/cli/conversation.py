@@ -22,8 +22,8 @@ from manus.cli.screen import DONE, WARNING, Screen
 from manus.cli.settings import read_settings, with_store
 from manus.execution.environment.report import report_tools
 from manus.execution.sandbox.sandbox import wall_in_words
-from manus.runs.attachments import Request, mentioned
-from manus.runs.configuration import workspace_of
+from manus.runs.attachments import Request, find_mentioned_files
+from manus.runs.configuration import resolve_workspace
 from manus.runs.options import RunOptions
 from manus.state.errors import UsageError
 from manus.store.thread_id import NEWEST
@@ -113,7 +113,7 @@ class Conversation:
         settings = read_settings()
         endpoint = settings.for_role("main").at(self._args.model, None)
         check_model(endpoint)
-        place = Path(workspace_of(settings, self._args.workspace)).expanduser()
+        place = Path(resolve_workspace(settings, self._args.workspace)).expanduser()
         self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
         ask_for_file_trust(self._args, settings)
@@ -159,7 +159,7 @@ class Conversation:
         self._begin(known.kind if known else "agent", said, self._args)
 
     def _begin(self, kind: str, said: str, args: RunOptions) -> None:
-        files, images = mentioned(said, self._workspace)
+        files, images = find_mentioned_files(said, self._workspace)
         args = replace(args, thread=self._thread, files=files, images=images)
         # earlier answers may repeat what the agent has read
         is_tainted = any(text.startswith(_EARLIER) for text in self._happened)

@@ -19,7 +19,7 @@ from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
 from manus.execution.process import scrubbed
 from manus.execution.sandbox.interpreter import own_python
-from manus.runs.configuration import is_installed, workspace_of
+from manus.runs.configuration import is_installed, resolve_workspace
 from manus.state.errors import ManusError, SettingsError
 
 _LOW = 1_000_000_000
@@ -76,7 +76,7 @@ def _check_writable(place: Path) -> Path:
 
 def _workspace(settings: Settings) -> Finding:
     found = partial(Finding, "workspace")
-    place = Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
+    place = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
     try:
         nearest = _check_writable(place)
     except SettingsError as error:
@@ -104,7 +104,7 @@ def _sandbox(settings: Settings) -> Finding:
         return found("warning", text, "Leave MANUS_SANDBOX out.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
     text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
-    root = Path(os.path.realpath(Path(workspace_of(settings)).expanduser()))
+    root = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
     if told := report_tools(root, chosen).in_words():
         text += f". {told}"
     if advice is None:

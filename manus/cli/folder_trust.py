@@ -31,12 +31,12 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
 
 def _folder_of(args: RunOptions, settings: Settings) -> Path:
     """Return the workspace of the run: that of its thread, if it goes on with one."""
-    from manus.runs.configuration import workspace_of
+    from manus.runs.configuration import resolve_workspace
 
     stored = None
     if args.workspace is None and (args.thread or args.last):
         stored = _workspace_of_thread(args, settings)
-    return Path(stored or workspace_of(settings, args.workspace)).expanduser().resolve()
+    return Path(stored or resolve_workspace(settings, args.workspace)).expanduser().resolve()
 
 
 def _workspace_of_thread(args: RunOptions, settings: Settings) -> str | None:

@@ -70,7 +70,7 @@ last_option = click.option(
 )
 
 
-def meant_thread(*named: str | None, last: bool) -> str:
+def resolve_thread(*named: str | None, last: bool) -> str:
     """The one id that was given, or `NEWEST`.
 
     Raises:
@@ -86,11 +86,11 @@ def meant_thread(*named: str | None, last: bool) -> str:
 
 
 def thread_argument(command: Command) -> Command:
-    """THREAD or `-c`; the command gets what `meant_thread` makes of them as `thread`."""
+    """THREAD or `-c`; the command gets what `resolve_thread` makes of them as `thread`."""
 
     @functools.wraps(command)
     def with_thread(thread: str | None, last: bool, **chosen: Any) -> Any:
-        return command(thread=meant_thread(thread, last=last), **chosen)
+        return command(thread=resolve_thread(thread, last=last), **chosen)
 
     named = click.argument("thread", metavar="THREAD", required=False, type=thread_id)
     return named(last_option(with_thread))  # type: ignore[return-value]

@@ -10,7 +10,7 @@ from typing import Any
 
 from manus.cli.plan_view import PlanView, said_of
 from manus.cli.screen import CALL, DONE, FAILED, WARNING, Screen
-from manus.pages.report.edits import Edit, edit_in
+from manus.pages.report.edits import Edit, parse_edit
 from manus.prompts import formatting
 from manus.prompts.formatting import clean, count, first_line, flat, in_words, main_argument
 from manus.runs.message_chunks import text_chunks
@@ -167,7 +167,7 @@ class Progress:
             self._screen.paragraph(event["text"], indent=_LABEL + 2)
         else:
             self._tell("done", f"{head}: {first_line(event['text'])}", DONE)
-            self._show_edit(edit_in(event["name"], args))
+            self._show_edit(parse_edit(event["name"], args))
         for left in list(self._at_work)[-1:]:
             self._show_work(left)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from manus.cli.screen import Screen
 from manus.config.files import make_private_file, make_private_folder
-from manus.runs.attachments import Request, typed
+from manus.runs.attachments import Request, typed_request
 from manus.state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def read_request(words: Sequence[str]) -> Request:
         raise UsageError(
             "There is no request: give it as an argument, type it when asked, or send it to stdin."
         )
-    return typed(request)
+    return typed_request(request)
 
 
 def _piped() -> str:

@@ -23,9 +23,9 @@ from manus.execution.sandbox.sandbox import wall_in_words
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
 from manus.prompts.formatting import count, in_words
-from manus.runs.jobs import Job, with_more_steps, work_on
+from manus.runs.jobs import Job, extend_steps, run_job
 from manus.runs.options import RunOptions
-from manus.runs.signals import Stopping
+from manus.runs.signals import StopSignals
 from manus.state.agent import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
 from manus.state.usage import Usage, no_usage
@@ -49,7 +49,7 @@ class Run:
         self._progress = Progress(
             self._screen, live=not args.json, currency=settings.currency, verbose=args.verbose
         )
-        self._stopping = Stopping(self._announce_stop)
+        self._stopping = StopSignals(self._announce_stop)
         self._store: Store | None = None
         self._workspace = ""
         self._asks = False
@@ -74,7 +74,7 @@ class Run:
                     log.info("thread %s: begun", self._thread_id)
                     outcome = await self._outcome(store, prepare)
             except asyncio.CancelledError:
-                if not self._stopping.swallow():
+                if not self._stopping.absorb_cancellation():
                     raise
                 return self._stopping.exit_code or 1
             except Exception as error:  # raised on, whatever it is: how to resume is told here
@@ -107,9 +107,9 @@ class Run:
             modes = self._progress.stream_mode
             show = self._progress.show
             try:
-                return await work_on(job, modes, show, self._go_on)
+                return await run_job(job, modes, show, self._go_on)
             except asyncio.CancelledError:
-                if not self._stopping.swallow():
+                if not self._stopping.absorb_cancellation():
                     raise
                 return outcome_of(await job.graph.aget_state(job.config()))
 
@@ -143,7 +143,7 @@ class Run:
         self._screen.end_live()
         if not await ask_for_more_steps(self._screen, run["max_steps"]):
             return None
-        more = replace(job, given=None, context=with_more_steps(job.context, run))
+        more = replace(job, given=None, context=extend_steps(job.context, run))
         await reopen(job.graph, more.config())
         return more
 

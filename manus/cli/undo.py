@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from manus.execution.workspace import Workspace
-from manus.pages.report.edits import edit_of, relative
+from manus.pages.report.edits import find_edit, relative
 from manus.pages.report.files import changed_during
 from manus.pages.trace.model import Call, Run
 from manus.prompts.formatting import fit, main_argument
@@ -57,7 +57,7 @@ def undo_last(runs: Sequence[Run]) -> Undone:
 def _undone(run: Run, began: float) -> Iterator[str]:
     workspace = Workspace(run.workspace)
     refused: set[str] = set()
-    for edit in filter(None, map(edit_of, reversed([*_calls(run)]))):
+    for edit in filter(None, map(find_edit, reversed([*_calls(run)]))):
         if edit.path in refused:
             continue
         try:
@@ -80,7 +80,7 @@ def _calls(run: Run) -> Iterator[Call]:
 
 def _edited(run: Run) -> set[str]:
     """Return the files that the editor changed, as seen from the workspace."""
-    edits = map(edit_of, _calls(run))
+    edits = map(find_edit, _calls(run))
     return {relative(edit.path, run.workspace) for edit in edits if edit is not None}
 
 

@@ -1,4 +1,4 @@
-"""The context of a run, and what is checked before the run starts."""
+"""Build the context of a run and check its settings before it starts."""
 
 from __future__ import annotations
 
@@ -17,47 +17,48 @@ if TYPE_CHECKING:
     from manus.runs.options import RunOptions
 
 T = TypeVar("T")
-_CHOSEN = ("workspace", "max_steps", "model", "record", "approve")
-_NOT_FILES_OF_A_USER = {"manus.toml", "workspace"}
+_CONTEXT_OPTIONS = ("workspace", "max_steps", "model", "record", "approve")
+_GENERATED_NAMES = {"manus.toml", "workspace"}
 
 
-def read_context(args: RunOptions, **known: Any) -> Context:
-    """What the flags choose for a run, over what is known of it."""
+def build_context(args: RunOptions, **defaults: Any) -> Context:
+    """Return the context of a run: its options override the `defaults`."""
     from manus.config.context import Context
 
-    chosen = {name: getattr(args, name) for name in _CHOSEN}
-    given = {name: value for name, value in chosen.items() if value is not None}
+    values = {name: getattr(args, name) for name in _CONTEXT_OPTIONS}
+    overrides = {name: value for name, value in values.items() if value is not None}
     if args.approve_plan:
-        given["approve_plan"] = True
+        overrides["approve_plan"] = True
     if args.chat:
-        given["conversation"] = True
-    budget = dict(known.get("budget", {}))
+        overrides["conversation"] = True
+    budget = dict(defaults.get("budget", {}))
     for limits in args.budget:
         budget |= limits
     interactive = sys.stdin.isatty() if args.interactive is None else args.interactive
-    return Context(**{**known, **given, "budget": budget, "interactive": interactive})
+    return Context(**{**defaults, **overrides, "budget": budget, "interactive": interactive})
 
 
 def check_presence(context: Context, settings: Settings) -> Context:
-    """Return the context of a run, without a person to ask where it refuses all questions.
+    """Return the context, marked non-interactive where the approval mode refuses all questions.
 
     Raises:
-        UsageError: its plans are to be approved all the same.
+        UsageError: its plans need approval all the same.
     """
     if (context.approve or settings.approve.mode) != "refuse":
         return context
     if context.approve_plan:
         raise UsageError(
-            "--approve-plan needs a person to ask, and --approve refuse says that there is none."
+            "--approve-plan needs a person to approve the plan, which --approve refuse rules out; "
+            "leave out one of the two."
         )
     return context.model_copy(update={"interactive": False})
 
 
 def check_model(endpoint: ModelSettings) -> None:
-    """Check that a model can be asked at all; nothing is sent.
+    """Check that the model settings are usable; send no request.
 
     Raises:
-        SettingsError: none is configured, its address is none, or there is no such recording.
+        SettingsError: no model is configured, its URL is invalid, or the recording is missing.
     """
     from manus.config.model_settings import check_name
     from manus.models.providers import (
@@ -74,9 +75,9 @@ def check_model(endpoint: ModelSettings) -> None:
     try:
         check_name(spec or DEFAULT_MODEL)
     except ValueError as error:
-        raise SettingsError(f"The model cannot be asked: {error}.") from None
+        raise SettingsError(f"The model name is invalid: {error}.") from None
     if spec.startswith(REPLAY) and not Path(spec.removeprefix(REPLAY)).is_file():
-        raise SettingsError(f"There is no recording {spec.removeprefix(REPLAY)} to play.")
+        raise SettingsError(f"The recording {spec.removeprefix(REPLAY)} does not exist.")
     try:
         address = urlsplit(endpoint.base_url or "http://default")
         is_address = address.scheme in ("http", "https") and address.hostname and address.port != 0
@@ -84,48 +85,48 @@ def check_model(endpoint: ModelSettings) -> None:
         is_address = False
     if not is_address:
         raise SettingsError(
-            f"The model server at {address_of(endpoint)} cannot be asked, since this "
-            "is not an address; MANUS_BASE_URL must look like http://localhost:11434/v1."
+            f"{address_of(endpoint)} is not a valid address of a model server; "
+            "set MANUS_BASE_URL to a URL such as http://localhost:11434/v1."
         )
 
 
-def workspace_of(settings: Settings, chosen: str | None = None) -> str:
-    """The workspace: what was chosen or set; else this folder in a project, else ./workspace."""
-    if chosen is not None:
-        return chosen
+def resolve_workspace(settings: Settings, workspace: str | None = None) -> str:
+    """Return the given or configured workspace; else `.` in a project, `./workspace` elsewhere."""
+    if workspace is not None:
+        return workspace
     if "workspace" in settings.model_fields_set or not is_project(Path.cwd()):
         return settings.workspace
     return "."
 
 
 def is_project(folder: Path) -> bool:
-    """Whether a folder is part of a git repository or holds files of the user's.
+    """Return whether a folder is in a git repository or contains files of the user.
 
-    A home folder holds files of all kinds and is no project.
+    The home folder and the root folder are never projects.
     """
     if folder in (Path.home(), Path(folder.anchor)):
         return False
-    if any((place / ".git").exists() for place in (folder, *folder.parents)):
+    if any((parent / ".git").exists() for parent in (folder, *folder.parents)):
         return True
     names = (entry.name for entry in folder.iterdir())
-    return any(name[0] != "." and name not in _NOT_FILES_OF_A_USER for name in names)
+    return any(name[0] != "." and name not in _GENERATED_NAMES for name in names)
 
 
 def check_workspace(settings: Settings, context: Context) -> Path:
-    """Make the workspace, and give its place. Blocking.
+    """Create the workspace and return its path. Blocking.
 
     Raises:
-        UsageError: it cannot be made or written to.
+        UsageError: the workspace cannot be created or written to.
     """
     from manus.execution.workspace import Workspace
 
-    workspace = Workspace(workspace_of(settings, context.workspace))
+    workspace = Workspace(resolve_workspace(settings, context.workspace))
     workspace.prepare()
     return workspace.root
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module could be imported; a top-level one is not imported to find out."""
+    """Return whether a module is installed; a top-level module is not imported for the check."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

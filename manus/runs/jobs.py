@@ -16,11 +16,11 @@ from manus.config.context import HELD, Context
 from manus.config.settings import Settings
 from manus.graph.outcome import Outcome, is_over, outcome_of
 from manus.graph.state_update import reopen
-from manus.runs.configuration import check_model, check_presence, check_workspace, read_context
+from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
 from manus.runs.options import RunOptions
 from manus.state.errors import UsageError
 from manus.store.checkpoint import Store
-from manus.store.threads import Thread, config_of, get_thread, read_thread
+from manus.store.threads import Thread, get_thread, read_thread, thread_config
 
 REQUEST_SHOWN = 100
 """Characters of the request that each checkpoint carries, for the list of threads."""
@@ -86,13 +86,13 @@ class Job:
 
 Show = Callable[[str, Any], Awaitable[None]]
 """Is told each part of a run's stream, with its mode."""
-GoOn = Callable[[Job, Outcome], Awaitable[Job | None]]
+Continue = Callable[[Job, Outcome], Awaitable[Job | None]]
 """Gives what a run that stands still goes on with; None where it stays as it is."""
 ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
 """Why a run that has ended may be gone on with."""
 
 
-def with_more_steps(context: Context, run: Mapping[str, Any], chosen: int | None = None) -> Context:
+def extend_steps(context: Context, run: Mapping[str, Any], chosen: int | None = None) -> Context:
     """The context in which a run that used up its steps goes on: with as many again, or as chosen.
 
     Raises:
@@ -106,7 +106,7 @@ def with_more_steps(context: Context, run: Mapping[str, Any], chosen: int | None
     return context.model_copy(update={"max_steps": more})
 
 
-async def new_job(
+async def create_job(
     kind: str,
     thread: str,
     request: str,
@@ -128,7 +128,7 @@ async def new_job(
             f"`manus {right} --thread {thread} …`."
         )
     profile = args.profile or (known and known.profile) or settings.profile
-    context = read_context(args, **({"workspace": known.workspace} if known else {}))
+    context = build_context(args, **({"workspace": known.workspace} if known else {}))
     context = check_presence(context, settings)
     graph = build(kind, profile, store)
     context = await _with_workspace(settings, context)
@@ -136,7 +136,7 @@ async def new_job(
     return Job(thread, kind, profile, context, request, graph, given)
 
 
-async def job_to_resume(
+async def create_resume_job(
     thread_id: str,
     args: RunOptions,
     settings: Settings,
@@ -153,10 +153,10 @@ async def job_to_resume(
     thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
     graph = build(thread.kind, profile, store)
-    snapshot = await graph.aget_state(config_of(thread_id))
+    snapshot = await graph.aget_state(thread_config(thread_id))
     outcome = outcome_of(snapshot)
     has_ended = is_over(snapshot)
-    context = read_context(args, workspace=thread.workspace, **thread.chosen)
+    context = build_context(args, workspace=thread.workspace, **thread.chosen)
     context = check_presence(context, settings)
     given = _answers_to(() if has_ended else outcome.questions, answers, args, thread_id)
     job = Job(thread_id, thread.kind, profile, context, thread.request, graph, given)
@@ -168,11 +168,11 @@ async def job_to_resume(
     if is_done or (asks and not context.interactive):
         return replace(job, pending=outcome, stays=True)
     if has_ended and outcome.stop_reason == "max_steps":
-        context = with_more_steps(context, snapshot.values["run"], args.max_steps)
+        context = extend_steps(context, snapshot.values["run"], args.max_steps)
     check_model(settings.for_role("main").at(context.model, None))
     context = await _with_workspace(settings, context)
     if has_ended:
-        await reopen(graph, config_of(thread_id))
+        await reopen(graph, thread_config(thread_id))
     return replace(job, context=context, pending=outcome if asks else None)
 
 
@@ -194,7 +194,7 @@ def _answers_to(
     return Command(resume=answers) if answers else None
 
 
-async def work_on(job: Job, modes: list[str], show: Show, go_on: GoOn | None = None) -> Outcome:
+async def run_job(job: Job, modes: list[str], show: Show, go_on: Continue | None = None) -> Outcome:
     """Stream a run, and stream on with what `go_on` makes of it each time that it stands still.
 
     Whoever calls sees to its cancellation; what the run keeps open is closed in any case, since
@@ -241,7 +241,7 @@ async def read_outcome(store: Store, thread: Thread) -> Outcome:
     """How the newest run of a thread stands."""
     # The profile makes no difference to reading, and a user's own one may not be known here.
     graph = build(thread.kind, "manus", store)
-    return outcome_of(await graph.aget_state(config_of(thread.thread_id)))
+    return outcome_of(await graph.aget_state(thread_config(thread.thread_id)))
 
 
 async def _with_workspace(settings: Settings, context: Context) -> Context:

@@ -1,4 +1,4 @@
-"""What each chunk of a streamed message adds to the text that a person sees."""
+"""Split the chunks of a streamed message into text, reasoning and tool calls."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from manus.state.messages import thinking_in
 def text_chunks(
     message: Any, metadata: Mapping[str, Any], *nodes: str
 ) -> Iterator[tuple[str, str, str, str]]:
-    """What a piece of a model's message adds, if one of these nodes asked for it.
+    """Yield the parts of a message chunk, if one of `nodes` asked for the message.
 
-    An id of the text that it goes on with, its kind (`thinks`, `says`, `call`), the name of a tool,
-    and the text.
+    Each part is (id of the text it continues, kind, tool name, text); the kind is `thinks`,
+    `says` or `call`.
     """
     if metadata.get("langgraph_node") not in nodes or message.type != "AIMessageChunk":
         return
@@ -22,5 +22,5 @@ def text_chunks(
         if text:
             yield f"{message.id} {kind}", kind, "", text
     for call in message.tool_call_chunks:
-        of = f"{message.id} {call.get('index')}"
-        yield of, "call", call.get("name") or "", call.get("args") or ""
+        text_id = f"{message.id} {call.get('index')}"
+        yield text_id, "call", call.get("name") or "", call.get("args") or ""

@@ -1,4 +1,4 @@
-"""What a person selected for a run, whichever way it is started."""
+"""The options of a run, whether it is started by a command, the page or a server."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Limits = dict[str, float]
-"""Limits of a budget by the names of `manus.state.usage.Budget`."""
+"""Limits of a budget, by field name of `manus.state.usage.Budget`."""
 
 
 @dataclass(slots=True)
 class RunOptions:
-    """What a person chose for a run, as `run`, `flow` and `resume` take it."""
+    """The options of `run`, `flow`, `resume` and `chat`."""
 
     prompt: tuple[str, ...] = ()
     thread: str | None = None
@@ -29,9 +29,9 @@ class RunOptions:
     quiet: bool = False
     verbose: bool = False
     chat: bool = False
-    """Whether it is one of a conversation, which says itself where it works."""
+    """Whether the run is part of a conversation, which prints the workspace itself."""
     last: bool = False
     interactive: bool | None = None
-    """Whether a person can be asked; None where a terminal says so."""
+    """Whether a person can answer questions. None: if stdin is a terminal."""
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()

@@ -68,7 +68,7 @@ Children = dict[str, list[list[Superstep]]]
 """Conversations inside others, by the superstep that they were begun in."""
 
 
-def children_of(history: History) -> Children:
+def find_children(history: History) -> Children:
     """The conversations that lie inside others."""
     found: Children = {}
     for namespace, supersteps in history.items():
@@ -112,7 +112,9 @@ def _supersteps(found: dict[str, CheckpointTuple]) -> list[Superstep]:
     while (one := found.get(place)) is not None:
         values = one.checkpoint["channel_values"]
         writes = list(one.pending_writes or ())
-        line.append(Superstep(place, time_of(one), until, dict(one.metadata), values, writes))
+        line.append(
+            Superstep(place, checkpoint_time(one), until, dict(one.metadata), values, writes)
+        )
         until = line[-1].began
         place = str((one.parent_config or {}).get("configurable", {}).get("checkpoint_id"))
     return line[::-1]
@@ -125,7 +127,7 @@ def is_waiting(writes: Iterable[tuple[str, str, Any]]) -> bool:
     return bool(asked - {task for task, channel, _ in channels if channel == RESUME})
 
 
-def time_of(one: CheckpointTuple) -> datetime:
+def checkpoint_time(one: CheckpointTuple) -> datetime:
     """When a checkpoint was made."""
     time = datetime.fromisoformat(one.checkpoint["ts"])
     return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from manus.prompts.formatting import ENDINGS, ending_of
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
-from manus.store.history import is_waiting, time_of
+from manus.store.history import checkpoint_time, is_waiting
 from manus.store.thread_id import NEWEST
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ class Thread:
         return {**{name: getattr(self, name) for name in shown}, **when, "graph": self.kind}
 
 
-def config_of(thread_id: str) -> Any:
+def thread_config(thread_id: str) -> Any:
     """The configuration that names a thread."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
 
 
 async def read_thread(store: Store, thread_id: str) -> Thread | None:
     """The thread, or None if there is none of that id."""
-    found = await store.aget_tuple(config_of(thread_id))
+    found = await store.aget_tuple(thread_config(thread_id))
     return None if found is None else _thread(thread_id, found)
 
 
@@ -116,7 +116,7 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
         request=str(metadata.get("request", "")),
         steps=int(run.get("step", 0)) or len(values.get("results") or []),
         status=_status(found, values),
-        updated=time_of(found),
+        updated=checkpoint_time(found),
     )
 
 

@@ -65,7 +65,7 @@ def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) ->
     with manus.start("run", "--thread", "t", "work") as process:
         wait_for_file(manus.workspace / "pid")
         process.send_signal(signal.SIGINT)
-        process.expect("Stopping")
+        process.expect("StopSignals")
         process.send_signal(signal.SIGINT)
         assert process.end().code == 130
     assert working_in(manus.workspace) == []

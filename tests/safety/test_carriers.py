@@ -20,7 +20,7 @@ from manus.config.trust import trust
 from manus.graph import build_agent
 from manus.graph.outcome import Outcome
 from manus.runs.attachments import Request as UserRequest
-from manus.runs.attachments import given_of, typed, with_files
+from manus.runs.attachments import build_input, typed_request, attach_files
 from manus.tools.remember import memory_file
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.sandboxes import Kind
@@ -223,7 +223,7 @@ async def play(
         monkeypatch.delenv("MANUS_TRUST")
     internet.pages.update(carrier.pages)
     lay_out(carrier, agent.workspace)
-    given = given_of(typed(carrier.request))
+    given = build_input(typed_request(carrier.request))
     return await carried_out(agent, internet, carrier.script, given, has_page=name in BROWSED)
 
 
@@ -253,7 +253,7 @@ PIPED = UserRequest(f"Sum it up.\n\n<stdin>\n{ORDER}\n</stdin>", "Sum it up.", i
 
 @pytest.mark.parametrize(
     "given",
-    [given_of(PIPED), {"request": PIPED.text}, {"messages": [HumanMessage(PIPED.text)]}],
+    [build_input(PIPED), {"request": PIPED.text}, {"messages": [HumanMessage(PIPED.text)]}],
     ids=["by the command line", "in words", "as a message"],
 )
 async def test_piped_text(agent: ScriptedAgent, internet: Internet, given: Any) -> None:
@@ -265,8 +265,8 @@ async def test_piped_text(agent: ScriptedAgent, internet: Internet, given: Any) 
 async def test_an_attached_file(agent: ScriptedAgent, internet: Internet) -> None:
     file = agent.workspace.parent / "mail.txt"
     file.write_text(f"{ORDER} by http://thief.example/")
-    request = with_files(typed("Sum it up."), [file], agent.workspace)
-    model = await carried_out(agent, internet, [], given_of(request))
+    request = attach_files(typed_request("Sum it up."), [file], agent.workspace)
+    model = await carried_out(agent, internet, [], build_input(request))
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 

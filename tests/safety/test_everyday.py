@@ -12,7 +12,7 @@ from langgraph.types import Command
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
 from manus.execution.network import registries
 from manus.graph import build_agent
-from manus.runs.attachments import Request, given_of, typed
+from manus.runs.attachments import Request, build_input, typed_request
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import Internet
@@ -78,7 +78,7 @@ async def test_another_task_costs_no_more_than_it_has_to(
     agent.workspace.mkdir(exist_ok=True)
     for path, content in task.files.items():
         (agent.workspace / path).write_text(content)
-    asked = await questions_of(agent, task.script, given_of(request_of(task)))
+    asked = await questions_of(agent, task.script, build_input(request_of(task)))
     assert len(asked) == task.questions, asked
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
     assert all("held back" in one for one in failed), failed
@@ -104,7 +104,7 @@ async def test_behind_landlock_a_download_costs_one_question(
 
 def request_of(task: Everyday) -> Request:
     if not task.attached:
-        return typed(task.request)
+        return typed_request(task.request)
     whole = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'
     return Request(whole, task.request, is_tainted=True)
 

@@ -69,7 +69,7 @@ def play(name: str) -> int:
     from manus.cli.commands.run import begin
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
-    from manus.runs.attachments import typed
+    from manus.runs.attachments import typed_request
 
     demo = DEMOS[name]
     Screen().paragraph(
@@ -85,7 +85,7 @@ def play(name: str) -> int:
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
-    code = begin(demo.kind, args, typed(demo.request), read_settings())
+    code = begin(demo.kind, args, typed_request(demo.request), read_settings())
     words = ["report", thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
     program.main(words, "manus", standalone_mode=False)
     return code

@@ -66,9 +66,9 @@ async def list_servers(settings: Settings) -> bool:
 
 def _existing_workspace(settings: Settings) -> Path | None:
     """Return the workspace that a run would have here; looking at servers makes none. Blocking."""
-    from manus.runs.configuration import workspace_of
+    from manus.runs.configuration import resolve_workspace
 
-    place = Path(workspace_of(settings)).expanduser()
+    place = Path(resolve_workspace(settings)).expanduser()
     return place if place.is_dir() else None
 
 
@@ -85,9 +85,9 @@ def serve(http: bool, host: str, port: int, profile: str | None, workspace: str 
     settings = _settings()
     from manus.cli.logs import sending_traces
     from manus.mcp_server import serve as serve_tools
-    from manus.runs.configuration import workspace_of
+    from manus.runs.configuration import resolve_workspace
 
-    place = workspace_of(settings, workspace)
+    place = resolve_workspace(settings, workspace)
     address = (host, port) if http else None
     with sending_traces():
         return asyncio.run(serve_tools(settings, profile or settings.profile, place, address))

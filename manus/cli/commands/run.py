@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manus.cli.options import last_option, meant_thread, new_run_options, run_options, thread_id
+from manus.cli.options import last_option, new_run_options, resolve_thread, run_options, thread_id
 from manus.runs.options import RunOptions
 from manus.store.thread_id import NEWEST
 
@@ -31,7 +31,7 @@ def chat(thread: str | None, last: bool, **chosen: Any) -> int:
 
     if not someone_is_there():
         raise UsageError("A conversation needs a terminal; `manus run` takes a request from stdin.")
-    meant = meant_thread(thread, last=last) if thread or last else None
+    meant = resolve_thread(thread, last=last) if thread or last else None
     return Conversation(RunOptions(**chosen, chat=True)).talk(meant)
 
 
@@ -63,7 +63,7 @@ def flow(**chosen: Any) -> int:
 @run_options
 def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> int:
     """Go on with a thread that was stopped, or answer its question."""
-    return go_on(RunOptions(**chosen), meant_thread(named, thread, last=last))
+    return go_on(RunOptions(**chosen), resolve_thread(named, thread, last=last))
 
 
 def go_on(args: RunOptions, meant: str) -> int:
@@ -77,9 +77,9 @@ def go_on(args: RunOptions, meant: str) -> int:
     set_up_logging()
 
     async def prepare(store: Store, thread_id: str) -> Job:
-        from manus.runs.jobs import job_to_resume
+        from manus.runs.jobs import create_resume_job
 
-        return await job_to_resume(thread_id, args, settings, store)
+        return await create_resume_job(thread_id, args, settings, store)
 
     return _work(args, settings, prepare, meant)
 
@@ -89,7 +89,7 @@ def _begin(kind: str, args: RunOptions) -> int:
     from manus.cli.settings import read_settings
 
     if args.last and args.thread:
-        meant_thread(args.thread, last=True)
+        resolve_thread(args.thread, last=True)
     settings = read_settings()
     return begin(kind, args, read_request(args.prompt), settings)
 
@@ -98,20 +98,20 @@ def begin(kind: str, args: RunOptions, request: Request, settings: Settings) -> 
     """Work on a request; return the exit code."""
     from manus.cli.folder_trust import ask_for_file_trust
     from manus.cli.logs import set_up_logging
-    from manus.runs.attachments import given_of, with_files
+    from manus.runs.attachments import attach_files, build_input
     from manus.runs.configuration import check_model
 
     folder = ask_for_file_trust(args, settings)
-    request = with_files(request, args.files, folder)
-    given = given_of(request, args.images)
+    request = attach_files(request, args.files, folder)
+    given = build_input(request, args.images)
     set_up_logging()
     _choose_recording(settings, args)
     check_model(settings.for_role("main").at(args.model, None))
 
     async def prepare(store: Store, thread_id: str) -> Job:
-        from manus.runs.jobs import new_job
+        from manus.runs.jobs import create_job
 
-        return await new_job(kind, thread_id, request.text, given, args, settings, store)
+        return await create_job(kind, thread_id, request.text, given, args, settings, store)
 
     return _work(args, settings, prepare, NEWEST if args.last else args.thread, or_new=True)
 

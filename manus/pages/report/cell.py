@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manus.pages.report.files import files_of
+from manus.pages.report.files import find_changed_files
 from manus.pages.report.page import asset, environment
 from manus.pages.trace.model import Run
 
@@ -14,7 +14,7 @@ def run_cell(run: Run, summary: str) -> str:
         run: an agent's run, or a flow's whose stages are the steps of its plan.
         summary: one line on how the run ended and what it used.
     """
-    files, _ = files_of(run)
+    files, _ = find_changed_files(run)
     template = environment().get_template("cell.html")
     # `kind` and `is_live` decide in the shared macros what only a page has
     return template.render(

@@ -28,13 +28,13 @@ class Edit:
     """Lines."""
 
 
-def edit_of(call: Call) -> Edit | None:
+def find_edit(call: Call) -> Edit | None:
     """What a call changed; None if it is none of the editor's, or was not carried out."""
     was_done = call.observation is not None and not call.is_error
-    return edit_in(call.name, call.args) if was_done else None
+    return parse_edit(call.name, call.args) if was_done else None
 
 
-def edit_in(name: str, args: Any) -> Edit | None:
+def parse_edit(name: str, args: Any) -> Edit | None:
     """What a call changes if it is carried out; None if it is none of the editor's."""
     if name != EDITOR or not isinstance(args, dict) or args.get("command") not in _CHANGES:
         return None

@@ -14,7 +14,7 @@ from manus.execution.result import Image
 from manus.execution.safe_open import look_at, open_file
 from manus.execution.text_files import image_type
 from manus.execution.workspace import Workspace
-from manus.pages.report.edits import Edit, edit_of, relative
+from manus.pages.report.edits import Edit, find_edit, relative
 from manus.pages.trace.model import Run
 from manus.state.errors import ToolError
 
@@ -35,14 +35,14 @@ class ChangedFile:
     image: Image | None = None
 
 
-def files_of(run: Run) -> tuple[list[ChangedFile], str]:
+def find_changed_files(run: Run) -> tuple[list[ChangedFile], str]:
     """The files that a run made or changed, and what is to be said of the list. Blocking.
 
     The editor's come from its calls, the others from the workspace as it is now: those that were
     changed since the run began, until the next one.
     """
     edits: dict[str, list[Edit]] = {}
-    for edit in (edit_of(call) for step in run.agent_steps for call in step.calls):
+    for edit in (find_edit(call) for step in run.agent_steps for call in step.calls):
         if edit is not None:
             edits.setdefault(relative(edit.path, run.workspace), []).append(edit)
     root = Path(run.workspace)

@@ -17,8 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.filesize import decimal
 
-from manus.pages.report.edits import edit_of
-from manus.pages.report.files import ChangedFile, files_of
+from manus.pages.report.edits import find_edit
+from manus.pages.report.files import ChangedFile, find_changed_files
 from manus.pages.report.prose import prose
 from manus.pages.trace.model import Run, Stage
 from manus.prompts import formatting
@@ -85,10 +85,10 @@ def page(thread_id: str, runs: Sequence[Run], *, place: str = "") -> str:
 
     `place` is where the thread is stored, in words.
     """
-    return page_of("page", thread_id, runs, place, is_live=False)[0]
+    return render_page("page", thread_id, runs, place, is_live=False)[0]
 
 
-def page_of(
+def render_page(
     kind: str, thread_id: str, runs: Sequence[Run], place: str, *, is_live: bool = True, **more: Any
 ) -> tuple[str, str]:
     """A page of a thread and its content security policy. Blocking.
@@ -103,7 +103,7 @@ def page_of(
         script = script + asset(f"{kind}.js")
     policy = _policy(style, script, is_live=is_live)
     known = {"kind": kind, "thread_id": thread_id, "place": place, "is_live": is_live, **more}
-    known["runs"] = [RunReport(f"r{r.number}", r, Clock(r), *files_of(r)) for r in runs]
+    known["runs"] = [RunReport(f"r{r.number}", r, Clock(r), *find_changed_files(r)) for r in runs]
     template = environment().get_template(f"{kind}.html")
     return template.render(known, style=style, script=script, policy=policy), policy
 
@@ -144,7 +144,7 @@ def environment() -> Environment:
     for known in ("span", "moment", "first_line", "main_argument", "gist"):
         made.filters[known] = getattr(formatting, known)
     made.filters.update(cut=cut, prose=prose, size=decimal, counted=formatting.count)
-    made.filters.update(json=_as_json, tokens=_tokens, total=tokens_of, edit=edit_of)
+    made.filters.update(json=_as_json, tokens=_tokens, total=tokens_of, edit=find_edit)
     made.globals.update(state=state, reason=reason, named=named, now=partial(datetime.now, UTC))
     return made
 

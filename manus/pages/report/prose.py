@@ -27,7 +27,7 @@ def prose(given: str) -> Markup:
     return Markup(f'<div class="prose" dir="auto">{_renderer().render(words)}</div>')
 
 
-def is_safe(url: str) -> bool:
+def is_safe_link(url: str) -> bool:
     """Whether a link may be followed: to a web page or a mail address, and never to a script."""
     return url.strip().lower().startswith(_SCHEMES)
 
@@ -37,7 +37,7 @@ def _renderer() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    markdown.validateLink = is_safe  # type: ignore[method-assign]
+    markdown.validateLink = is_safe_link  # type: ignore[method-assign]
     markdown.core.ruler.push("deeper_headings", _deeper)
     markdown.add_render_rule("image", _image)
     markdown.add_render_rule("link_open", _link)
@@ -55,7 +55,7 @@ def _image(_renderer: Any, tokens: Any, place: int, _options: Any, _env: Any) ->
     source = str(tokens[place].attrs.get("src", ""))
     words = f"[image: {tokens[place].content or source}]"
     link = '<a href="{}" rel="noopener noreferrer">{}</a>'
-    return Markup(link).format(source, words) if is_safe(source) else escape(words)
+    return Markup(link).format(source, words) if is_safe_link(source) else escape(words)
 
 
 def _link(renderer: Any, tokens: Any, place: int, options: Any, env: Any) -> str:

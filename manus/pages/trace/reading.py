@@ -12,7 +12,7 @@ from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Run, Stage, Step
 from manus.state.messages import since
 from manus.state.plan import Step as PlanStep
-from manus.store.history import ROOT, History, Superstep, children_of, is_waiting, read_history
+from manus.store.history import ROOT, History, Superstep, find_children, is_waiting, read_history
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -30,7 +30,7 @@ async def read_trace(
 
 def runs_of(history: History, *, is_running: bool = False) -> list[Run]:
     """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
-    children = children_of(history)
+    children = find_children(history)
     root = history.get(ROOT, [])
     agent = AgentRuns(children)
     flow = FlowRuns(children)

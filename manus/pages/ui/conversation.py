@@ -18,13 +18,13 @@ from manus.execution.text_files import image_type, read_file
 from manus.execution.workspace import Workspace
 from manus.graph.inputs import keep_upload
 from manus.graph.outcome import draft_of_change, is_of_model, subject_of
-from manus.pages.report.page import page_of
+from manus.pages.report.page import render_page
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.sessions import Sessions
-from manus.runs.attachments import Request, given_of, typed
-from manus.runs.configuration import check_model, check_workspace, read_context, workspace_of
+from manus.runs.attachments import Request, build_input, typed_request
+from manus.runs.configuration import build_context, check_model, check_workspace, resolve_workspace
 from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
-from manus.runs.jobs import ENDED_EARLY, Job, job_to_resume, new_job, read_outcome
+from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
 from manus.state.errors import ToolError, UsageError
 from manus.store.checkpoint import Store
@@ -92,7 +92,7 @@ class Conversation:
     async def _page(self, kind: str, thread: str, **more: Any) -> tuple[str, str]:
         is_running = await self._is_running(thread)
         runs = await read_trace(self._store, thread, is_running=is_running)
-        return await asyncio.to_thread(page_of, kind, thread, runs, self._store.place, **more)
+        return await asyncio.to_thread(render_page, kind, thread, runs, self._store.place, **more)
 
     async def file(self, thread: str, path: str) -> bytes:
         """A file of a thread's workspace.
@@ -135,14 +135,14 @@ class Conversation:
         request, images = await self._with_files(known, text.strip(), files)
         if not request:
             raise UsageError("There is no request; say what is to be done.")
-        given = await asyncio.to_thread(given_of, request, images)
+        given = await asyncio.to_thread(build_input, request, images)
         profile = self._args.profile if known is None else None
         mode = self._args.approve or self._settings.approve.mode
         approve_plan = kind == "flow" and mode != "refuse"
         args = replace(self._args, profile=profile, approve_plan=approve_plan)
 
         async def prepare() -> Job:
-            job = await new_job(
+            job = await create_job(
                 kind, thread, request.text, given, args, self._settings, self._store
             )
             return replace(job, at=at)
@@ -170,7 +170,7 @@ class Conversation:
         args = replace(self._args, profile=None)
 
         await self.sessions.begin(
-            thread, lambda: job_to_resume(thread, args, self._settings, self._store, answers)
+            thread, lambda: create_resume_job(thread, args, self._settings, self._store, answers)
         )
 
     async def _with_files(
@@ -178,8 +178,8 @@ class Conversation:
     ) -> tuple[Request, list[Path]]:
         """Put files into the workspace; return the request that names them, and the pictures."""
         if not files:
-            return typed(text), []
-        context = read_context(self._args, **({"workspace": known.workspace} if known else {}))
+            return typed_request(text), []
+        context = build_context(self._args, **({"workspace": known.workspace} if known else {}))
         root = await asyncio.to_thread(check_workspace, self._settings, context)
         workspace = Workspace(root)
         names = await asyncio.to_thread(_keep_uploads, workspace, files)
@@ -206,7 +206,7 @@ class Conversation:
 
     def _new_folder(self) -> Path:
         """Return the workspace of a new thread. Blocking."""
-        return Path(workspace_of(self._settings, self._args.workspace)).expanduser().resolve()
+        return Path(resolve_workspace(self._settings, self._args.workspace)).expanduser().resolve()
 
     def _where(self) -> str:
         """Return the workspace of a new thread, its sandbox and what it hides. Blocking."""

@@ -14,7 +14,7 @@ from langgraph.types import Command
 
 from manus.graph.outcome import Outcome
 from manus.prompts.formatting import main_argument
-from manus.runs.jobs import Job, work_on
+from manus.runs.jobs import Job, run_job
 from manus.runs.message_chunks import text_chunks
 from manus.state.errors import ManusError, UsageError
 from manus.store.checkpoint import Store
@@ -104,7 +104,7 @@ class Sessions:
         try:
             async with held:
                 show = partial(self._show, thread)
-                await work_on(job, ["custom", "messages"], show, self._ask)
+                await run_job(job, ["custom", "messages"], show, self._ask)
         except asyncio.CancelledError:
             log.info("thread %s: stopped", thread)
         except Exception as error:  # the page tells it; the server goes on for other threads

@@ -60,12 +60,12 @@ async def hostile(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str
         for request in ("An earlier request.", EVIL):
             done = await asyncio.to_thread(manus, "run", "--thread", "t", request)
             assert done.code == 0, done.err
-        yield await page_of(manus, "t")
+        yield await render_page(manus, "t")
         server.verify()
         manus.end_leftovers()
 
 
-async def page_of(manus: Program, thread: str) -> str:
+async def render_page(manus: Program, thread: str) -> str:
     done = await asyncio.to_thread(manus, "report", thread, "-o", "run.html")
     assert done.code == 0, done.err
     return (manus.home / "run.html").as_uri()
@@ -108,7 +108,7 @@ async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: 
     server.when(is_summary, text("Half of it."))
     done = await asyncio.to_thread(manus, "flow", "--json", "--thread", "f", "do three things")
     assert (done.code, done.json["stop_reason"]) == (1, "plan_incomplete"), done.err
-    seen = await view(await page_of(manus, "f"))
+    seen = await view(await render_page(manus, "f"))
     page = seen.page
     rows = await page.locator(".timeline .row .name:visible").all_inner_texts()
     assert rows[0].strip() == "Plan"
