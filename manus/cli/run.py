@@ -92,7 +92,7 @@ class Run:
         async with store.hold(self._thread_id):
             job = await prepare(store, self._thread_id)
             self._workspace = job.context.workspace or ""
-            if not (self._args.quiet or self._args.chat or job.stays):
+            if not (self._args.quiet or self._args.chat or job.is_report_only):
                 wall = await asyncio.to_thread(
                     wall_in_words, self._settings.sandbox, Path(self._workspace)
                 )
@@ -130,7 +130,7 @@ class Run:
             shown = self._progress.plan.shown
             answers, self._asks = await ask_all(self._screen, outcome.questions, shown)
             self._was_asked = not answers
-            more = replace(job, given=Command(resume=answers)) if answers else None
+            more = replace(job, graph_input=Command(resume=answers)) if answers else None
         elif self._asks and outcome.stop_reason == "max_steps":
             more = await self._with_more_steps(job)
         if more is not None:
@@ -143,7 +143,7 @@ class Run:
         self._screen.end_live()
         if not await ask_for_more_steps(self._screen, run["max_steps"]):
             return None
-        more = replace(job, given=None, context=extend_steps(job.context, run))
+        more = replace(job, graph_input=None, context=extend_steps(job.context, run))
         await reopen(job.graph, more.config())
         return more
 

@@ -1,4 +1,4 @@
-"""What is to be worked on: a request on a thread, or what is left of one."""
+"""Jobs: a new request on a thread, or the rest of an unfinished run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from manus.state.errors import UsageError
 from manus.store.checkpoint import Store
 from manus.store.threads import Thread, get_thread, read_thread, thread_config
 
-REQUEST_SHOWN = 100
-"""Characters of the request that each checkpoint carries, for the list of threads."""
+REQUEST_EXCERPT = 100
+"""Characters of the request stored in each checkpoint, for the list of threads."""
 
 
 def _now() -> str:
@@ -32,7 +32,7 @@ def _now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be worked on."""
+    """One run of a graph on a thread, ready to be started."""
 
     thread_id: str
     kind: str
@@ -40,100 +40,100 @@ class Job:
     profile: str
     context: Context
     request: str
-    """The thread's first in words, as far as it is known."""
+    """The first request of the thread, as text; may be empty."""
     graph: Any
-    """Compiled, with the saver of the open store."""
-    given: Any
-    """The graph's input: a request, a command, or None to go on."""
+    """Compiled graph with the open store as its checkpointer."""
+    graph_input: Any
+    """A request, a command, or None to resume."""
     pending: Outcome | None = None
-    """Where the run stands, with questions that are to be asked first."""
-    stays: bool = False
-    """Whether there is nothing to be worked on: the run is told as it stands."""
-    at: str | None = None
-    """The checkpoint to go back to first, where that is not the newest."""
+    """Current outcome of the run, with questions to ask before it resumes."""
+    is_report_only: bool = False
+    """Whether the run cannot go on and only its outcome is reported."""
+    checkpoint_id: str | None = None
+    """Checkpoint to fork from; None for the newest."""
     started: str = field(default_factory=_now)
-    """When it was taken up: where that changes within a run, it stood still until then."""
-    stood: str = ""
-    """Since when, where this process knows it."""
+    """When work started, ISO 8601. A change within one run marks a pause before it."""
+    paused_at: str = ""
+    """When that pause started, ISO 8601; empty if unknown."""
 
     def config(self) -> Any:
-        """The configuration of the run.
+        """Return the configuration of the run.
 
-        Its metadata goes into every checkpoint, so that a run can be resumed as it was begun even
-        if it died before its first node was done. LangGraph keeps plain values of it only.
+        LangGraph copies its metadata into every checkpoint (plain values only), so that a run that
+        died before its first node ended can be resumed with the same options.
         """
-        chosen = self.context.model_dump_json(
+        options = self.context.model_dump_json(
             include={"model", "max_steps", "approve_plan", "approve", "budget"},
             exclude_defaults=True,
         )
-        return {
-            "configurable": {
-                "thread_id": self.thread_id,
-                HELD: True,
-                **({"checkpoint_id": self.at} if self.at else {}),
-            },
-            "metadata": {
-                "graph": self.kind,
-                "profile": self.profile,
-                "workspace": self.context.workspace,
-                "request": self.request[:REQUEST_SHOWN],
-                "started": self.started,
-                **({"stood": self.stood} if self.stood else {}),
-                "chosen": chosen,
-            },
+        configurable: dict[str, Any] = {"thread_id": self.thread_id, HELD: True}
+        if self.checkpoint_id:
+            configurable["checkpoint_id"] = self.checkpoint_id
+        metadata = {
+            "graph": self.kind,
+            "profile": self.profile,
+            "workspace": self.context.workspace,
+            "request": self.request[:REQUEST_EXCERPT],
+            "started": self.started,
+            "chosen": options,
         }
+        if self.paused_at:
+            metadata["stood"] = self.paused_at
+        return {"configurable": configurable, "metadata": metadata}
 
 
 Show = Callable[[str, Any], Awaitable[None]]
-"""Is told each part of a run's stream, with its mode."""
+"""Receives each part of a run's stream, with its stream mode."""
 Continue = Callable[[Job, Outcome], Awaitable[Job | None]]
-"""Gives what a run that stands still goes on with; None where it stays as it is."""
+"""Returns the job with which a paused run continues; None to leave it paused."""
 ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
-"""Why a run that has ended may be gone on with."""
+"""Stop reasons after which a run can be resumed."""
 
 
-def extend_steps(context: Context, run: Mapping[str, Any], chosen: int | None = None) -> Context:
-    """The context in which a run that used up its steps goes on: with as many again, or as chosen.
+def extend_steps(context: Context, run: Mapping[str, Any], max_steps: int | None = None) -> Context:
+    """Return the context for a run that reached its step limit, with a higher limit.
+
+    The new limit is `max_steps`, or the steps used plus the old limit.
 
     Raises:
-        UsageError: no more were chosen than it has used.
+        UsageError: `max_steps` is not above the steps already used.
     """
-    if chosen is not None and chosen <= run["step"]:
+    if max_steps is not None and max_steps <= run["step"]:
         raise UsageError(
-            f"The run has used {run['step']} steps already: give more than that with --max-steps."
+            f"The run has already used {run['step']} steps; set --max-steps to a higher number."
         )
-    more = chosen or run["step"] + run["max_steps"]
-    return context.model_copy(update={"max_steps": more})
+    limit = max_steps or run["step"] + run["max_steps"]
+    return context.model_copy(update={"max_steps": limit})
 
 
 async def create_job(
     kind: str,
     thread: str,
     request: str,
-    given: Any,
+    graph_input: Any,
     args: RunOptions,
     settings: Settings,
     store: Store,
 ) -> Job:
-    """A request on a thread, which may be new.
+    """Return the job for a request on a thread, new or existing.
 
     Raises:
-        UsageError: the thread is of the other kind, or the workspace cannot be used.
+        UsageError: the thread belongs to the other graph, or the workspace is unusable.
     """
-    known = await read_thread(store, thread)
-    if known is not None and known.kind != kind:
-        right = "flow" if known.kind == "flow" else "run"
+    existing = await read_thread(store, thread)
+    if existing is not None and existing.kind != kind:
+        command = "flow" if existing.kind == "flow" else "run"
         raise UsageError(
-            f"The thread {thread} was begun by `manus {right}`, and goes on by "
-            f"`manus {right} --thread {thread} …`."
+            f"The thread {thread} was started by `manus {command}`; continue it with "
+            f"`manus {command} --thread {thread} …`."
         )
-    profile = args.profile or (known and known.profile) or settings.profile
-    context = build_context(args, **({"workspace": known.workspace} if known else {}))
+    profile = args.profile or (existing and existing.profile) or settings.profile
+    context = build_context(args, **({"workspace": existing.workspace} if existing else {}))
     context = check_presence(context, settings)
-    graph = build(kind, profile, store)
-    context = await _with_workspace(settings, context)
-    request = (known and known.request) or request  # a thread is known by its first one
-    return Job(thread, kind, profile, context, request, graph, given)
+    graph = build_graph(kind, profile, store)
+    context = await _prepare_workspace(settings, context)
+    request = (existing and existing.request) or request  # the list of threads shows the first one
+    return Job(thread, kind, profile, context, request, graph, graph_input)
 
 
 async def create_resume_job(
@@ -143,90 +143,100 @@ async def create_resume_job(
     store: Store,
     answers: Mapping[str, str] | None = None,
 ) -> Job:
-    """What is left to be done on a thread, with answers to its questions.
+    """Return the job that resumes a thread, with answers to its questions.
 
-    They are given by the questions' ids, or are those of `args`.
+    `answers` maps question ids to texts; None takes the answers of `args` in order.
 
     Raises:
-        UsageError: there is no such thread, or there are answers to no open question.
+        UsageError: there is no such thread, or an answer has no open question.
     """
     thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
-    graph = build(thread.kind, profile, store)
+    graph = build_graph(thread.kind, profile, store)
     snapshot = await graph.aget_state(thread_config(thread_id))
     outcome = outcome_of(snapshot)
     has_ended = is_over(snapshot)
     context = build_context(args, workspace=thread.workspace, **thread.chosen)
     context = check_presence(context, settings)
-    given = _answers_to(() if has_ended else outcome.questions, answers, args, thread_id)
-    job = Job(thread_id, thread.kind, profile, context, thread.request, graph, given)
+    command = _resume_command(() if has_ended else outcome.questions, answers, args, thread_id)
+    job = Job(thread_id, thread.kind, profile, context, thread.request, graph, command)
     is_done = has_ended and outcome.stop_reason not in ENDED_EARLY
     if is_done:
-        sys.stderr.write(f"There is nothing to resume: the thread {thread_id} has ended.\n")
-    # a run whose model was away is asked nothing: it tries again
-    asks = outcome.asks_person and given is None
-    if is_done or (asks and not context.interactive):
-        return replace(job, pending=outcome, stays=True)
+        sys.stderr.write(f"Nothing to resume: the thread {thread_id} has finished.\n")
+    # a run that paused for an unavailable model has no question: it just retries
+    needs_answers = outcome.asks_person and command is None
+    if is_done or (needs_answers and not context.interactive):
+        return replace(job, pending=outcome, is_report_only=True)
     if has_ended and outcome.stop_reason == "max_steps":
         context = extend_steps(context, snapshot.values["run"], args.max_steps)
     check_model(settings.for_role("main").at(context.model, None))
-    context = await _with_workspace(settings, context)
+    context = await _prepare_workspace(settings, context)
     if has_ended:
         await reopen(graph, thread_config(thread_id))
-    return replace(job, context=context, pending=outcome if asks else None)
+    return replace(job, context=context, pending=outcome if needs_answers else None)
 
 
-def _answers_to(
-    asked: Sequence[Interrupt], given: Mapping[str, str] | None, args: RunOptions, thread_id: str
+def _resume_command(
+    questions: Sequence[Interrupt],
+    answers_by_id: Mapping[str, str] | None,
+    args: RunOptions,
+    thread_id: str,
 ) -> Command[Any] | None:
-    """The answers by the ids of their questions: as they are given, or in the questions' order."""
-    if given is None:
-        answers = {question.id: text for question, text in zip(asked, args.answer, strict=False)}
+    """Return the command that resumes with the answers, keyed by question id; None without any."""
+    if answers_by_id is None:
+        pairs = zip(questions, args.answer, strict=False)
+        answers = {question.id: text for question, text in pairs}
     else:
-        answers = {question.id: given[question.id] for question in asked if question.id in given}
-    if given and not answers:
-        raise UsageError("This question is not open any more.")
-    if len(args.answer) > len(asked):
+        answers = {
+            question.id: answers_by_id[question.id]
+            for question in questions
+            if question.id in answers_by_id
+        }
+    if answers_by_id and not answers:
+        raise UsageError("This question is no longer open; reload the page.")
+    if len(args.answer) > len(questions):
         raise UsageError(
-            f"There are more answers than open questions ({len(asked)}) on the thread {thread_id}; "
-            f"`manus show {thread_id}` tells what it waits for."
+            f"The thread {thread_id} has only {len(questions)} open questions; "
+            f"`manus show {thread_id}` lists the questions."
         )
     return Command(resume=answers) if answers else None
 
 
 async def run_job(job: Job, modes: list[str], show: Show, go_on: Continue | None = None) -> Outcome:
-    """Stream a run, and stream on with what `go_on` makes of it each time that it stands still.
+    """Stream a run to its end, continuing with what `go_on` returns each time it pauses.
 
-    Whoever calls sees to its cancellation; what the run keeps open is closed in any case, since
-    this process will not go on with it.
+    The caller handles cancellation. Resources that a paused run holds are always closed, since this
+    process will not resume it.
     """
     outcome = job.pending
     try:
         while True:
             if outcome is None:
-                # a flow's steps are graphs inside a graph: what happens in them is shown alike
+                # steps of a flow are subgraphs: stream their events too
                 options: Any = {"stream_mode": modes, "subgraphs": True, "durability": "sync"}
-                stream = job.graph.astream(job.given, job.config(), context=job.context, **options)
+                stream = job.graph.astream(
+                    job.graph_input, job.config(), context=job.context, **options
+                )
                 async with aclosing(stream) as parts:
                     async for _, mode, data in parts:
                         await show(mode, data)
-                job = replace(job, at=None)
+                job = replace(job, checkpoint_id=None)
                 outcome = outcome_of(await job.graph.aget_state(job.config()))
-            stood = _now()
-            more = await go_on(job, outcome) if go_on and not job.stays else None
-            if more is None:
+            paused_at = _now()
+            next_job = await go_on(job, outcome) if go_on and not job.is_report_only else None
+            if next_job is None:
                 return outcome
-            job = replace(more, started=_now(), stood=stood)
+            job = replace(next_job, started=_now(), paused_at=paused_at)
             outcome = None
     finally:
         await job.graph.close_waiting()
 
 
-def build(kind: str, profile: str, saver: Any = None) -> Any:
-    """The compiled graph of a kind (`agent` or `flow`), with the saver attached.
+def build_graph(kind: str, profile: str, saver: Any = None) -> Any:
+    """Compile the graph of a kind (`agent` or `flow`), with the saver as its checkpointer.
 
     Raises:
-        SettingsError: there is no such profile.
+        SettingsError: the profile does not exist.
     """
     from manus import build_agent, build_flow
 
@@ -238,13 +248,13 @@ def build(kind: str, profile: str, saver: Any = None) -> Any:
 
 
 async def read_outcome(store: Store, thread: Thread) -> Outcome:
-    """How the newest run of a thread stands."""
-    # The profile makes no difference to reading, and a user's own one may not be known here.
-    graph = build(thread.kind, "manus", store)
+    """Return the outcome of the newest run of a thread."""
+    # Reading works with any profile; a custom one may not be loaded here.
+    graph = build_graph(thread.kind, "manus", store)
     return outcome_of(await graph.aget_state(thread_config(thread.thread_id)))
 
 
-async def _with_workspace(settings: Settings, context: Context) -> Context:
-    """The context with the place of its workspace, which is made."""
-    place = await asyncio.to_thread(check_workspace, settings, context)
-    return context.model_copy(update={"workspace": str(place)})
+async def _prepare_workspace(settings: Settings, context: Context) -> Context:
+    """Create the workspace and return the context with its absolute path."""
+    path = await asyncio.to_thread(check_workspace, settings, context)
+    return context.model_copy(update={"workspace": str(path)})

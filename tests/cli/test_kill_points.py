@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from manus.config.settings import Settings
-from manus.runs.jobs import build
+from manus.runs.jobs import build_graph
 from manus.store.checkpoint import open_store
 from tests.cli.program import Program, Result
 from tests.flow.helpers import is_planner, is_summary, makes
@@ -106,7 +106,7 @@ async def test_a_run(
         assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"
     async with open_store(Settings(checkpoint=str(manus.database))) as opened:
-        graph = build("flow" if command == "flow" else "agent", "swe", opened.saver)
+        graph = build_graph("flow" if command == "flow" else "agent", "swe", opened.saver)
         for place in points:  # one request, each call answered once, one last word
             history = (await graph.aget_state(thread_config(place))).values["messages"]
             assert_paired(history)

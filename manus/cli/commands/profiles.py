@@ -32,7 +32,7 @@ def profiles() -> int:
 def graph(kind: str) -> int:
     """Print a graph as Mermaid."""
     from manus.cli.output import print_output
-    from manus.runs.jobs import build
+    from manus.runs.jobs import build_graph
 
-    print_output(build(kind, "manus").get_graph().draw_mermaid())
+    print_output(build_graph(kind, "manus").get_graph().draw_mermaid())
     return 0

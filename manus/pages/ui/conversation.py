@@ -145,7 +145,7 @@ class Conversation:
             job = await create_job(
                 kind, thread, request.text, given, args, self._settings, self._store
             )
-            return replace(job, at=at)
+            return replace(job, checkpoint_id=at)
 
         await self.sessions.begin(thread, prepare)
 

@@ -131,7 +131,7 @@ class Sessions:
         answered = asyncio.get_running_loop().create_future()
         self._asked[job.thread_id] = answered
         self._tell(job.thread_id, {"kind": "done"})
-        return replace(job, given=Command(resume=await answered))
+        return replace(job, graph_input=Command(resume=await answered))
 
     def _tell(self, thread: str, piece: Piece) -> None:
         for queue in self._listeners.get(thread, ()):

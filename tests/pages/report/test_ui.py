@@ -125,7 +125,7 @@ async def test_approve_stop_and_go_on_after_a_kill(
         page = (await view(f"{address}t/{thread}/")).page
         late = f"{address}t/{thread}/answer", {"answers": {"0" * 32: "yes"}}
         answered = await page.request.post(late[0], data=late[1])
-        assert (answered.status, "not open any more" in await answered.text()) == (409, True)
+        assert (answered.status, "no longer open" in await answered.text()) == (409, True)
         await page.get_by_role("button", name="Go on").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
 
