@@ -52,7 +52,7 @@ def _threads(settings: Settings) -> Finding:
     async def place() -> str:
         async with open_store(settings) as store:
             await store.recent(1)
-            return store.place
+            return store.location
 
     found = partial(Finding, "threads")
     file = Path(settings.checkpoint or default_file())

@@ -156,7 +156,7 @@ async def create_resume_job(
     snapshot = await graph.aget_state(thread_config(thread_id))
     outcome = outcome_of(snapshot)
     has_ended = is_over(snapshot)
-    context = build_context(args, workspace=thread.workspace, **thread.chosen)
+    context = build_context(args, workspace=thread.workspace, **thread.options)
     context = check_presence(context, settings)
     command = _resume_command(() if has_ended else outcome.questions, answers, args, thread_id)
     job = Job(thread_id, thread.kind, profile, context, thread.request, graph, command)

@@ -1,4 +1,4 @@
-"""Where threads are kept, a SQLite file or a PostgreSQL database, and in which form."""
+"""The store of threads: a SQLite file or a PostgreSQL database, and its serialization."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ from manus.state.errors import SettingsError, StorageError
 from manus.state.events import RetryEvent
 
 _POSTGRES = ("postgresql://", "postgres://")
-_SMALL = 64
-"""Bytes below which compressing is not worth it."""
+_MIN_COMPRESSED = 64
+"""Bytes. Smaller values are stored uncompressed."""
 _COMPRESSED = "+z"
-_BARE = -zlib.MAX_WBITS
-"""Without a header and a checksum: most values are small."""
+_RAW_DEFLATE = -zlib.MAX_WBITS
+"""No zlib header and checksum, because most values are small."""
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
-"""What reading may raise: the base has no error of its own for it."""
+"""Errors that deserialization may raise; the base class has no error type of its own."""
 
 
 class CompactSerializer(JsonPlusSerializer):
-    """LangGraph's own encoding, compressed where that is worth it; reads both forms.
+    """LangGraph's serializer with compression; reads compressed and plain values.
 
-    It makes only the types LangGraph calls safe: messages and plain data. Anything else in a file
-    (a function to be called, a pickle) comes back as the data that was written, or not at all.
+    It creates only types that LangGraph considers safe: messages and plain data. Anything else in a
+    file (a function to call, a pickle) is returned as raw data or not at all, never executed.
     """
 
     def __init__(self) -> None:
         super().__init__(allowed_msgpack_modules=None)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As the base; the type of what was compressed ends in `+z`."""
+        """Serialize a value; the type name of a compressed value ends in `+z`."""
         kind, data = super().dumps_typed(obj)
-        if len(data) < _SMALL:
+        if len(data) < _MIN_COMPRESSED:
             return kind, data
-        return f"{kind}{_COMPRESSED}", zlib.compress(data, 9, _BARE)
+        return f"{kind}{_COMPRESSED}", zlib.compress(data, 9, _RAW_DEFLATE)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """As the base, for compressed and plain values.
+        """Deserialize a compressed or plain value.
 
         Raises:
-            StorageError: it is damaged, or in a form that is not known here.
+            StorageError: the value is damaged or has an unknown format.
         """
         kind, stored = data
         try:
             if kind.endswith(_COMPRESSED):
-                stored = zlib.decompress(stored, _BARE)
+                stored = zlib.decompress(stored, _RAW_DEFLATE)
             return super().loads_typed((kind.removesuffix(_COMPRESSED), stored))
         except _UNREADABLE as error:
-            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
             raise StorageError(
-                f"What is stored of the thread cannot be read ({said}): it is damaged, or another "
-                "version of the program wrote it; use that version, or restore it from a backup."
+                f"The stored thread cannot be read ({reason}): it is damaged or was written by "
+                "another version of manus; use that version, or restore a backup."
             ) from error
 
 
 def make_ids_later_than(checkpoint_id: str | None) -> None:
-    """Let each checkpoint that LangGraph makes from now on come after this one.
+    """Make LangGraph create only checkpoint ids later than this one from now on.
 
-    Its ids are times, and the newest checkpoint of a thread is the one with the greatest id. After
-    one that was written by a clock ahead of ours, all that we write would come before it.
+    Checkpoint ids are timestamps, and the newest checkpoint of a thread has the greatest id. If a
+    clock ahead of ours wrote a checkpoint, everything we write would sort before it.
     """
     try:
         time = checkpoint_ids.UUID(checkpoint_id or "").time
-    except ValueError:  # not one of LangGraph's ids
+    except ValueError:  # not an id made by LangGraph
         return
     clock: Any = checkpoint_ids
     if (clock._last_v6_timestamp or 0) < time:
@@ -79,58 +79,58 @@ def make_ids_later_than(checkpoint_id: str | None) -> None:
 
 
 class Store(BaseCheckpointSaver[Any]):
-    """An open store: a saver for LangGraph, and what the program asks of it besides.
+    """An open store: a LangGraph checkpointer with thread listing and locks.
 
-    Whatever goes wrong with the store inside the block that opened it leaves that block as a
-    `StorageError` with a sentence for the user.
+    Any error of the database inside the `async with` block that opened the store leaves the block
+    as a `StorageError` with a message for the user.
     """
 
-    place: str
-    """Where it is, fit to be shown: without a password."""
+    location: str
+    """File path, or URL without credentials."""
 
     @property
     def saver(self) -> BaseCheckpointSaver[Any]:
-        """For LangGraph: itself."""
+        """The checkpointer to compile a graph with: the store itself."""
         return self
 
-    def watch_outages(self, tell: Callable[[RetryEvent], None]) -> None:
-        """Call `tell` before each wait for a database that is away; a file has no such waits."""
+    def watch_outages(self, report: Callable[[RetryEvent], None]) -> None:
+        """Call `report` before each retry of an unavailable database; files never retry."""
 
     def stop_waiting(self) -> None:
-        """Fail at once, from now on, where a database that is away would be waited for."""
+        """Stop retrying: from now on, fail immediately if the database is unavailable."""
 
     async def recent(self, limit: int) -> list[str]:
-        """Ids of threads, the one worked on last first."""
+        """Return thread ids, most recently used first."""
         raise NotImplementedError
 
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Keep other processes from working on a thread, or raise `ThreadBusyError`."""
+        """Lock a thread for this process inside the block, or raise `ThreadBusyError`."""
         raise NotImplementedError
 
 
 def default_file() -> Path:
-    """The file in the user's data folder."""
+    """Return the default SQLite file in the user's data folder."""
     return data_folder() / "threads.sqlite"
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """Open the store that the settings name; folder, file and tables are made if there are none.
+    """Open the configured store; its folder, file and tables are created if missing.
 
     Raises:
-        SettingsError: the setting names no kind of store known here, or a package is missing.
+        SettingsError: the URL scheme is not supported, or a package is missing.
         StorageError: the store cannot be read or written.
     """
-    chosen = settings.checkpoint or str(default_file())
-    if chosen.startswith(_POSTGRES):
+    address = settings.checkpoint or str(default_file())
+    if address.startswith(_POSTGRES):
         from manus.store.postgres import open_postgres
 
-        return open_postgres(chosen, settings.retry_for)
-    scheme, is_url, _ = chosen.partition("://")
+        return open_postgres(address, settings.retry_for)
+    scheme, is_url, _ = address.partition("://")
     if is_url:
         raise SettingsError(
-            f"Threads cannot be kept in a `{scheme}://` store; MANUS_CHECKPOINT takes the path "
-            "of a file, or a postgresql:// URL."
+            f"Threads cannot be stored in `{scheme}://`; set MANUS_CHECKPOINT to a file path or a "
+            "postgresql:// URL."
         )
     from manus.store.sqlite import open_sqlite
 
-    return open_sqlite(Path(chosen))
+    return open_sqlite(Path(address))

@@ -1,7 +1,7 @@
-"""What a store has of a thread: its supersteps in order, in each checkpoint namespace.
+"""Read the history of a thread: its supersteps in order, by checkpoint namespace.
 
-Read from the writes of the tasks, which stay when a history is compacted. To ask for the state at
-each checkpoint would cost the square of the steps.
+It is read from the writes of the tasks, which stay when a history is compacted. Reading the state
+at each checkpoint would take time quadratic in the number of steps.
 """
 
 from __future__ import annotations
@@ -24,110 +24,123 @@ ROOT = ""
 
 @dataclass(frozen=True, slots=True)
 class Superstep:
-    """A checkpoint, and what was written from it on."""
+    """A checkpoint and the writes that follow it."""
 
     id: str
-    began: datetime
-    until: datetime | None
-    """When the next one began; None for the newest of its namespace."""
+    started_at: datetime
+    next_started_at: datetime | None
+    """Start of the next superstep; None for the newest of its namespace."""
     metadata: dict[str, Any]
     values: dict[str, Any]
-    """The plain channels as they were when it began."""
+    """Channel values at its start, without channels stored as deltas."""
     writes: list[tuple[str, str, Any]]
-    """(task, channel, value)."""
+    """(task id, channel, value)."""
 
-    def written(self, channel: str) -> list[Any]:
-        """What was written to a channel."""
-        return [plain(value) for _, name, value in self.writes if name == channel]
+    def writes_to(self, channel: str) -> list[Any]:
+        """Return the values written to a channel."""
+        return [unwrap_overwrite(value) for _, name, value in self.writes if name == channel]
 
-    def last(self, channel: str) -> Any:
-        """What was written to a channel last; None if nothing was."""
-        found = self.written(channel)
-        return found[-1] if found else None
+    def last_write(self, channel: str) -> Any:
+        """Return the last value written to a channel; None without a write."""
+        values = self.writes_to(channel)
+        return values[-1] if values else None
 
     @property
     def messages(self) -> list[BaseMessage]:
-        """The messages that were written."""
-        lists = (w if isinstance(w, list) else [w] for w in self.written("messages"))
-        return [m for messages in lists for m in messages if isinstance(m, BaseMessage)]
+        """The messages written in this superstep."""
+        messages: list[BaseMessage] = []
+        for write in self.writes_to("messages"):
+            items = write if isinstance(write, list) else [write]
+            messages += [item for item in items if isinstance(item, BaseMessage)]
+        return messages
 
     @property
     def is_input(self) -> bool:
-        """Whether a new input came with it."""
+        """Whether it received new input."""
         return self.metadata.get("source") == "input"
 
     @property
-    def ended(self) -> datetime:
-        """When it ended, or began where it has not ended."""
-        return self.until or self.began
+    def ended_at(self) -> datetime:
+        """End time, or start time if it has not ended."""
+        return self.next_started_at or self.started_at
 
 
 History = dict[str, list[Superstep]]
-"""The supersteps of a thread, by checkpoint namespace; the thread's own is `ROOT`."""
+"""Supersteps of a thread by checkpoint namespace; `ROOT` is the main graph."""
 Children = dict[str, list[list[Superstep]]]
-"""Conversations inside others, by the superstep that they were begun in."""
+"""Supersteps of subgraph runs, by the id of the superstep that started them."""
 
 
 def find_children(history: History) -> Children:
-    """The conversations that lie inside others."""
-    found: Children = {}
+    """Return the subgraph runs of a history by the superstep that started them."""
+    children: Children = {}
     for namespace, supersteps in history.items():
         parents = supersteps[0].metadata.get("parents") or {}
         if namespace != ROOT:
             parent = parents.get(namespace.rpartition("|")[0])
-            found.setdefault(str(parent), []).append(supersteps)
-    return found
+            children.setdefault(str(parent), []).append(supersteps)
+    return children
 
 
-def plain(write: Any) -> Any:
-    """A write without the mark that it replaces what was there."""
+def unwrap_overwrite(write: Any) -> Any:
+    """Return the value of a write, without the marker that it replaces the channel."""
     return write.value if isinstance(write, Overwrite) else write
 
 
 async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> History:
-    """All supersteps that lead to the newest; none if there is no such thread."""
+    """Return all supersteps that lead to the newest one; empty if there is no such thread."""
     by_namespace: dict[str, dict[str, CheckpointTuple]] = {}
-    async for one in saver.alist({"configurable": {"thread_id": thread_id}}):
-        namespace = str(one.config["configurable"].get("checkpoint_ns", ""))
-        by_namespace.setdefault(namespace, {})[_id(one)] = one
-    return {name: _supersteps(found) for name, found in by_namespace.items()}
+    async for checkpoint in saver.alist({"configurable": {"thread_id": thread_id}}):
+        namespace = str(checkpoint.config["configurable"].get("checkpoint_ns", ""))
+        by_namespace.setdefault(namespace, {})[_id_of(checkpoint)] = checkpoint
+    return {name: _order_supersteps(by_id) for name, by_id in by_namespace.items()}
 
 
-async def fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
-    """What differs when more was stored since the last time; empty if there is no such thread."""
+async def read_fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
+    """Return a value that changes when the thread changes; empty if there is no such thread."""
     config: Any = {"configurable": {"thread_id": thread_id}}
     newest = saver.alist(config, limit=20)
-    return [(_id(one), len(one.pending_writes or ())) async for one in newest]
+    return [(_id_of(item), len(item.pending_writes or ())) async for item in newest]
 
 
-def _id(one: CheckpointTuple) -> str:
-    return str(one.config["configurable"]["checkpoint_id"])
+def _id_of(checkpoint: CheckpointTuple) -> str:
+    return str(checkpoint.config["configurable"]["checkpoint_id"])
 
 
-def _supersteps(found: dict[str, CheckpointTuple]) -> list[Superstep]:
-    """From the first to the newest checkpoint, each the parent of the next."""
-    line: list[Superstep] = []
-    until = None
-    place = next(iter(found), "")  # a saver lists the newest first
-    while (one := found.get(place)) is not None:
-        values = one.checkpoint["channel_values"]
-        writes = list(one.pending_writes or ())
-        line.append(
-            Superstep(place, checkpoint_time(one), until, dict(one.metadata), values, writes)
+def _order_supersteps(by_id: dict[str, CheckpointTuple]) -> list[Superstep]:
+    """Follow the parents from the newest checkpoint to the first; return them oldest first."""
+    supersteps: list[Superstep] = []
+    next_started_at = None
+    checkpoint_id = next(iter(by_id), "")  # a saver lists the newest first
+    while (checkpoint := by_id.get(checkpoint_id)) is not None:
+        superstep = Superstep(
+            id=checkpoint_id,
+            started_at=checkpoint_time(checkpoint),
+            next_started_at=next_started_at,
+            metadata=dict(checkpoint.metadata),
+            values=checkpoint.checkpoint["channel_values"],
+            writes=list(checkpoint.pending_writes or ()),
         )
-        until = line[-1].began
-        place = str((one.parent_config or {}).get("configurable", {}).get("checkpoint_id"))
-    return line[::-1]
+        supersteps.append(superstep)
+        next_started_at = superstep.started_at
+        parent = checkpoint.parent_config or {}
+        checkpoint_id = str(parent.get("configurable", {}).get("checkpoint_id"))
+    return supersteps[::-1]
 
 
 def is_waiting(writes: Iterable[tuple[str, str, Any]]) -> bool:
-    """Whether a question among them has no answer yet."""
-    channels = list(writes)
-    asked = {task for task, channel, _ in channels if channel == INTERRUPT}
-    return bool(asked - {task for task, channel, _ in channels if channel == RESUME})
+    """Return whether one of the writes is a question without an answer."""
+    interrupted = set()
+    resumed = set()
+    for task, channel, _ in writes:
+        if channel == INTERRUPT:
+            interrupted.add(task)
+        elif channel == RESUME:
+            resumed.add(task)
+    return bool(interrupted - resumed)
 
 
-def checkpoint_time(one: CheckpointTuple) -> datetime:
-    """When a checkpoint was made."""
-    time = datetime.fromisoformat(one.checkpoint["ts"])
+def checkpoint_time(checkpoint: CheckpointTuple) -> datetime:
+    """Return the creation time of a checkpoint, with a time zone."""
+    time = datetime.fromisoformat(checkpoint.checkpoint["ts"])
     return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,298 +1,37 @@
-"""Threads in a PostgreSQL database; needs the packages of the extra `postgres`."""
+"""Open a PostgreSQL database as a store of threads; needs the packages of the extra `postgres`."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, LiteralString
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple, DeltaChannelHistory
+from manus.state.errors import SettingsError
+from manus.store.checkpoint import Store
 
-from manus.state.errors import SettingsError, StorageError, ThreadBusyError
-from manus.state.events import RetryEvent
-from manus.store.checkpoint import CompactSerializer, Store, make_ids_later_than
-from manus.store.thread_lock import ATTEMPTS, PAUSE, busy
-
-try:
-    import psycopg
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-    from psycopg.conninfo import conninfo_to_dict
-    from psycopg.pq import Ping
-    from psycopg.rows import DictRow, dict_row
-    from psycopg_pool import AsyncConnectionPool
-
-    from manus.store.postgres_retry import CONNECT_TIMEOUT, PostgresRetry, ping, place_of, reason_of
-except ImportError:
-    raise SettingsError(
-        "MANUS_CHECKPOINT names a PostgreSQL database, and the packages for it are missing: "
-        "pip install langgraph-checkpoint-postgres 'psycopg[binary,pool]'."
-    ) from None
-
-log = logging.getLogger("manus")
-
-_OPTIONS: dict[str, Any] = {
-    "autocommit": True,
-    "prepare_threshold": 0,
-    "row_factory": dict_row,
-    "connect_timeout": CONNECT_TIMEOUT,
-}
-_LAST_TIMEOUT = 2.0
-"""Seconds for a connection when the program has been told to stop."""
-_NEWEST = """
-    SELECT MAX(checkpoint_id) AS newest FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s
-"""
-_NEWEST_OF_ALL = "SELECT MAX(checkpoint_id) AS newest FROM checkpoints WHERE thread_id = %s"
-_RECENT = """
-    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
-    GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s
-"""
-_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('manus:' || %s, 0)) AS held"
-Connection = psycopg.AsyncConnection[DictRow]
-
-
-@dataclass(slots=True)
-class _Hold:
-    """A thread that this process holds, by a lock of a connection of its own."""
-
-    connection: Connection
-    checkpoint_ids: set[str | None]
-    """The thread's newest checkpoint when it was locked, and all that were written since."""
-    is_lost: bool = False
-    """Another process has worked on the thread since: this one must not any more."""
-    checking: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
-class PostgresStore(AsyncPostgresSaver, Store):
-    """An open database. Each use of it is repeated after an outage: all of them are idempotent."""
-
-    def __init__(self, pool: AsyncConnectionPool[Connection], retry: PostgresRetry) -> None:
-        super().__init__(pool, serde=CompactSerializer())
-        self._pool = pool
-        self._retry = retry
-        self._url = retry.url
-        self.place = place_of(retry.url)
-        self._holds: dict[str, _Hold] = {}
-
-    def watch_outages(self, tell: Callable[[RetryEvent], None]) -> None:
-        """As the base."""
-        self._retry.on_retry = tell
-
-    def stop_waiting(self) -> None:
-        """As the base."""
-        self._retry.retry_for = 0
-        self._pool.timeout = _LAST_TIMEOUT
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base; what is written next comes after the newest of the thread."""
-        named = config["configurable"]
-        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
-        for row in await self._rows(_NEWEST, values):
-            make_ids_later_than(row["newest"])
-        return await self._retry.call(partial(super().aget_tuple, config))
-
-    async def alist(
-        self, config: RunnableConfig | None, **chosen: Any
-    ) -> AsyncIterator[CheckpointTuple]:
-        """As the base."""
-        base = super().alist
-
-        async def read() -> list[CheckpointTuple]:
-            return [found async for found in base(config, **chosen)]
-
-        for found in await self._retry.call(read):
-            yield found
-
-    async def aput(
-        self, config: RunnableConfig, checkpoint: Checkpoint, *more: Any
-    ) -> RunnableConfig:
-        """As the base, as long as the thread is still held: another process may have it by now."""
-        thread_id = str(config["configurable"]["thread_id"])
-        base = super().aput
-
-        async def put() -> RunnableConfig:
-            await self._check_hold(thread_id)
-            if (hold := self._holds.get(thread_id)) is not None:
-                hold.checkpoint_ids.add(checkpoint["id"])
-            return await base(config, checkpoint, *more)
-
-        return await self._retry.call(put)
-
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        """As the base, as long as the thread is still held."""
-        base = super().aput_writes
-
-        async def put() -> None:
-            await self._check_hold(str(config["configurable"]["thread_id"]))
-            await base(config, writes, task_id, task_path)
-
-        await self._retry.call(put)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """As the base."""
-        if (hold := self._holds.get(str(thread_id))) is not None:
-            hold.checkpoint_ids.add(None)
-        await self._retry.call(partial(super().adelete_thread, thread_id))
-
-    async def aget_delta_channel_history(
-        self, *, config: RunnableConfig, channels: Sequence[str]
-    ) -> Mapping[str, DeltaChannelHistory]:
-        """As the base."""
-        base = super().aget_delta_channel_history
-        return await self._retry.call(partial(base, config=config, channels=channels))
-
-    async def recent(self, limit: int) -> list[str]:
-        """Ids of threads, the one worked on last first."""
-        return [str(row["thread_id"]) for row in await self._rows(_RECENT, (limit,))]
-
-    async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
-        async def read() -> list[DictRow]:
-            async with self._pool.connection() as connection:
-                return await (await connection.execute(query, values)).fetchall()
-
-        return await self._retry.call(read)
-
-    @asynccontextmanager
-    async def hold(self, thread_id: str) -> AsyncIterator[None]:
-        """Keep others, on other machines too, from working on a thread.
-
-        The lock belongs to a connection of its own, so it goes with this process; and with the
-        connection, which each write meanwhile makes sure of.
-        """
-        hold = await self._retry.call(partial(self._lock, thread_id))
-        self._holds[thread_id] = hold
-        try:
-            yield
-        finally:
-            del self._holds[thread_id]
-            await hold.connection.close()
-
-    async def _lock(self, thread_id: str) -> _Hold:
-        """Lock a thread on a new connection.
-
-        Raises:
-            ThreadBusyError: another connection has locked it.
-        """
-        connection = await psycopg.AsyncConnection.connect(self._url, **_OPTIONS)
-        try:
-            for _ in range(ATTEMPTS):
-                row = await (await connection.execute(_LOCK, (thread_id,))).fetchone()
-                if row is not None and row["held"]:
-                    break
-                await asyncio.sleep(PAUSE)
-            else:
-                raise busy(thread_id)
-            newest = await (await connection.execute(_NEWEST_OF_ALL, (thread_id,))).fetchone()
-        except BaseException:
-            await connection.close()
-            raise
-        return _Hold(connection, {newest["newest"] if newest else None})
-
-    async def _check_hold(self, thread_id: str) -> None:
-        """Check that a thread is still held; lock it again where the connection was lost.
-
-        Raises:
-            StorageError: another process works on it, or has worked on it meanwhile.
-        """
-        if (hold := self._holds.get(thread_id)) is None:
-            return
-        async with hold.checking:
-            if not (hold.is_lost or await _is_alive(hold.connection)):
-                await self._lock_again(thread_id, hold)
-            if hold.is_lost:
-                raise StorageError(
-                    f"Another process went on with the thread {thread_id} while the connection to "
-                    "the database was lost; what this run did since is not stored. Resume the "
-                    "thread when that process has ended."
-                )
-
-    async def _lock_again(self, thread_id: str, hold: _Hold) -> None:
-        try:
-            renewed = await self._lock(thread_id)
-        except ThreadBusyError:
-            hold.is_lost = True
-        else:
-            hold.connection = renewed.connection
-            hold.is_lost = not renewed.checkpoint_ids <= hold.checkpoint_ids
-
-
-async def _is_alive(connection: Connection) -> bool:
-    """Return whether a connection works; close one that does not."""
-    try:
-        await connection.execute("SELECT 1")
-    except (psycopg.OperationalError, psycopg.InterfaceError):
-        await connection.close()
-        return False
-    return True
+_NOT_INSTALLED = (
+    "A PostgreSQL store needs packages that are not installed: "
+    "pip install langgraph-checkpoint-postgres 'psycopg[binary,pool]'."
+)
 
 
 @asynccontextmanager
-async def open_postgres(url: str, retry_for: float = 0) -> AsyncIterator[PostgresStore]:
-    """Open a database; its tables are made if there are none.
+async def open_postgres(url: str, retry_for: float = 0) -> AsyncIterator[Store]:
+    """Open a PostgreSQL database; create its tables if missing.
 
-    A server that is starting up is waited for, and so is one that goes away inside the block: for
-    `retry_for` seconds. One that is not there from the beginning is not.
+    A server that is starting up is waited for. After the store is open, an unavailable server is
+    retried for `retry_for` seconds.
+
+    Example:
+        async with open_postgres("postgresql://user:password@host/database") as store:
+            agent = build_agent(checkpointer=store)
 
     Raises:
-        SettingsError: the URL is malformed.
-        StorageError: it cannot be reached or used, or a use of it inside the block went wrong.
-    """
-    with _explained(url):
-        retry = PostgresRetry(url, retry_for)
-        await _set_up(retry)
-        check = AsyncConnectionPool.check_connection
-        options: dict[str, Any] = {"timeout": CONNECT_TIMEOUT, "kwargs": _OPTIONS, "check": check}
-        # Once it has given up, the next use begins anew; its waits would grow to minutes.
-        options["reconnect_timeout"] = CONNECT_TIMEOUT
-        async with AsyncConnectionPool(url, min_size=1, max_size=4, open=False, **options) as pool:
-            yield PostgresStore(pool, retry)
-
-
-async def _set_up(retry: PostgresRetry) -> None:
-    """Create the tables, on a connection of its own.
-
-    Of a wrong password the pool would say only that time has passed.
+        SettingsError: the URL is malformed, or a package is missing.
+        StorageError: the database cannot be reached or used, or an operation in the block failed.
     """
     try:
-        await _create_tables(retry.url)
-    except psycopg.OperationalError as error:
-        if await ping(retry.url) is not Ping.REJECT:
-            raise
-        log.warning("%s is starting up: waiting for it", place_of(retry.url))
-        await retry.wait_for_server(error)
-        await _create_tables(retry.url)
-
-
-async def _create_tables(url: str) -> None:
-    async with await psycopg.AsyncConnection.connect(url, **_OPTIONS) as connection:
-        await AsyncPostgresSaver(connection).setup()
-
-
-@contextmanager
-def _explained(url: str) -> Iterator[None]:
-    try:
-        place = place_of(url)
-        conninfo_to_dict(url)
-    except (psycopg.Error, ValueError):
-        # not what exactly is wrong: the words of those who read it may hold the password
-        raise SettingsError(
-            "MANUS_CHECKPOINT is not a valid postgresql:// URL; it looks like "
-            "postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
-        ) from None
-    try:
-        yield
-    except psycopg.Error as error:
-        raise StorageError(
-            f"{place} cannot be used: {reason_of(error, url)}; "
-            "check the server and MANUS_CHECKPOINT."
-        ) from None
+        from manus.store.postgres_store import open_database
+    except ImportError as error:
+        raise SettingsError(_NOT_INSTALLED) from error
+    async with open_database(url, retry_for) as store:
+        yield store

@@ -1,4 +1,4 @@
-"""Threads in a SQLite file."""
+"""The store of threads in a SQLite file."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from manus.store.checkpoint import CompactSerializer, Store, make_ids_later_than
 from manus.store.thread_lock import hold_file
 
 _T = TypeVar("_T")
-_Asked = tuple[Callable[[], Any], "asyncio.Future[Any]"]
-_Ended = tuple["asyncio.Future[Any]", Any, Exception | None]
+_Operation = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+_Result = tuple["asyncio.Future[Any]", Any, Exception | None]
 
-_WAIT = 5.0
-"""Seconds that a lock of another process is waited for."""
+_LOCK_TIMEOUT = 5.0
+"""Seconds to wait for another process to release its lock."""
 _ELSEWHERE = "or choose another file with MANUS_CHECKPOINT."
 
-# By the beginning of SQLite's own name for the error.
+# By prefix of SQLite's error name.
 _REASONS = {
-    "SQLITE_BUSY": f"is locked by another process and did not come free within {_WAIT:.0f} s; "
-    f"end that process, {_ELSEWHERE}",
-    "SQLITE_CORRUPT": f"is damaged ({{said}}); restore it from a backup, {_ELSEWHERE}",
+    "SQLITE_BUSY": f"is locked by another process, which did not release it within "
+    f"{_LOCK_TIMEOUT:.0f} s; end that process, {_ELSEWHERE}",
+    "SQLITE_CORRUPT": f"is damaged ({{message}}); restore it from a backup, {_ELSEWHERE}",
     "SQLITE_NOTADB": f"is not a SQLite database; move it away, {_ELSEWHERE}",
-    "SQLITE_FULL": "cannot grow: the disk is full; make room and resume, what was saved so far "
-    "is kept.",
-    "SQLITE_IOERR": "cannot be written ({said}): the disk may be full or failing; what was saved "
-    "so far is kept.",
+    "SQLITE_FULL": "cannot grow because the disk is full; free some space, then resume: what was "
+    "saved so far is kept.",
+    "SQLITE_IOERR": "cannot be written ({message}): the disk may be full or failing; what was "
+    "saved so far is kept.",
 }
-"""Other errors are told in SQLite's own words."""
+"""Other errors are reported with SQLite's message."""
 
-# As the base makes it, but kept in the order of its key: else an index has each key once more,
-# which is a seventh of the file. The other table's index is small, and lists the threads.
+# Like the base class's table, but WITHOUT ROWID: a separate index would repeat each key, which is a
+# seventh of the file. The index of the other table is small, and lists the threads.
 _WRITES = """
     CREATE TABLE IF NOT EXISTS writes (
         thread_id TEXT NOT NULL,
@@ -66,182 +66,191 @@ _RECENT = """
 """
 
 
-def _in_its_thread(use: Callable[..., _T]) -> Callable[..., Coroutine[Any, Any, _T]]:
-    """The same as a coroutine, done in the store's own thread."""
+def _run_in_store_thread(method: Callable[..., _T]) -> Callable[..., Coroutine[Any, Any, _T]]:
+    """Turn a method into a coroutine that runs in the store's thread."""
 
-    @wraps(use)  # LangGraph looks at the names of its arguments
-    async def used(store: Any, /, *args: Any, **more: Any) -> _T:
-        asked: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
-        store.thread.add(partial(use, store, *args, **more), asked)
-        return await asked
+    @wraps(method)  # LangGraph inspects the argument names
+    async def run(store: Any, /, *args: Any, **kwargs: Any) -> _T:
+        future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        store.thread.add(partial(method, store, *args, **kwargs), future)
+        return await future
 
-    return used
+    return run
 
 
 class _BatchThread:
-    """A thread that is handed batches: all that a loop has asked for while the last was worked on.
+    """Worker thread that runs all operations queued since the previous batch as one batch.
 
-    With many runs at once the handing over, not SQLite, is what a step waits for: one at a time
-    took a third of the whole.
+    With many concurrent runs, switching threads costs more than SQLite itself: without batches it
+    took a third of the total time.
     """
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, "manus-store")
-        self._waiting: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
-        """By loop, as long as there is a batch of it under way."""
+        self._waiting: dict[asyncio.AbstractEventLoop, list[_Operation]] = {}
+        """Queued operations by event loop; a key exists while a batch of that loop is running."""
 
-    def add(self, work: Callable[[], Any], asked: asyncio.Future[Any]) -> None:
-        """Have work done with the next batch; `asked` is told what came of it."""
-        loop = asked.get_loop()
+    def add(self, function: Callable[[], Any], future: asyncio.Future[Any]) -> None:
+        """Queue a function for the next batch; its result goes to `future`."""
+        loop = future.get_loop()
         if loop not in self._waiting:
             self._waiting[loop] = []
-            loop.call_soon(self._begin, loop)
-        self._waiting[loop].append((work, asked))
+            loop.call_soon(self._submit, loop)
+        self._waiting[loop].append((function, future))
 
     def close(self) -> None:
-        """Do what has been handed over; nothing is taken any more. Blocking."""
+        """Run the queued operations and stop the thread. Blocking."""
         self._executor.shutdown()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _submit(self, loop: asyncio.AbstractEventLoop) -> None:
         if not (batch := self._waiting[loop]):
             del self._waiting[loop]
             return
         self._waiting[loop] = []
         try:
-            self._executor.submit(self._carry_out, loop, batch)
-        except RuntimeError as error:  # it is closed
-            self._end(loop, [(asked, None, error) for _, asked in batch])
+            self._executor.submit(self._run_batch, loop, batch)
+        except RuntimeError as error:  # the executor is shut down
+            self._resolve(loop, [(future, None, error) for _, future in batch])
 
-    def _carry_out(self, loop: asyncio.AbstractEventLoop, batch: list[_Asked]) -> None:
-        ended: list[_Ended] = []
-        for work, asked in batch:
+    def _run_batch(self, loop: asyncio.AbstractEventLoop, batch: list[_Operation]) -> None:
+        results: list[_Result] = []
+        for function, future in batch:
             try:
-                ended.append((asked, None if asked.cancelled() else work(), None))
-            except Exception as error:  # noqa: BLE001 - told to whoever has asked
-                ended.append((asked, None, error))
-        loop.call_soon_threadsafe(self._end, loop, ended)
+                result = None if future.cancelled() else function()
+                results.append((future, result, None))
+            except Exception as error:  # noqa: BLE001 - passed on to the caller
+                results.append((future, None, error))
+        loop.call_soon_threadsafe(self._resolve, loop, results)
 
-    def _end(self, loop: asyncio.AbstractEventLoop, ended: list[_Ended]) -> None:
-        for asked, result, error in ended:
-            if asked.done():
+    def _resolve(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
+        for future, result, error in results:
+            if future.done():
                 continue
             if error is None:
-                asked.set_result(result)
+                future.set_result(result)
             else:
-                asked.set_exception(error)
-        self._begin(loop)
+                future.set_exception(error)
+        self._submit(loop)
 
 
 class SqliteStore(SqliteSaver, Store):
-    """An open file, from any thread and any event loop.
+    """An open SQLite file, usable from any thread and any event loop.
 
-    What a coroutine asks of it is done in one thread of its own.
+    Coroutines run their SQL in one worker thread.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.place = str(path)
-        # Several threads may use it, one at a time: the base has a lock around each use.
-        connection = sqlite3.connect(path, timeout=_WAIT, check_same_thread=False)
+        self.location = str(path)
+        # Thread-safe: the base class takes a lock around each use.
+        connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, check_same_thread=False)
         super().__init__(connection, serde=CompactSerializer())
         self.thread = _BatchThread()
         try:
             self._inode = path.stat().st_ino
             self._configure()
-        except BaseException:  # whoever asked for the store has nothing to close
+        except BaseException:  # the caller has no store to close
             self.close()
             raise
 
     def _configure(self) -> None:
         """Set the file's options and create its tables."""
-        # Of a new file: less of it stays unused.
+        # For a new file: larger pages leave less unused space.
         self.conn.execute("PRAGMA page_size=8192")
         with self.cursor(transaction=False) as cursor:
-            # With its write-ahead log a commit survives the death of the process without waiting
-            # for the disk, which is what the journal of tool calls promises too; FULL would wait.
+            # With the write-ahead log, a commit survives a crash of the process without an fsync,
+            # the same guarantee as the journal of tool calls; FULL would sync each commit.
             cursor.execute("PRAGMA synchronous=NORMAL")
 
     def setup(self) -> None:
-        """As the base, which leaves a table alone that is there already."""
+        """Create the tables; the base class skips a table that exists."""
         if not self.is_setup:
             self.conn.execute(_WRITES)
         super().setup()
 
     def close(self) -> None:
-        """Do what is still asked for, and close the file. Blocking."""
+        """Finish queued operations and close the file. Blocking."""
         self.thread.close()
         self.conn.close()
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
-        """A cursor for one transaction, taken back whole if anything in it fails.
+        """Yield a cursor for one atomic transaction, rolled back if anything in it fails.
 
-        The base commits what came before the failure: on a full disk a part of what a task has
-        written, and a task with something written counts as done.
+        The base class would commit what came before the failure. On a full disk that is a part of a
+        task's writes, and a task with any write counts as done.
+
+        Raises:
+            StorageError: the file was removed or replaced while open.
         """
         with super().cursor(transaction=False) as cursor:
             if not transaction:
                 yield cursor
                 return
-            # SQLite goes on writing to a file that nobody will find again
+            # SQLite would keep writing to the unlinked file
             if not (self.path.exists() and self.path.stat().st_ino == self._inode):
                 raise StorageError(
-                    f"The store of threads {self.path} was removed or replaced while it was in "
-                    "use; what the run did since is not stored. Put it back, or begin anew."
+                    f"The store of threads {self.path} was removed or replaced while in use; the "
+                    "work of this run since then is not stored. Put the file back and resume, or "
+                    "start again."
                 )
             with self.conn:
                 yield cursor
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As the base; what is written next comes after the newest of the thread."""
-        named = config["configurable"]
-        values = (str(named["thread_id"]), named.get("checkpoint_ns", ""))
+        """As in the base class; later checkpoints get ids after the newest one."""
+        configurable = config["configurable"]
+        values = (str(configurable["thread_id"]), configurable.get("checkpoint_ns", ""))
         with self.cursor(transaction=False) as cursor:
             [newest] = cursor.execute(_NEWEST, values).fetchone()
         make_ids_later_than(newest)
         return super().get_tuple(config)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
-        """As the base, without its random part: nothing reads it, and it cannot be compressed."""
+        """As in the base class, without the random part, which is unused and incompressible."""
         return f"{int((current or '0').split('.')[0]) + 1:032}"
 
     async def alist(
-        self, config: RunnableConfig | None, **chosen: Any
+        self, config: RunnableConfig | None, **filters: Any
     ) -> AsyncIterator[CheckpointTuple]:
-        """As `list`."""
-        for found in await self._all(config, **chosen):
-            yield found
+        """Yield checkpoints as `list` does."""
+        for checkpoint in await self._list_all(config, **filters):
+            yield checkpoint
 
-    @_in_its_thread
-    def _all(self, config: RunnableConfig | None, **chosen: Any) -> list[CheckpointTuple]:
-        return [*self.list(config, **chosen)]
+    @_run_in_store_thread
+    def _list_all(self, config: RunnableConfig | None, **filters: Any) -> list[CheckpointTuple]:
+        return [*self.list(config, **filters)]
 
-    aget_tuple = _in_its_thread(get_tuple)
-    aput = _in_its_thread(SqliteSaver.put)
-    aput_writes = _in_its_thread(SqliteSaver.put_writes)
-    adelete_thread = _in_its_thread(SqliteSaver.delete_thread)
-    aget_delta_channel_history = _in_its_thread(SqliteSaver.get_delta_channel_history)
+    aget_tuple = _run_in_store_thread(get_tuple)
+    aput = _run_in_store_thread(SqliteSaver.put)
+    aput_writes = _run_in_store_thread(SqliteSaver.put_writes)
+    adelete_thread = _run_in_store_thread(SqliteSaver.delete_thread)
+    aget_delta_channel_history = _run_in_store_thread(SqliteSaver.get_delta_channel_history)
 
-    @_in_its_thread
+    @_run_in_store_thread
     def recent(self, limit: int) -> list[str]:
-        """Ids of threads, the one worked on last first."""
+        """Return thread ids, most recently used first."""
         with self.cursor(transaction=False) as cursor:
             return [str(row[0]) for row in cursor.execute(_RECENT, (limit,))]
 
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Keep others from working on a thread, or raise `ThreadBusyError`."""
+        """Lock a thread inside the block, or raise `ThreadBusyError`."""
         return hold_file(self.path.with_name(f"{self.path.name}.locks"), thread_id)
 
 
 @asynccontextmanager
 async def open_sqlite(path: Path) -> AsyncIterator[SqliteStore]:
-    """Open a file, made for its user alone if there is none.
+    """Open a SQLite file as a store of threads; create it, readable by its owner only, if missing.
+
+    Example:
+        async with open_sqlite(Path("threads.sqlite")) as store:
+            agent = build_agent(checkpointer=store)
 
     Raises:
-        StorageError: it cannot be opened, or a use of it inside the block went wrong.
+        StorageError: the file cannot be opened, or an operation in the block failed.
     """
-    path = await asyncio.to_thread(_prepare, path)
-    with _explained(path):
+    path = await asyncio.to_thread(_create_file, path)
+    with _translate_errors(path):
         store = await asyncio.to_thread(SqliteStore, path)
         try:
             yield store
@@ -249,14 +258,14 @@ async def open_sqlite(path: Path) -> AsyncIterator[SqliteStore]:
             await asyncio.to_thread(store.close)
 
 
-def _prepare(path: Path) -> Path:
+def _create_file(path: Path) -> Path:
     try:
         path = path.expanduser().absolute()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except (OSError, RuntimeError) as error:
         raise StorageError(
-            f"{path} cannot be opened for writing ({getattr(error, 'strerror', error)}); "
+            f"Cannot open {path} for writing ({getattr(error, 'strerror', error)}); "
             f"change its permissions, {_ELSEWHERE}"
         ) from None
     os.close(handle)
@@ -264,11 +273,13 @@ def _prepare(path: Path) -> Path:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
-        known = (reason for begin, reason in _REASONS.items() if name.startswith(begin))
-        why = next(known, f"cannot be used ({{said}}); check its permissions, {_ELSEWHERE}")
-        raise StorageError(f"The store of threads {path} {why.format(said=error)}") from error
+        reason = f"cannot be used ({{message}}); check its permissions, {_ELSEWHERE}"
+        for prefix, text in _REASONS.items():
+            if name.startswith(prefix):
+                reason = text
+        raise StorageError(f"The store of threads {path} {reason.format(message=error)}") from error

@@ -1,9 +1,9 @@
-"""How a thread is named."""
+"""Limits and special values of thread ids."""
 
 from __future__ import annotations
 
 LONGEST_THREAD_ID = 200
-"""Characters of the longest thread id."""
+"""Characters."""
 
 NEWEST = ""
-"""In place of a thread's id: the thread that was worked on last."""
+"""Special thread id: the most recently used thread."""

@@ -1,4 +1,4 @@
-"""One run at a time on a thread: two at once would fork its history."""
+"""Lock a thread while a run works on it: two runs at once would fork its history."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from pathlib import Path
 
 from manus.state.errors import StorageError, ThreadBusyError
 
-# Whoever lists the threads holds each for a moment, to see whether it can be held.
+# Retry: `manus threads` locks each thread for a moment to see whether it is in use.
 ATTEMPTS = 4
 PAUSE = 0.05
 """Seconds between two attempts."""
 
 
-def busy(thread_id: str, holder: str = "another process") -> ThreadBusyError:
-    """The error of a second run on a thread."""
-    said = f"The thread {thread_id} is being worked on by {holder}"
-    return ThreadBusyError(f"{said}; wait for it to end, or stop it.")
+def thread_busy_error(thread_id: str, holder: str = "another process") -> ThreadBusyError:
+    """Build the error for a second run on a thread."""
+    return ThreadBusyError(
+        f"The thread {thread_id} is in use by {holder}; wait for it to end, or stop it."
+    )
 
 
 @asynccontextmanager
 async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
-    """Hold a thread by a locked file in a folder, which is made.
+    """Hold a thread through a locked file in a folder, which is created if missing.
 
-    The lock goes with the process, however it ends; the file is removed by whoever lets go.
+    The kernel releases the lock when the process ends; the file is removed on release.
 
     Raises:
         ThreadBusyError: another process, or another run of this one, holds it.
@@ -37,7 +38,7 @@ async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
     """
     name = hashlib.sha256(thread_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     path = folder / f"{name}.lock"
-    handle = await asyncio.to_thread(_locked, path, thread_id)
+    handle = await asyncio.to_thread(_lock_file, path, thread_id)
     try:
         yield
     finally:
@@ -45,7 +46,7 @@ async def hold_file(folder: Path, thread_id: str) -> AsyncIterator[None]:
         os.close(handle)
 
 
-def _locked(path: Path, thread_id: str) -> int:
+def _lock_file(path: Path, thread_id: str) -> int:
     holder = ""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,11 +58,13 @@ def _locked(path: Path, thread_id: str) -> int:
                 holder = os.pread(handle, 20, 0).decode("ascii", "ignore")
             else:
                 if os.fstat(handle).st_nlink:  # else its last holder has just removed it
-                    os.ftruncate(handle, 0)  # of one that was killed there may be more
+                    os.ftruncate(handle, 0)  # a killed holder may have left a longer pid
                     os.pwrite(handle, str(os.getpid()).encode(), 0)
                     return handle
             os.close(handle)
             time.sleep(PAUSE)
     except OSError as error:
-        raise StorageError(f"{path} cannot be locked ({error.strerror}).") from None
-    raise busy(thread_id, f"process {holder}")
+        raise StorageError(
+            f"Cannot lock {path} ({error.strerror}); check the permissions of its folder."
+        ) from None
+    raise thread_busy_error(thread_id, f"process {holder}")

@@ -1,4 +1,4 @@
-"""A thread: what its newest checkpoint tells of it, and what it leaves in its workspace."""
+"""Threads: look them up, read their state, delete their files."""
 
 from __future__ import annotations
 
@@ -19,82 +19,101 @@ if TYPE_CHECKING:
 
     from manus.store.checkpoint import Store
 
-_ALL = 1_000_000
+_MAX_THREADS = 1_000_000
 """More threads than a store holds."""
-_SHORTEST = 4
-_MADE = re.compile("[0-9a-f]{10}")
-_BESIDE = ("", "-journal", "-wal", "-shm")
-"""Endings of the files that SQLite may have beside its own."""
+_MIN_PREFIX = 4
+_GENERATED_ID = re.compile("[0-9a-f]{10}")
+_SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")
+"""Suffixes of a SQLite database and its companion files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread as its newest checkpoint has it."""
+    """A thread as described by its newest checkpoint."""
 
     thread_id: str
     kind: str
     profile: str | None
     workspace: str | None
-    chosen: dict[str, Any]
-    """Fields of the context that flags chose; for all others the settings count."""
+    options: dict[str, Any]
+    """Context fields set by command-line options; settings apply to all others."""
     request: str
     steps: int
     status: str
-    """In a word or two: how its last run ended, or that it waits, or has not finished."""
+    """Label of how its last run ended, or `waiting`, or `unfinished`."""
     updated: datetime
-    """When it was last worked on."""
+    """Time of the newest checkpoint."""
 
     def as_json(self) -> dict[str, Any]:
-        """As `threads --json` prints it."""
-        shown = ("thread_id", "status", "request", "steps", "profile", "workspace")
-        when = {"updated": self.updated.isoformat(timespec="seconds")}
-        return {**{name: getattr(self, name) for name in shown}, **when, "graph": self.kind}
+        """Return the object that `manus threads --json` prints."""
+        return {
+            "thread_id": self.thread_id,
+            "status": self.status,
+            "request": self.request,
+            "steps": self.steps,
+            "profile": self.profile,
+            "workspace": self.workspace,
+            "updated": self.updated.isoformat(timespec="seconds"),
+            "graph": self.kind,
+        }
 
 
 def thread_config(thread_id: str) -> Any:
-    """The configuration that names a thread."""
+    """Return the LangGraph configuration of a thread."""
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
 
 
 async def read_thread(store: Store, thread_id: str) -> Thread | None:
-    """The thread, or None if there is none of that id."""
-    found = await store.aget_tuple(thread_config(thread_id))
-    return None if found is None else _thread(thread_id, found)
+    """Return the thread, or None if it does not exist."""
+    checkpoint = await store.aget_tuple(thread_config(thread_id))
+    return None if checkpoint is None else _thread(thread_id, checkpoint)
 
 
-async def get_thread(store: Store, meant: str) -> Thread:
-    """The thread that `find_thread` finds, with its errors."""
-    thread = await read_thread(store, await find_thread(store, meant))
+async def get_thread(store: Store, prefix: str) -> Thread:
+    """Look up a thread as `find_thread` does, and return it."""
+    thread = await read_thread(store, await find_thread(store, prefix))
     assert thread is not None
     return thread
 
 
-async def find_thread(store: Store, meant: str, *, or_new: bool = False) -> str:
-    """The whole id of a thread that is named by its beginning, or as the newest.
+async def find_thread(store: Store, prefix: str, *, or_new: bool = False) -> str:
+    """Return the full id of a thread given by its id, a prefix of it, or `NEWEST`.
 
-    `or_new`: one that is not there is the name of a new one, and only ids that we made can be
-    shortened, to four characters or more.
+    With `or_new`, an unknown id names a new thread, and only generated ids can be abbreviated, to
+    four characters or more.
 
     Raises:
-        UsageError: there is none, or more than one begins so.
+        UsageError: no thread matches, or several do.
     """
-    if meant == NEWEST:
-        found = await store.recent(1)
-    elif await read_thread(store, meant) is not None:
-        return meant
+    if prefix == NEWEST:
+        matches = await store.recent(1)
+    elif await read_thread(store, prefix) is not None:
+        return prefix
     else:
-        found = [one for one in await store.recent(_ALL) if one.startswith(meant)]
-    if or_new and meant != NEWEST:
-        found = [i for i in found if len(meant) >= _SHORTEST and _MADE.fullmatch(i)] or [meant]
-    if len(found) == 1:
-        return found[0]
-    none = f"There is no thread {meant or 'yet'}"
-    problem = f"{len(found):,} threads begin with {meant}" if found else none
-    raise UsageError(f"{problem} in {store.place}; `manus threads` lists what there is.")
+        matches = [
+            thread_id
+            for thread_id in await store.recent(_MAX_THREADS)
+            if thread_id.startswith(prefix)
+        ]
+    if or_new and prefix != NEWEST:
+        matches = _generated_ids(matches, prefix) or [prefix]
+    if len(matches) == 1:
+        return matches[0]
+    problem = f"There is no thread {prefix or 'yet'}"
+    if matches:
+        problem = f"{len(matches):,} threads start with {prefix}"
+    raise UsageError(f"{problem} in {store.location}; `manus threads` lists all threads.")
+
+
+def _generated_ids(matches: list[str], prefix: str) -> list[str]:
+    """Return the generated ids among the matches; none if the prefix is too short for them."""
+    if len(prefix) < _MIN_PREFIX:
+        return []
+    return [thread_id for thread_id in matches if _GENERATED_ID.fullmatch(thread_id)]
 
 
 async def is_being_worked_on(store: Store, thread_id: str) -> bool:
-    """Whether a process is at work on it."""
+    """Return whether a process is running the thread."""
     try:
         async with store.hold(thread_id):
             return False
@@ -102,9 +121,9 @@ async def is_being_worked_on(store: Store, thread_id: str) -> bool:
         return True
 
 
-def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
-    values = found.checkpoint["channel_values"]
-    metadata: dict[str, Any] = dict(found.metadata)
+def _thread(thread_id: str, checkpoint: CheckpointTuple) -> Thread:
+    values = checkpoint.checkpoint["channel_values"]
+    metadata: dict[str, Any] = dict(checkpoint.metadata)
     run: dict[str, Any] = values.get("run") or {}
     source = metadata if "graph" in metadata else run
     return Thread(
@@ -112,30 +131,34 @@ def _thread(thread_id: str, found: CheckpointTuple) -> Thread:
         kind=metadata.get("graph") or ("flow" if "executors" in run else "agent"),
         profile=source.get("profile"),
         workspace=source.get("workspace"),
-        chosen=json.loads(metadata.get("chosen", "{}")),
+        options=json.loads(metadata.get("chosen", "{}")),
         request=str(metadata.get("request", "")),
         steps=int(run.get("step", 0)) or len(values.get("results") or []),
-        status=_status(found, values),
-        updated=checkpoint_time(found),
+        status=_status(checkpoint, values),
+        updated=checkpoint_time(checkpoint),
     )
 
 
-def _status(found: CheckpointTuple, values: dict[str, Any]) -> str:
-    if is_waiting(found.pending_writes or ()):
+def _status(checkpoint: CheckpointTuple, values: dict[str, Any]) -> str:
+    if is_waiting(checkpoint.pending_writes or ()):
         return ENDINGS["interrupted"].label
-    # Before the first node of a run is done, the channels still tell of the run before it.
-    source = found.metadata.get("source")
-    written = found.checkpoint.get("updated_channels")
-    is_behind = source == "loop" and written is not None and "stop_reason" not in written
-    reason = None if source == "input" or is_behind else values.get("stop_reason")
+    # Before the first node of a run ends, the channels still hold the result of the previous run.
+    source = checkpoint.metadata.get("source")
+    updated_channels = checkpoint.checkpoint.get("updated_channels")
+    is_behind = (
+        source == "loop" and updated_channels is not None and "stop_reason" not in updated_channels
+    )
+    reason = values.get("stop_reason")
+    if source == "input" or is_behind:
+        reason = None
     return ending_of(reason, success=values.get("success")).label
 
 
 async def delete_thread_files(store: Store, thread: Thread) -> None:
-    """Delete a thread's journals and archives, those of its plans' steps too.
+    """Delete the journals and archives of a thread and of its plan's steps.
 
     Raises:
-        StorageError: one cannot be deleted.
+        StorageError: a file cannot be deleted.
     """
     from manus.execution.archive import Archive
     from manus.execution.journal import Journal
@@ -143,14 +166,18 @@ async def delete_thread_files(store: Store, thread: Thread) -> None:
 
     if thread.workspace is None:
         return
-    stored = store.alist({"configurable": {"thread_id": thread.thread_id}})
-    namespaces = {str(one.config["configurable"].get("checkpoint_ns", "")) async for one in stored}
+    namespaces = {""}
+    async for checkpoint in store.alist({"configurable": {"thread_id": thread.thread_id}}):
+        namespaces.add(str(checkpoint.config["configurable"].get("checkpoint_ns", "")))
     records = Workspace(thread.workspace).records
-    for key in (f"{thread.thread_id}:{namespace}" for namespace in {"", *namespaces}):
+    for namespace in namespaces:
+        key = f"{thread.thread_id}:{namespace}"
         archive = Archive.path_for(records, key)
-        beside = [archive.with_name(archive.name + ending) for ending in _BESIDE]
-        for path in (Journal.path_for(records, key), *beside):
+        paths = [archive.with_name(archive.name + suffix) for suffix in _SQLITE_SUFFIXES]
+        for path in (Journal.path_for(records, key), *paths):
             try:
                 await asyncio.to_thread(path.unlink, missing_ok=True)
             except OSError as error:
-                raise StorageError(f"{path} cannot be deleted ({error.strerror}).") from None
+                raise StorageError(
+                    f"Cannot delete {path} ({error.strerror}); delete it by hand, then repeat."
+                ) from None

@@ -65,7 +65,7 @@ def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) ->
     with manus.start("run", "--thread", "t", "work") as process:
         wait_for_file(manus.workspace / "pid")
         process.send_signal(signal.SIGINT)
-        process.expect("StopSignals")
+        process.expect("Stopping")
         process.send_signal(signal.SIGINT)
         assert process.end().code == 130
     assert working_in(manus.workspace) == []
@@ -99,7 +99,7 @@ def test_two_processes_on_one_thread(manus: Program, server: ScriptedServer) -> 
         wait_for_file(manus.workspace / "runs")
         for arguments in (["run", "--thread", "t", "more"], ["resume", "t"]):
             second = manus(*arguments)
-            said = f"manus: The thread t is being worked on by process {process.pid}; "
+            said = f"manus: The thread t is in use by process {process.pid}; "
             assert (second.code, second.err.startswith(said)) == (2, True)
         assert manus("threads", "--delete", "t").code == 2
         assert manus("threads").out.splitlines()[1].split()[1] == "running"

@@ -54,7 +54,7 @@ async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
         _end_connections(url, "pg_stat_activity WHERE datname = current_database()")
         await _put(store.saver, "after")
         assert await store.recent(10) == ["after", "before"]
-        assert store.place.startswith("postgresql://127.0.0.1:"), "no user, no password"
+        assert store.location.startswith("postgresql://127.0.0.1:"), "no user, no password"
 
 
 HELD_UP = "echo a >> runs; until [ -e go ]; do sleep 0.05; done"
@@ -88,7 +88,7 @@ async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url:
         await _put(store.saver, "t")
         _end_connections(url, LOCKS)
         await stack.enter_async_context(other.hold("t"))
-        with pytest.raises(StorageError, match="Another process went on with the thread t"):
+        with pytest.raises(StorageError, match="Another process continued the thread t"):
             await _put(store.saver, "t")
         assert len(await _ids(other)) == 1
 
@@ -100,9 +100,9 @@ async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) 
         _end_connections(url, LOCKS)
         async with other.hold("t"):
             await _put(other.saver, "t")
-        with pytest.raises(StorageError, match="Another process went on with the thread t"):
+        with pytest.raises(StorageError, match="Another process continued the thread t"):
             await store.saver.aput_writes(THREAD_AT, [("messages", "late")], "task")
-        with pytest.raises(StorageError, match="Another process went on with the thread t"):
+        with pytest.raises(StorageError, match="Another process continued the thread t"):
             await _put(store.saver, "t")
         assert len(await _ids(other)) == 2
 
@@ -145,7 +145,7 @@ async def test_a_server_that_is_starting_up_is_waited_for(
 
     with postgres.starting_up():
         opened = asyncio.create_task(use())
-        while "is starting up: waiting for it" not in caplog.text:
+        while "is starting up; waiting for it" not in caplog.text:
             assert not opened.done()
             await asyncio.sleep(0.01)
     await opened
@@ -181,11 +181,14 @@ async def test_an_address_that_is_of_no_use_is_said_without_its_password(
     assert not re.search("secret|\n", str(caught.value))
 
 
-def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "manus.store.postgres", raising=False)
+async def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing works without the packages; only opening a database needs them."""
+    for name in ("postgres", "postgres_store", "postgres_retry"):
+        monkeypatch.delitem(sys.modules, f"manus.store.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
+    store = _open("postgresql://host/db")
     with pytest.raises(SettingsError, match="pip install langgraph-checkpoint-postgres 'psycopg"):
-        _open("postgresql://host/db")
+        await store.__aenter__()
 
 
 def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> None:
@@ -194,7 +197,7 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
     with manus.start("run", "--thread", "t", "work"):
         wait_for_file(manus.workspace / "runs")
         second = manus("resume", "t")
-        assert (second.code, "being worked on" in second.err) == (2, True)
+        assert (second.code, "is in use by" in second.err) == (2, True)
     server.script(call("ask_human", inquire="On?"), text("Done."))
     asked = manus("resume", "t")
     assert (asked.code, asked.out) == (1, "On?\n")

@@ -70,7 +70,7 @@ async def _page(store: Store, meant: str) -> tuple[str, str]:
     thread = await find_thread(store, meant)
     is_running = await is_being_worked_on(store, thread)
     runs = await read_trace(store, thread, is_running=is_running)
-    return thread, page(thread, runs, place=store.place)
+    return thread, page(thread, runs, place=store.location)
 
 
 @click.command()
@@ -112,7 +112,7 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **chosen: Any) 
             place = f"t/{thread}/report"
             if await read_thread(store, thread) is None:
                 sys.stderr.write(
-                    f"There is no thread {thread} in {store.place} yet; the page fills when it "
+                    f"There is no thread {thread} in {store.location} yet; the page fills when it "
                     "begins.\n"
                 )
         conversation = Conversation(store, settings, RunOptions(**chosen))

@@ -46,7 +46,7 @@ async def _list(store: Store, limit: int, *, as_json: bool) -> None:
     elif found:
         _print_table(found)
     else:
-        sys.stderr.write(f"There are no threads yet in {store.place}.\n")
+        sys.stderr.write(f"There are no threads yet in {store.location}.\n")
 
 
 async def _look_up(store: Store, found: str) -> Thread | None:

@@ -51,9 +51,9 @@ class AgentRuns:
 
     def _take(self, superstep: Superstep) -> None:
         run = self._run
-        if run.stop_reason is not None and superstep.written("stop_reason") == [None]:
-            self._tell(Notice("resumed", "Gone on after its end", at=superstep.began))
-        if (made := superstep.last("compaction")) is not None:
+        if run.stop_reason is not None and superstep.writes_to("stop_reason") == [None]:
+            self._tell(Notice("resumed", "Gone on after its end", at=superstep.started_at))
+        if (made := superstep.last_write("compaction")) is not None:
             self._tell(_compaction_notice(made, superstep))
         for inner in self._children.get(superstep.id, []):
             self._take_inner(AgentRuns(self._children).read(inner))
@@ -63,7 +63,7 @@ class AgentRuns:
         for asked in questions(superstep):
             self._tell(asked)
         if run.steps and not superstep.is_input:
-            run.steps[-1].ended = superstep.ended
+            run.steps[-1].ended = superstep.ended_at
         end_run(run, superstep)
 
     def _take_message(self, superstep: Superstep, message: BaseMessage) -> None:
@@ -78,7 +78,7 @@ class AgentRuns:
                 self._said = message
                 if not superstep.is_input:
                     words = text_of(message)
-                    self._tell(Notice("answer", "A person said", words, superstep.ended))
+                    self._tell(Notice("answer", "A person said", words, superstep.ended_at))
         self._seen.add(message.id or "")
 
     def _take_inner(self, run: Run) -> None:
@@ -91,24 +91,24 @@ class AgentRuns:
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
-        step.began = superstep.began
-        step.thought_at = superstep.ended
+        step.began = superstep.started_at
+        step.thought_at = superstep.ended_at
         step.checkpoint = superstep.id
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
 
     def _take_channels(self, superstep: Superstep) -> None:
         run = self._run
-        if (written := superstep.last("run")) is not None:
+        if (written := superstep.last_write("run")) is not None:
             run.max_steps = written.get("max_steps", run.max_steps)
             if written.get("closing") and run.steps:
                 self._tell(Notice("budget", "The budget is nearly used up", written["closing"]))
-        if (loop := superstep.last("loop")) is not None:
+        if (loop := superstep.last_write("loop")) is not None:
             title = f"In a loop: {LOOP_MEASURES.get(loop['measure'], loop['measure'])}"
-            self._tell(Notice("loop", title, str(loop["what"]), superstep.ended))
-        if plans := superstep.written("plans"):
+            self._tell(Notice("loop", title, str(loop["what"]), superstep.ended_at))
+        if plans := superstep.writes_to("plans"):
             self._plans = fold_plans(self._plans, plans)
-            active = str(superstep.last("active_plan") or superstep.values.get("active_plan"))
+            active = str(superstep.last_write("active_plan") or superstep.values.get("active_plan"))
             run.plan = dict(self._plans.get(active) or [*self._plans.values(), {}][-1]) or None
 
     def _tell(self, notice: Notice) -> None:
@@ -127,23 +127,23 @@ def begin_run(run: Run, first: Superstep, asked: Sequence[BaseMessage]) -> None:
     known = first.metadata
     run.request = "\n\n".join(map(text_of, asked)) or str(known.get("request", ""))
     run.images = [image for message in asked for image in images_of(message)]
-    run.began = first.began
+    run.began = first.started_at
     run.profile = str(known.get("profile") or "")
     run.workspace = str(known.get("workspace") or "")
 
 
 def end_run(run: Run, superstep: Superstep) -> None:
     """What a superstep says of the run as a whole."""
-    run.ended = superstep.ended
-    written = superstep.last("run") or {}
+    run.ended = superstep.ended_at
+    written = superstep.last_write("run") or {}
     run.profile = written.get("profile") or run.profile
     run.workspace = written.get("workspace") or run.workspace
-    run.usage = superstep.last("usage") or run.usage
-    run.status = superstep.last("status") or run.status
-    if superstep.written("stop_reason"):
-        run.stop_reason = superstep.last("stop_reason")
-        run.success = superstep.last("success")
-        run.output = str(superstep.last("output") or "")
+    run.usage = superstep.last_write("usage") or run.usage
+    run.status = superstep.last_write("status") or run.status
+    if superstep.writes_to("stop_reason"):
+        run.stop_reason = superstep.last_write("stop_reason")
+        run.success = superstep.last_write("success")
+        run.output = str(superstep.last_write("output") or "")
 
 
 def step_of(message: AIMessage, number: int) -> Step:
@@ -179,17 +179,17 @@ def images_of(message: BaseMessage) -> list[Image]:
 
 def questions(superstep: Superstep) -> list[Notice]:
     """The questions that the run stopped for."""
-    asked = [one for write in superstep.written(INTERRUPT) for one in write]
+    asked = [one for write in superstep.writes_to(INTERRUPT) for one in write]
     texts = {one.id: question_of(one) for one in asked if isinstance(one, Interrupt)}
     title = "The run waited for a person"
-    return [Notice("question", title, text, superstep.began) for text in texts.values()]
+    return [Notice("question", title, text, superstep.started_at) for text in texts.values()]
 
 
 def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
     evicted = made["evicted"] - (superstep.values.get("compaction") or {"evicted": 0})["evicted"]
     title = f"The history was made shorter: {count(evicted, 'message')} replaced by notes"
     notes = [text_of(m) for m in superstep.messages if isinstance(m, SystemMessage)]
-    return Notice("compaction", title, "\n\n".join(notes), superstep.ended)
+    return Notice("compaction", title, "\n\n".join(notes), superstep.ended_at)
 
 
 def idle_intervals(
@@ -208,9 +208,9 @@ def idle_intervals(
         then = before.metadata.get("started")
         now = after.metadata.get("started")
         if now and now != then and not after.is_input:
-            started = min(datetime.fromisoformat(now), after.began)
+            started = min(datetime.fromisoformat(now), after.started_at)
             stood = after.metadata.get("stood")
-            begin = datetime.fromisoformat(stood) if stood else before.began
+            begin = datetime.fromisoformat(stood) if stood else before.started_at
             found.append((begin, max(begin, started)))
     moments = list(work)
     quiet: list[Interval] = []

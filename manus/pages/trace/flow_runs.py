@@ -12,7 +12,7 @@ from manus.pages.trace.model import Run, Stage
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, summed
-from manus.store.history import Children, Superstep, plain
+from manus.store.history import Children, Superstep, unwrap_overwrite
 
 _SENDS = "__pregel_tasks"
 
@@ -40,7 +40,7 @@ class FlowRuns:
 
     def _take(self, superstep: Superstep, before: Superstep | None) -> None:
         run = self._run
-        sends = [s.arg for s in before.written(_SENDS) if "step" in s.arg] if before else []
+        sends = [s.arg for s in before.writes_to(_SENDS) if "step" in s.arg] if before else []
         for task in sends:
             stage = self._set_aside.pop(str(task.get("space")), None)
             if stage is None:
@@ -49,17 +49,19 @@ class FlowRuns:
             self._fill(stage, superstep, task)
         if not sends:
             run.notices += questions(superstep)
-        written = superstep.written("plan")
+        written = superstep.writes_to("plan")
         known = self._plan
         self._plan = fold_plan(self._plan, written)
         is_whole = any("steps" in one for one in written if isinstance(one, dict))
-        if (superstep.written("run") or is_whole) and not sends:
-            stage = Stage("plan", _title(superstep, known), superstep.began, superstep.ended)
+        if (superstep.writes_to("run") or is_whole) and not sends:
+            stage = Stage(
+                "plan", _title(superstep, known), superstep.started_at, superstep.ended_at
+            )
             stage.plan = dict(self._plan) or None
             run.stages.append(stage)
         said = any(isinstance(m, AIMessage) for m in superstep.messages)
-        if said and superstep.written("stop_reason"):
-            run.stages.append(Stage("summary", "Summary", superstep.began, superstep.ended))
+        if said and superstep.writes_to("stop_reason"):
+            run.stages.append(Stage("summary", "Summary", superstep.started_at, superstep.ended_at))
         end_run(run, superstep)
 
     def _fill(self, stage: Stage, superstep: Superstep, task: Mapping[str, Any]) -> None:
@@ -70,7 +72,7 @@ class FlowRuns:
         index = int(task["step"])
         steps = (self._plan or {}).get("steps", [])
         step = steps[index] if index < len(steps) else {}
-        changes = (c for c in superstep.written("plan") if _is_end(c) and c["step"] == index)
+        changes = (c for c in superstep.writes_to("plan") if _is_end(c) and c["step"] == index)
         change: Mapping[str, Any] = next(changes, {})
         result = change.get("result") or {}
         run = self._agent_run(superstep, task) or stage.run
@@ -81,12 +83,12 @@ class FlowRuns:
         stage.result = result.get("text", "")
         stage.files = list(result.get("files", []))
         stage.run = run
-        stage.began = stage.began or superstep.began
-        stage.ended = superstep.ended if change else None
+        stage.began = stage.began or superstep.started_at
+        stage.ended = superstep.ended_at if change else None
         if run is not None:  # steps side by side end together only for the flow
             stage.began = run.began or stage.began
             stage.ended = run.ended or stage.ended
-        for change in superstep.written("plan"):
+        for change in superstep.writes_to("plan"):
             if isinstance(change, dict) and change.get("waiting") and change["step"] == index:
                 self._set_aside[str(change.get("space"))] = stage
 
@@ -105,7 +107,7 @@ class FlowRuns:
         run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
         work = [s.ended for s in run.agent_steps if s.ended is not None]
         run.idle = idle_intervals(supersteps, (i for agent in agents for i in agent.idle), work)
-        counts = [usage.get("seconds", 0.0) for s in supersteps for usage in s.written("usage")]
+        counts = [usage.get("seconds", 0.0) for s in supersteps for usage in s.writes_to("usage")]
         run.usage = {"seconds": sum(counts)}
         run.plan = dict(self._plan) or None
         for index, step in enumerate((run.plan or {}).get("steps", [])):
@@ -131,7 +133,7 @@ def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
         of_steps = {task for task, name, value in superstep.writes if _is_end(value)}
         for task, name, value in superstep.writes:
             if name == "usage" and task not in of_steps:
-                yield plain(value)
+                yield unwrap_overwrite(value)
 
 
 def _is_end(change: Any) -> bool:
@@ -139,7 +141,7 @@ def _is_end(change: Any) -> bool:
 
 
 def _title(superstep: Superstep, plan_before: Any) -> str:
-    written = superstep.last("run")
+    written = superstep.last_write("run")
     known = superstep.values.get("run") or {}
     if written is None:
         return "Edited by a person"

@@ -51,7 +51,7 @@ def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
     runs: list[list[Superstep]] = []
     run_id = ""
     for superstep in supersteps:
-        new_id = (superstep.last("run") or {}).get("id") or run_id
+        new_id = (superstep.last_write("run") or {}).get("id") or run_id
         asked = any(isinstance(m, HumanMessage) for m in superstep.messages)
         if not runs or (asked if superstep.is_input else run_id and new_id != run_id):
             runs.append([])
@@ -62,7 +62,7 @@ def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
 
 
 def _is_flow(supersteps: Sequence[Superstep]) -> bool:
-    return any(s.metadata.get("graph") == "flow" or s.written("plan") for s in supersteps)
+    return any(s.metadata.get("graph") == "flow" or s.writes_to("plan") for s in supersteps)
 
 
 def run_of_state(values: Mapping[str, Any]) -> Run:

@@ -28,7 +28,7 @@ from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, rea
 from manus.runs.options import RunOptions
 from manus.state.errors import ToolError, UsageError
 from manus.store.checkpoint import Store
-from manus.store.history import fingerprint
+from manus.store.history import read_fingerprint
 from manus.store.threads import Thread, is_being_worked_on, read_thread
 
 _TRUST = "trust"
@@ -62,7 +62,7 @@ class Conversation:
 
     async def version(self, thread: str) -> str:
         """What differs where the page does."""
-        mark = await fingerprint(self._store, thread)
+        mark = await read_fingerprint(self._store, thread)
         runs = self.sessions
         # the end of a process that is killed leaves nothing in the store
         live = await self._is_running(thread), runs.waits(thread), runs.problems.get(thread)
@@ -92,7 +92,9 @@ class Conversation:
     async def _page(self, kind: str, thread: str, **more: Any) -> tuple[str, str]:
         is_running = await self._is_running(thread)
         runs = await read_trace(self._store, thread, is_running=is_running)
-        return await asyncio.to_thread(render_page, kind, thread, runs, self._store.place, **more)
+        return await asyncio.to_thread(
+            render_page, kind, thread, runs, self._store.location, **more
+        )
 
     async def file(self, thread: str, path: str) -> bytes:
         """A file of a thread's workspace.

@@ -53,7 +53,7 @@ class Sessions:
             ManusError: it cannot be prepared, or the thread is busy.
         """
         if thread in self._tasks:
-            raise UsageError("The thread is being worked on; stop it first.")
+            raise UsageError("A run is already working on the thread; stop it first.")
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._store.hold(thread))
             job = await prepare()
