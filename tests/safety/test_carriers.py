@@ -20,7 +20,7 @@ from manus.config.trust import trust
 from manus.graph import build_agent
 from manus.graph.outcome import Outcome
 from manus.runs.attachments import Request as UserRequest
-from manus.runs.attachments import build_input, typed_request, attach_files
+from manus.runs.attachments import attach_files, build_input, typed_request
 from manus.tools.remember import memory_file
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.sandboxes import Kind
