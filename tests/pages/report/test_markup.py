@@ -65,7 +65,7 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     began, stood, went_on = at(5), at(10), at(3_610)
     asked = Superstep("1", began, None, {"started": at(0).isoformat()}, {}, [])
     taken_up: dict[str, Any] = {"started": went_on.isoformat()}
-    told = replace(asked, began=at(3_615), metadata=taken_up | {"stood": stood.isoformat()})
+    told = replace(asked, started_at=at(3_615), metadata=taken_up | {"stood": stood.isoformat()})
     killed = replace(told, metadata=taken_up)
     assert idle_intervals([asked, killed]) == [(began, went_on)]
     assert idle_intervals([asked, told]) == [(stood, went_on)]

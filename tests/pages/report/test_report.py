@@ -80,14 +80,14 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
     await flow.run(request="Do it.")
     history = await read_history(flow.saver, "t")
     at_work = 0
-    moments = sorted(s.began for steps in history.values() for s in steps)
+    moments = sorted(s.started_at for steps in history.values() for s in steps)
     for now in moments:
         for with_steps in (True, False):
             early: History = {}
             for namespace, own in history.items():
-                past = [s for s in own if s.began <= now]
+                past = [s for s in own if s.started_at <= now]
                 if past and (with_steps or namespace == ROOT_NAMESPACE):
-                    past[-1] = replace(past[-1], until=None, writes=past[-1].writes[:1])
+                    past[-1] = replace(past[-1], next_started_at=None, writes=past[-1].writes[:1])
                     early[namespace] = past
             runs = runs_of(early, is_running=True)
             assert "<main" in page("t", runs)
