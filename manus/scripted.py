@@ -1,6 +1,6 @@
-"""A model that follows a script, for notebooks and tests of your own: `build_agent(model=…)`.
+"""Scripted chat model, for notebooks and your own tests: `build_agent(model=…)`.
 
-It thinks of nothing: each request gets the next reply of its script.
+It returns the next reply of its script for each request.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ from pydantic import Field, PrivateAttr
 from manus.state.errors import ModelRefusedError
 
 
-def text(said: str, *, used: tuple[int, int] = (100, 20)) -> AIMessage:
-    """A reply of words alone. `used`: tokens in and out."""
-    return calls(text=said, used=used)
+def text(content: str, *, used: tuple[int, int] = (100, 20)) -> AIMessage:
+    """Return a reply of text alone; `used` is its input and output tokens."""
+    return calls(text=content, used=used)
 
 
 def call(name: str, **arguments: Any) -> AIMessage:
-    """A reply that calls a tool and says nothing, or a part of `calls`."""
-    made = ToolCall(name=name, args=arguments, id=f"call_{uuid.uuid4().hex[:8]}")
-    return calls(AIMessage("", tool_calls=[made]))
+    """Return a reply with one tool call and no text; `calls` joins several of them."""
+    tool_call = ToolCall(name=name, args=arguments, id=f"call_{uuid.uuid4().hex[:8]}")
+    return calls(AIMessage("", tool_calls=[tool_call]))
 
 
 def calls(
-    *made: AIMessage, text: str | None = None, used: tuple[int, int] = (100, 20)
+    *replies: AIMessage, text: str | None = None, used: tuple[int, int] = (100, 20)
 ) -> AIMessage:
-    """A reply with several calls, or with words beside them."""
-    given, gave = used
-    return AIMessage(
-        text or "",
-        tool_calls=[one for reply in made for one in reply.tool_calls],
-        usage_metadata=UsageMetadata(
-            input_tokens=given, output_tokens=gave, total_tokens=given + gave
-        ),
+    """Return one reply with the calls of all `replies`, and optionally text."""
+    input_tokens, output_tokens = used
+    tool_calls: list[ToolCall] = []
+    for reply in replies:
+        tool_calls += reply.tool_calls
+    usage = UsageMetadata(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=input_tokens + output_tokens,
     )
+    return AIMessage(text or "", tool_calls=tool_calls, usage_metadata=usage)
 
 
 class ScriptedModel(BaseChatModel):
-    """Gives the replies of its script, one a request."""
+    """Chat model that returns the replies of its script, one per request."""
 
     requests: list[dict[str, Any]] = Field(default_factory=list)
     """All requests so far: their `messages`, and the `tools` that were offered."""
@@ -53,16 +55,16 @@ class ScriptedModel(BaseChatModel):
     _lock: Any = PrivateAttr(default_factory=Lock)
 
     def script(self, *replies: AIMessage) -> None:
-        """Add replies."""
+        """Add replies to the end of the script."""
         self.when("", *replies)
 
     def when(self, words: str, *replies: AIMessage) -> None:
-        """Add replies to requests in which these words stand; they come before all others."""
+        """Add replies for requests that contain `words`; they are used before all others."""
         with self._lock:
             self._replies += [(words, reply) for reply in replies]
 
     def bind_tools(self, tools: Any, **options: Any) -> Runnable[LanguageModelInput, AIMessage]:
-        """The model, which is told of the tools."""
+        """Return the model with these tools bound."""
         return self.bind(tools=tools, **options)
 
     @property
@@ -70,13 +72,14 @@ class ScriptedModel(BaseChatModel):
         return "script"
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **options: Any) -> ChatResult:
-        said = "\n".join(str(message.text) for message in messages)
+        conversation = "\n".join(str(message.text) for message in messages)
         with self._lock:
             self.requests.append({"messages": messages, "tools": options.get("tools")})
-            fitting = (pair for pair in self._replies if pair[0] in said)
-            found = min(fitting, key=lambda pair: not pair[0], default=None)
-            if found is None:
+            matches = (entry for entry in self._replies if entry[0] in conversation)
+            match = min(matches, key=lambda entry: not entry[0], default=None)
+            if match is None:
                 raise ModelRefusedError("The script is over.")
-            self._replies.remove(found)
-        # a copy: LangChain gives it an id, and a reply may be said more than once
-        return ChatResult(generations=[ChatGeneration(message=found[1].model_copy(deep=True))])
+            self._replies.remove(match)
+        reply = match[1]
+        # a copy: LangChain assigns an id to it, and a reply may be used more than once
+        return ChatResult(generations=[ChatGeneration(message=reply.model_copy(deep=True))])

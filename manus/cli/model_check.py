@@ -196,9 +196,9 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
 async def _calls_the_tool(model: Any, endpoint: ModelSettings) -> bool:
     from langchain_core.messages import HumanMessage, SystemMessage
 
-    from manus.models.endpoint_call import Question, ask_endpoint
+    from manus.models.endpoint_call import ModelRequest, ask_endpoint
 
     request = [SystemMessage("You work with tools."), HumanMessage(_REQUEST)]
-    question = Question("main", request, [_TOOL], "auto", quiet=True)
-    reply = await ask_endpoint(model, endpoint, question)
+    model_request = ModelRequest("main", request, [_TOOL], "auto", quiet=True)
+    reply = await ask_endpoint(model, endpoint, model_request)
     return any(call["name"] == "report" for call in reply.tool_calls)

@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 from pydantic import ValidationError
 
 from manus.execution.base import Arguments, explain_arguments, is_model
-from manus.models.tool_calls import arguments_of
+from manus.models.tool_calls import parse_arguments
 from manus.prompts import approval as prompts
 from manus.state.text import read_json
 
@@ -158,7 +158,7 @@ def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict
             is a sentence for the person.
     """
     try:
-        named = arguments_of(edit)
+        named = parse_arguments(edit)
     except ValueError as error:
         raise ValueError(prompts.bad_edit(str(error))) from None
     if not named:

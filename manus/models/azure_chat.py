@@ -1,4 +1,4 @@
-"""Azure's dialect of the client; apart, since few runs need it and it takes a while to make."""
+"""Azure's variant of the client; a module of its own because few runs need its slow import."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from manus.models.openai_chat import FastChat
 
 
 class FastAzureChatOpenAI(FastChat, AzureChatOpenAI):
-    """AzureChatOpenAI as `FastChatOpenAI` is ChatOpenAI."""
+    """AzureChatOpenAI without the per-call cost that grows with the history."""

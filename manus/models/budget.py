@@ -1,7 +1,7 @@
-"""What a run has used of its budget: checked before each model call, booked after it.
+"""The budget of a run: checked before each model call, updated after it.
 
-Calls that are under way side by side do not know of one another, so a limit is overspent by those
-at most. The runs inside a run, such as the steps of a plan, have its budget and no other.
+Concurrent calls do not see one another's usage, so a limit can be exceeded by those calls at most.
+Runs inside a run, such as the steps of a plan, share its budget.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from manus.state.usage import (
     with_spending,
 )
 
-meter: ContextVar[list[Spending] | None] = ContextVar("meter", default=None)
-"""Where each model call puts a line; a node gives it a list of its own."""
+usage_ledger: ContextVar[list[Spending] | None] = ContextVar("usage_ledger", default=None)
+"""The list to which each model call appends its usage; each node sets a list of its own."""
 
 
 class RunBudget:
-    """The budget of one run at work, and of all that are at work inside it.
+    """The budget of one active run, shared with all runs inside it.
 
-    What was used is read from the state of the outermost one as its nodes begin; what they and
-    those inside use then is added as it is used.
+    Each node of the outermost run syncs it with the usage in the state when it starts; model calls
+    and inner runs then add what they use.
     """
 
     def __init__(self, limits: Budget) -> None:
@@ -40,58 +40,62 @@ class RunBudget:
 
     @property
     def used(self) -> Usage:
-        """What has been used by now, the time since the last look at the state included."""
+        """Return the usage so far, including the time since the last sync with the state."""
         seconds = self._used["seconds"] + time.monotonic() - self._since
         return {**self._used, "seconds": seconds}
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that is left; None where it is not limited."""
-        limit = self.limits.seconds
-        return None if limit is None else limit - self.used["seconds"]
+        """Return the remaining seconds; None if time is not limited."""
+        if self.limits.seconds is None:
+            return None
+        return self.limits.seconds - self.used["seconds"]
 
     @property
     def over(self) -> str | None:
-        """The limit that leaves no room for another model call, in words."""
+        """Return, in words, the limit that forbids another model call; None if there is none."""
         return budget_used_up(self.limits, self.used, for_good=True)
 
     def sync(self, usage: Usage) -> None:
-        """What the outermost run has used, as its state says."""
+        """Replace the usage by that in the state of the outermost run."""
         self._used = usage
         self._since = time.monotonic()
 
     def add(self, usage: Usage) -> None:
-        """What a run inside has used; its time is that of the outermost one."""
+        """Add the usage of an inner run, except its seconds: the outermost run counts those."""
         self._used = add_usage(self._used, {**usage, "seconds": 0.0})
 
-    def book(self, line: Spending) -> None:
-        """A call was made."""
-        self._used = with_spending(self._used, [line])
-        if (lines := meter.get()) is not None:
-            lines.append(line)
+    def book(self, spending: Spending) -> None:
+        """Add the usage of one model call, also to the ledger of the current node."""
+        self._used = with_spending(self._used, [spending])
+        ledger = usage_ledger.get()
+        if ledger is not None:
+            ledger.append(spending)
 
     def check(self) -> None:
-        """See that there is room for another model call.
+        """Raise an error if the budget leaves no room for another model call.
 
         Raises:
             BudgetError: a limit is reached.
         """
-        if over := self.over:
-            raise BudgetError(over)
+        limit = self.over
+        if limit:
+            raise BudgetError(limit)
 
 
 def check_prices(settings: Settings, context: Context, role: str) -> None:
-    """See that there are prices, where cost is limited.
+    """Raise an error if cost is limited and a model that may be called has no price.
 
     Raises:
-        UsageError: the price of a model that may be asked is not known.
+        UsageError: there is no price for a model.
     """
     if context.budget.over(settings.budget).cost is None:
         return
-    own = settings.for_role(role)
-    first = own if role in settings.roles else own.at(context.model, context.base_url)
-    for chosen in (first, *map(settings.for_role, settings.roles)):
-        for endpoint in chosen.with_fallbacks():
+    first = settings.for_role(role)
+    if role not in settings.roles:
+        first = first.at(context.model, context.base_url)
+    for endpoint_settings in (first, *map(settings.for_role, settings.roles)):
+        for endpoint in endpoint_settings.with_fallbacks():
             model = endpoint.model or DEFAULT_MODEL
             if settings.price_of(model) is None:
                 raise UsageError(

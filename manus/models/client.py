@@ -1,4 +1,4 @@
-"""The one place that asks a model: fallbacks, retries, budget, recording, figures."""
+"""Call models: fallbacks, retries, budget, recording, token counts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings, Price
 from manus.models.budget import RunBudget
-from manus.models.endpoint_call import Question, ask_endpoint
+from manus.models.endpoint_call import ModelRequest, ask_endpoint
 from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
 from manus.models.tokens import (
     TOKENS,
     cache_tokens,
-    calibrated,
+    calibrate,
     estimate_message,
     estimate_request,
     window_of,
@@ -49,7 +49,7 @@ from manus.state.usage import Spending
 log = logging.getLogger("manus")
 
 _BEFORE_FALLBACK = 3.0
-"""Seconds for which an endpoint is tried again where another one can be asked instead."""
+"""Seconds of retries on an endpoint that has a fallback."""
 _FILTERED = re.compile(
     "content_filter|refusal|safety|sensitive|prohibited|guardrail|recitation|blocklist|spii"
 )
@@ -57,43 +57,60 @@ _FILTERED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply and what it used."""
+    """A model's reply, its usage, and its duration in seconds."""
 
     message: AIMessage
     used: Spending
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class _TokenCounts:
+    """Tokens of one model call, as the server reports them or as estimated."""
+
+    input: int
+    output: int
+    cached: int = 0
+    """Input tokens read from the provider's prompt cache."""
+    cache_write: int = 0
+    """Input tokens written to it."""
+    is_estimate: bool = False
+
+
 @dataclass(slots=True)
 class ModelClient:
-    """Asks the models of one run."""
+    """Calls the models of one run."""
 
     chain_of: Callable[[str], list[ModelSettings]]
-    """The endpoint of a role, and those that are asked after it."""
+    """Returns the endpoint of a role, followed by its fallbacks."""
     price_of: Callable[[str], Price | None]
     workspace: Path
     budget: RunBudget
     recorder: Recorder | None = None
     calibration: dict[str, float] = field(default_factory=dict)
-    """What estimates of tokens are multiplied by, by model."""
-    built: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
-    given: Runnable[Any, Any] | None = None
-    """A chat model that the caller has made, with whatever is wrapped around it."""
+    """The factor for token estimates, by model."""
+    chat_models: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
+    """Chat models built so far, by endpoint."""
+    caller_model: Runnable[Any, Any] | None = None
+    """A chat model built by the caller, including its LangChain wrappers."""
 
     def window(self, role: str) -> int:
-        """Return the context window of the endpoint of a role that is asked first."""
+        """Return the context window of the first endpoint of a role, in tokens."""
         endpoint = self.chain_of(role)[0]
         return window_of(endpoint, self.chat_model_of(endpoint))
 
     def chat_model_of(self, endpoint: ModelSettings) -> BaseChatModel | None:
-        """Return the chat model of an endpoint, without its wrappers; None if there is none yet."""
-        given = self._given_at(endpoint)
-        return self.built.get(endpoint) if given is None else chat_model_in(given)
+        """Return the chat model of an endpoint without its wrappers; None if not built yet."""
+        caller_model = self._caller_model_at(endpoint)
+        if caller_model is None:
+            return self.chat_models.get(endpoint)
+        return chat_model_in(caller_model)
 
     async def look_up_window(self, role: str) -> None:
-        """Ask the server of a role how large its context window is, where it can say that."""
+        """Ask the server of a role for its context window; warn if it is small."""
         endpoint = self.chain_of(role)[0]
-        warn_of_small_window(endpoint, await look_up_window(endpoint, self._given_at(endpoint)))
+        window = await look_up_window(endpoint, self._caller_model_at(endpoint))
+        warn_of_small_window(endpoint, window)
 
     async def complete(
         self,
@@ -104,87 +121,95 @@ class ModelClient:
         tool_choice: str = "auto",
         quiet: bool = False,
     ) -> Reply:
-        """Ask the model of a role.
+        """Call the model of a role and return its reply.
 
-        What may pass (429, 5xx, connection, silence) is tried again for `retry_for` seconds; what
-        cannot (key, model name, request) is not. When an endpoint fails for good, the role's
-        fallbacks are asked in their order. A reply that is empty, or ends in its middle, is asked
-        for once more. A `quiet` reply is not streamed to whoever watches: what the agent says to
-        itself is not what it says to a person.
+        Transient failures (429, 5xx, connection error, timeout) are retried for `retry_for`
+        seconds; permanent ones (key, model name, bad request) are not. When an endpoint fails for
+        good, the role's fallbacks are called in order. An empty or truncated reply is requested
+        once more. A `quiet` reply is not streamed: it is not addressed to the user.
 
         Raises:
-            BudgetError: the run's budget is used up, or its seconds are while the model is asked.
-            ModelUnavailableError: no server was there for all the time that it is waited for.
-            ModelError: it failed for good; the message is a sentence for the user.
+            BudgetError: the budget is used up, or its seconds end during the call.
+            ModelUnavailableError: no server was available during the whole retry time.
+            ModelError: a permanent failure; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
         """
-        question = Question(role, request, tools, tool_choice, quiet)
+        model_request = ModelRequest(role, request, tools, tool_choice, quiet)
         chain = self.chain_of(role)
         failures: list[ModelError] = []
-        for endpoint, following in zip_longest(chain, chain[1:]):
-            wait = min(endpoint.retry_for, _BEFORE_FALLBACK) if following else endpoint.retry_for
+        for endpoint, fallback in zip_longest(chain, chain[1:]):
+            retry_for = endpoint.retry_for
+            if fallback:
+                retry_for = min(retry_for, _BEFORE_FALLBACK)
             try:
-                reply = await self._reply_in_time(endpoint, question, wait)
+                reply = await self._ask_in_time(endpoint, model_request, retry_for)
             except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
                 failures.append(error)
-                if following:
-                    _tell_fallback(following, error)
+                if fallback:
+                    _report_fallback(fallback, error)
                 continue
             if self.recorder is not None:
                 await asyncio.to_thread(self.recorder.add, role, request, reply.message)
             return reply
-        raise _together(failures)
+        raise _join_failures(failures)
 
-    async def _reply_in_time(
-        self, endpoint: ModelSettings, question: Question, wait: float
+    async def _ask_in_time(
+        self, endpoint: ModelSettings, request: ModelRequest, retry_for: float
     ) -> Reply:
-        """Return the reply of an endpoint; what the budget has no seconds for is cut off."""
+        """Return the reply of an endpoint; cancel the call when the budget's seconds are over."""
         try:
             async with asyncio.timeout(self.budget.seconds_left) as limit:
-                return await self._reply_of(endpoint, question, wait)
+                return await self._ask_with_retries(endpoint, request, retry_for)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise BudgetError(self.budget.over or "seconds") from error
 
-    async def _reply_of(self, endpoint: ModelSettings, question: Question, wait: float) -> Reply:
-        """One endpoint's; what is empty, or breaks off, is asked for once more."""
-        ask = partial(self._ask, endpoint, question)
-        reply = await with_retries(ask, endpoint, wait)
-        if _is_to_be_asked_again(reply.message, question):
-            log.info("the model's reply was empty, or broke off; it is asked once more")
-            reply = await with_retries(ask, endpoint, wait)
+    async def _ask_with_retries(
+        self, endpoint: ModelSettings, request: ModelRequest, retry_for: float
+    ) -> Reply:
+        """Return the reply of an endpoint; request an empty or truncated one once more."""
+        ask = partial(self._ask_once, endpoint, request)
+        reply = await with_retries(ask, endpoint, retry_for)
+        if _needs_second_try(reply.message, request):
+            log.info("the model's reply was empty or truncated; it is requested once more")
+            reply = await with_retries(ask, endpoint, retry_for)
             if is_empty(reply.message):
-                raise ModelReplyError(_empty(reply.message, endpoint))
+                raise ModelReplyError(_explain_empty(reply.message, endpoint))
         reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
         return reply
 
-    def _given_at(self, endpoint: ModelSettings) -> Runnable[Any, Any] | None:
-        is_given = self.given is not None and endpoint == endpoint_of(self.given, endpoint)
-        return self.given if is_given else None
+    def _caller_model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any] | None:
+        """Return the caller's chat model if the endpoint stands for it."""
+        model = self.caller_model
+        if model is None or endpoint != endpoint_of(model, endpoint):
+            return None
+        return model
 
     async def _model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any]:
-        if (given := self._given_at(endpoint)) is not None:
-            return given
-        if endpoint not in self.built:
-            self.built[endpoint] = await build_model(endpoint, self.workspace)
-        return self.built[endpoint]
+        """Return the chat model of an endpoint; build it on first use."""
+        caller_model = self._caller_model_at(endpoint)
+        if caller_model is not None:
+            return caller_model
+        if endpoint not in self.chat_models:
+            self.chat_models[endpoint] = await build_model(endpoint, self.workspace)
+        return self.chat_models[endpoint]
 
-    async def _ask(self, endpoint: ModelSettings, question: Question) -> Reply:
-        """One attempt. It needs room in the budget, also after one whose reply was none."""
+    async def _ask_once(self, endpoint: ModelSettings, request: ModelRequest) -> Reply:
+        """Call an endpoint once; every attempt, also a failed one, needs room in the budget."""
         model = await self._model_at(endpoint)
         self.budget.check()
-        began = time.monotonic()
-        is_given = model is self.given
+        start = time.monotonic()
+        is_caller_model = model is self.caller_model
         try:
-            message = await ask_endpoint(model, endpoint, question, is_given=is_given)
+            message = await ask_endpoint(model, endpoint, request, is_caller_model=is_caller_model)
         except asyncio.CancelledError:
             # the request was sent, and a server bills it
-            self.budget.book(self._used(endpoint, question, AIMessage("")))
+            self.budget.book(self._measure_spending(endpoint, request, AIMessage("")))
             raise
-        overflow = await self._overflow_of(endpoint, question, message)
-        used = self._used(endpoint, question, message, is_whole=overflow is None)
-        self.budget.book(used)
+        overflow = await self._find_overflow(endpoint, request, message)
+        spending = self._measure_spending(endpoint, request, message, is_whole=overflow is None)
+        self.budget.book(spending)
         if overflow is not None:
             raise overflow
         if _FILTERED.search(reason_of(message)):
@@ -193,92 +218,102 @@ class ModelClient:
                 f"reply of `{endpoint.model or DEFAULT_MODEL}` ({reason_of(message)}); put the "
                 "request in other words, or use another model."
             )
-        return Reply(message, used, time.monotonic() - began)
+        return Reply(message, spending, time.monotonic() - start)
 
-    async def _overflow_of(
-        self, endpoint: ModelSettings, question: Question, message: AIMessage
+    async def _find_overflow(
+        self, endpoint: ModelSettings, request: ModelRequest, message: AIMessage
     ) -> ContextOverflowError | None:
-        """Return the error of a server that has dropped a part of the request without saying so."""
+        """Return an error if the server has silently dropped a part of the request."""
         factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
-        estimate = estimate_request(question.request, question.tools)
-        compared = compare(question.request, message, estimate, factor)
-        return await check_reply(endpoint, self._given_at(endpoint), compared)
+        estimate = estimate_request(request.messages, request.tools)
+        comparison = compare(request.messages, message, estimate, factor)
+        return await check_reply(endpoint, self._caller_model_at(endpoint), comparison)
 
-    def _used(
+    def _measure_spending(
         self,
         endpoint: ModelSettings,
-        question: Question,
+        request: ModelRequest,
         message: AIMessage,
         *,
         is_whole: bool = True,
     ) -> Spending:
-        """Return the server's figures of a call, or estimates where it gives none.
-
-        Estimates are calibrated by those of a request that the model got as a whole.
-        """
+        """Return the usage and cost of one call; pass `is_whole=False` for a truncated request."""
         model = endpoint.model or DEFAULT_MODEL
-        usage = message.usage_metadata
-        factor = self.calibration.get(model, 1.0)
-        cached = 0
-        written = 0
-        is_estimate = usage is None or not usage["input_tokens"]
-        asked = estimate_request(question.request, question.tools)
-        if usage is None or is_estimate:  # some servers report zeros
-            given = round(factor * asked)
-            said = round(factor * estimate_message(message))
-            message.additional_kwargs[TOKENS] = given + said
-        else:
-            given = usage["input_tokens"]
-            said = usage["output_tokens"]
-            cached, written = cache_tokens(usage.get("input_token_details"))
-            if is_whole:
-                self.calibration[model] = calibrated(factor, asked, given)
-        used = Spending(
-            role=question.role,
-            input_tokens=given,
-            output_tokens=said,
-            cached_tokens=cached,
+        counts = self._count_tokens(model, request, message, is_whole=is_whole)
+        spending = Spending(
+            role=request.role,
+            input_tokens=counts.input,
+            output_tokens=counts.output,
+            cached_tokens=counts.cached,
             model_calls=1,
         )
-        if written:
-            used["cache_write_tokens"] = written
-        if (price := self.price_of(model)) is not None:
-            used["cost"] = price.cost(given, said, cached, written)
-        if is_estimate:
-            used["estimated"] = True
-        return used
+        if counts.cache_write:
+            spending["cache_write_tokens"] = counts.cache_write
+        price = self.price_of(model)
+        if price is not None:
+            spending["cost"] = price.cost(
+                counts.input, counts.output, counts.cached, counts.cache_write
+            )
+        if counts.is_estimate:
+            spending["estimated"] = True
+        return spending
+
+    def _count_tokens(
+        self, model: str, request: ModelRequest, message: AIMessage, *, is_whole: bool
+    ) -> _TokenCounts:
+        """Return the token counts that the server reports, else estimates.
+
+        Reported counts of a whole request calibrate later estimates; estimated counts are noted in
+        the message.
+        """
+        factor = self.calibration.get(model, 1.0)
+        estimate = estimate_request(request.messages, request.tools)
+        usage = message.usage_metadata
+        if usage is None or not usage["input_tokens"]:  # some servers report zeros
+            input_tokens = round(factor * estimate)
+            output_tokens = round(factor * estimate_message(message))
+            message.additional_kwargs[TOKENS] = input_tokens + output_tokens
+            return _TokenCounts(input_tokens, output_tokens, is_estimate=True)
+        if is_whole:
+            self.calibration[model] = calibrate(factor, estimate, usage["input_tokens"])
+        cached, cache_write = cache_tokens(usage.get("input_token_details"))
+        return _TokenCounts(usage["input_tokens"], usage["output_tokens"], cached, cache_write)
 
 
-def _is_to_be_asked_again(message: AIMessage, question: Question) -> bool:
-    """Whether a reply is none. One without a call where one is required is asked for elsewhere."""
+def _needs_second_try(message: AIMessage, request: ModelRequest) -> bool:
+    """Return whether a reply is empty or truncated.
+
+    An empty reply where a tool call is required is excluded: the caller asks again with a hint.
+    """
     if is_empty(message):
-        return question.tool_choice != "required"
+        return request.tool_choice != "required"
     return bool(message.additional_kwargs.get(CUT_OFF))
 
 
-def _tell_fallback(following: ModelSettings, error: ModelError) -> None:
-    reason = f"{error} Asking `{following.model}` instead."
+def _report_fallback(fallback: ModelSettings, error: ModelError) -> None:
+    reason = f"{error} Asking `{fallback.model}` instead."
     log.warning("%s", reason)
     get_stream_writer()(RetryEvent(type="retry", attempt=1, wait=0.0, reason=reason))
 
 
-def _together(failures: Sequence[ModelError]) -> ModelError:
-    """One error of all endpoints; it may pass if one of theirs may."""
+def _join_failures(failures: Sequence[ModelError]) -> ModelError:
+    """Return one error for all endpoints; it is transient if any of them is."""
     if len(failures) == 1:
         return failures[0]
-    said = " ".join(f"({n}) {failure}" for n, failure in enumerate(failures, start=1))
-    kinds = [type(failure) for failure in failures]
-    kind = ModelUnavailableError if ModelUnavailableError in kinds else kinds[0]
-    return kind(f"None of {len(failures)} models could be asked: {said}")
+    reasons = " ".join(f"({n}) {failure}" for n, failure in enumerate(failures, start=1))
+    error_class = type(failures[0])
+    if any(type(failure) is ModelUnavailableError for failure in failures):
+        error_class = ModelUnavailableError
+    return error_class(f"None of {len(failures)} models could be asked: {reasons}")
 
 
-def _empty(message: AIMessage, endpoint: ModelSettings) -> str:
-    """What a user reads of a reply that is empty, once it has been asked for again."""
+def _explain_empty(message: AIMessage, endpoint: ModelSettings) -> str:
+    """Return the error text for a reply that was empty twice."""
     where = f"The model server at {address_of(endpoint)} gave an empty reply"
-    said = f"{where} of `{endpoint.model or DEFAULT_MODEL}` twice"
+    problem = f"{where} of `{endpoint.model or DEFAULT_MODEL}` twice"
     if ended_at_limit(message):
         return (
-            f"{said}: it ended at its length limit before it said anything; set a larger "
+            f"{problem}: it ended at its length limit before it said anything; set a larger "
             "MANUS_MAX_TOKENS, or less reasoning_effort."
         )
-    return f"{said}; try again, or use another model."
+    return f"{problem}; try again, or use another model."

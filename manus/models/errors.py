@@ -1,6 +1,6 @@
-"""What a failed model call means: whether it may pass, and a sentence for it.
+"""Explain failed model calls: whether a failure is transient, and a sentence for the user.
 
-Each client library raises the same facts in a shape of its own. OpenAI, Anthropic and Azure:
+Each client library raises the same facts in its own shape. OpenAI, Anthropic and Azure:
 `status_code`, `response.headers`, `body`. Google: `code`, `details`. Bedrock (botocore): a
 `response` dict with the error's name. LangChain may have wrapped any of them.
 """
@@ -23,39 +23,37 @@ from manus.state.errors import (
 )
 from manus.state.text import one_line
 
-_SHOWN = 300
-_READ = 100_000
-"""Characters of a server's words that are read."""
-_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-# What providers call an error, for where there is no status: in the middle of a stream, mostly.
-_STATUS_OF = {
-    name: status
-    for status, names in {
-        400: "invalid_request_error validationexception data_inspection_failed content_filter",
-        401: "authentication_error",
-        402: "billing_error servicequotaexceededexception",
-        403: "permission_error accessdeniedexception unrecognizedclientexception "
-        "invalidsignatureexception missingauthenticationtokenexception expiredtokenexception",
-        404: "not_found_error resourcenotfoundexception",
-        413: "request_too_large",
-        429: "rate_limit_error throttlingexception toomanyrequestsexception",
-        500: "api_error modelerrorexception modelstreamerrorexception internalserverexception",
-        503: "modelnotreadyexception serviceunavailableexception",
-        504: "timeout_error modeltimeoutexception",
-        529: "overloaded_error",
-    }.items()
-    for name in names.split()
+_MESSAGE_LIMIT = 300
+"""Characters of a server's message that a user sees."""
+_READ_LIMIT = 100_000
+"""Characters of a server's message that are read."""
+_HTML_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
+# Providers' error names by status, for errors without a status: mostly in the middle of a stream.
+_ERROR_NAMES = {
+    400: "invalid_request_error validationexception data_inspection_failed content_filter",
+    401: "authentication_error",
+    402: "billing_error servicequotaexceededexception",
+    403: "permission_error accessdeniedexception unrecognizedclientexception "
+    "invalidsignatureexception missingauthenticationtokenexception expiredtokenexception",
+    404: "not_found_error resourcenotfoundexception",
+    413: "request_too_large",
+    429: "rate_limit_error throttlingexception toomanyrequestsexception",
+    500: "api_error modelerrorexception modelstreamerrorexception internalserverexception",
+    503: "modelnotreadyexception serviceunavailableexception",
+    504: "timeout_error modeltimeoutexception",
+    529: "overloaded_error",
 }
-_PASSING = (408, 409, 425, 429)
+_STATUS_BY_NAME = {name: status for status, names in _ERROR_NAMES.items() for name in names.split()}
+_TRANSIENT_STATUSES = (408, 409, 425, 429)
 _TRANSPORT = {"aiohttp", "anthropic", "botocore", "httpcore", "httpcore2", "httpx", "httpx2"}
 _TRANSPORT |= {"groq", "ollama", "openai", "urllib3"}
-"""Packages whose exceptions are about the connection, where there is no status."""
+"""Packages whose exceptions concern the connection if they have no status."""
 _NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
 _NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
-_NO_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooManyRedirects"}
-_OF_AWS_TRANSPORT = {"ConnectionError", "HTTPClientError", "IncompleteReadError"}
-_OF_AWS_TRANSPORT |= {"ResponseStreamingError"}
-"""Of botocore's own errors those that may pass; the others are about how it was set up."""
+_BAD_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooManyRedirects"}
+_AWS_TRANSPORT = {"ConnectionError", "HTTPClientError", "IncompleteReadError"}
+_AWS_TRANSPORT |= {"ResponseStreamingError"}
+"""Transient errors of botocore; its other own errors concern the configuration."""
 _CREDENTIALS = re.compile("Credential|Token")
 _OUT_OF_QUOTA = re.compile(r"insufficient_quota|billing|credit balance", re.IGNORECASE)
 _TOO_LARGE = re.compile(
@@ -69,61 +67,81 @@ _TOO_LARGE_FOR_RATE = re.compile(r"request too large|tokens must be reduced", re
 
 
 class NoChoicesError(Exception):
-    """The server sent a complete reply in which `choices` is empty or missing."""
+    """A complete reply in which `choices` is empty or missing."""
 
     def __init__(self) -> None:
         super().__init__("the reply has no choices in it")
 
 
-class Facts:
-    """What an exception tells, itself and those that it came from."""
+class ErrorFacts:
+    """Facts read from an exception and from the exceptions that caused it."""
 
     def __init__(self, error: BaseException) -> None:
-        self.links: list[BaseException] = []
+        self.chain: list[BaseException] = []
         current: BaseException | None = error
-        while current is not None and current not in self.links:
-            self.links.append(current)
+        while current is not None and current not in self.chain:
+            self.chain.append(current)
             current = current.__cause__ or current.__context__
-        self.kinds = {type(link).__name__ for link in self.links}
-        self.cause = one_line(str(self.links[-1]), _SHOWN) or type(self.links[-1]).__name__
+        self.class_names = {type(link).__name__ for link in self.chain}
+        root = self.chain[-1]
+        self.cause = one_line(str(root), _MESSAGE_LIMIT) or type(root).__name__
 
     @cached_property
     def status(self) -> int | None:
-        """The HTTP status. Some servers send an error with 200, or in a stream: its name tells."""
-        return next((found for link in self.links if (found := _status(link)) is not None), None)
+        """Return the HTTP status, or the status for an error name sent with 200 or in a stream."""
+        for link in self.chain:
+            status = _status_of(link)
+            if status is not None:
+                return status
+        return None
 
     @cached_property
-    def told(self) -> dict[str, Any]:
-        """What the server says of the error in its own words (`message`, `code`, `details`, …)."""
-        return next((found for link in self.links if (found := _told(link))), {})
+    def details(self) -> dict[str, Any]:
+        """Return the server's description of the error (`message`, `code`, `details`, …)."""
+        for link in self.chain:
+            details = _details_of(link)
+            if details:
+                return details
+        return {}
 
     @cached_property
     def body(self) -> str:
-        """The text of an answer that is no JSON object."""
-        bodies = (getattr(link, "body", None) for link in self.links)
-        return next((body for body in bodies if isinstance(body, str) and body.strip()), "")
+        """Return the text of a response that is not a JSON object."""
+        for link in self.chain:
+            body = getattr(link, "body", None)
+            if isinstance(body, str) and body.strip():
+                return body
+        return ""
 
     @cached_property
     def message(self) -> str:
-        """The server's message, in whatever place it stands, else the error's own."""
-        names = ("message", "Message", "detail", "error")
-        found = next((self.told[name] for name in names if self.told.get(name)), "")
-        text = found if isinstance(found, str) else json.dumps(found, default=str)
-        behind = self.told.get("metadata")
-        if text and isinstance(behind, dict) and isinstance(raw := behind.get("raw"), str):
-            text = f"{text}: {raw}"  # OpenRouter's own does not say what the provider's was
-        body = "it is a page in HTML" if _PAGE.match(self.body) else self.body
-        return (text or body or str(self.links[0]) or type(self.links[0]).__name__)[:_READ]
+        """Return the server's message, wherever it stands, else the exception's own."""
+        text = self._message_in_details()
+        metadata = self.details.get("metadata")
+        if text and isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
+            # OpenRouter's own message does not repeat the provider's
+            text = f"{text}: {metadata['raw']}"
+        if not text:
+            text = "it is a page in HTML" if _HTML_PAGE.match(self.body) else self.body
+        text = text or str(self.chain[0]) or type(self.chain[0]).__name__
+        return text[:_READ_LIMIT]
+
+    def _message_in_details(self) -> str:
+        for name in ("message", "Message", "detail", "error"):
+            value = self.details.get(name)
+            if value:
+                return value if isinstance(value, str) else json.dumps(value, default=str)
+        return ""
 
     @cached_property
-    def words(self) -> str:
-        """What the server calls the error, and its message."""
-        return f"{self.told.get('code')} {self.told.get('type')} {self.message}"
+    def summary(self) -> str:
+        """Return the server's code, type and message of the error as one text to search."""
+        return f"{self.details.get('code')} {self.details.get('type')} {self.message}"
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the answer, by names in lower case."""
-        for link in self.links:
+        """Return the headers of the response, by lower-case names."""
+        for link in self.chain:
             response = getattr(link, "response", None)
             if isinstance(response, dict):
                 headers: Any = (response.get("ResponseMetadata") or {}).get("HTTPHeaders")
@@ -135,127 +153,153 @@ class Facts:
 
     @cached_property
     def is_of_transport(self) -> bool:
-        """Whether it is about the connection."""
-        return any(isinstance(link, OSError) or _home(link) in _TRANSPORT for link in self.links)
+        """Return whether the error concerns the connection."""
+        return any(
+            isinstance(link, OSError) or _package_of(link) in _TRANSPORT for link in self.chain
+        )
 
 
-def _home(link: BaseException) -> str:
-    """The package that an exception comes from."""
+def _package_of(link: BaseException) -> str:
+    """Return the name of the package that defines an exception."""
     return type(link).__module__.partition(".")[0]
 
 
-def _status(link: BaseException) -> int | None:
-    told = _told(link)
+def _status_of(link: BaseException) -> int | None:
+    details = _details_of(link)
     response = getattr(link, "response", None)
-    by_name = _STATUS_OF.get(str(told.get("Code") or told.get("type")).lower())
+    status_by_name = _STATUS_BY_NAME.get(str(details.get("Code") or details.get("type")).lower())
     if isinstance(response, dict):  # AWS sends one status for several errors
-        found = [by_name, (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")]
+        metadata = response.get("ResponseMetadata") or {}
+        candidates = [status_by_name, metadata.get("HTTPStatusCode")]
     else:
-        sent = [getattr(link, "status_code", None), getattr(response, "status_code", None)]
-        found = [*sent, getattr(link, "code", None), told.get("code"), by_name]
-    return next((one for one in found if isinstance(one, int) and 300 <= one < 600), None)
+        candidates = [
+            getattr(link, "status_code", None),
+            getattr(response, "status_code", None),
+            getattr(link, "code", None),
+            details.get("code"),
+            status_by_name,
+        ]
+    for candidate in candidates:
+        if isinstance(candidate, int) and 300 <= candidate < 600:
+            return candidate
+    return None
 
 
-def _told(link: BaseException) -> dict[str, Any]:
+def _details_of(link: BaseException) -> dict[str, Any]:
     for name in ("body", "details", "response", "args"):
-        found = getattr(link, name, None)
-        while isinstance(found, list | tuple) and found:
-            found = found[0]
-        if isinstance(found, dict):
-            inner = found.get("error") or found.get("Error")
-            return inner if isinstance(inner, dict) else found
+        value = getattr(link, name, None)
+        while isinstance(value, list | tuple) and value:
+            value = value[0]
+        if isinstance(value, dict):
+            inner = value.get("error") or value.get("Error")
+            return inner if isinstance(inner, dict) else value
     return {}
 
 
-def _is_too_large(of: Facts) -> bool:
-    """Whether a request is larger than what the model, or a proxy, takes."""
-    if any(kind.endswith("ContextOverflowError") for kind in of.kinds) or of.status == 413:
+def _is_too_large(facts: ErrorFacts) -> bool:
+    """Return whether a request exceeds what the model, or a proxy, accepts."""
+    is_overflow = any(name.endswith("ContextOverflowError") for name in facts.class_names)
+    if is_overflow or facts.status == 413:
         return True
-    if of.status == 429:  # larger than what may be sent in a minute is not let through later either
-        return bool(_TOO_LARGE_FOR_RATE.search(of.message))
-    return of.status not in (401, 403, 404) and bool(_TOO_LARGE.search(of.words))
+    if facts.status == 429:  # a request above the rate limit per minute never passes later either
+        return bool(_TOO_LARGE_FOR_RATE.search(facts.message))
+    return facts.status not in (401, 403, 404) and bool(_TOO_LARGE.search(facts.summary))
 
 
-def _has_no_key(of: Facts) -> bool:
-    of_aws = "".join(type(link).__name__ for link in of.links if _home(link) == "botocore")
-    return bool(_CREDENTIALS.search(of_aws)) or "no api key" in of.message.lower()
+def _has_no_key(facts: ErrorFacts) -> bool:
+    for link in facts.chain:
+        if _package_of(link) == "botocore" and _CREDENTIALS.search(type(link).__name__):
+            return True
+    return "no api key" in facts.message.lower()
 
 
-def _is_key_refused(of: Facts) -> bool:
-    """Google refuses a key as a bad request."""
-    return of.status in (401, 403) or (of.status == 400 and "api key" in of.message.lower())
+def _is_key_refused(facts: ErrorFacts) -> bool:
+    """Return whether the key was refused; Google answers 400 then."""
+    if facts.status in (401, 403):
+        return True
+    return facts.status == 400 and "api key" in facts.message.lower()
 
 
-def _is_out_of_quota(of: Facts) -> bool:
-    """Whether waiting will not help. Google says the same of a minute's quota and of a day's."""
-    if of.status != 429:
-        return of.status == 402
-    if details := of.told.get("details"):
+def _is_out_of_quota(facts: ErrorFacts) -> bool:
+    """Return whether waiting does not help; Google reports minute and day quotas alike."""
+    if facts.status != 429:
+        return facts.status == 402
+    details = facts.details.get("details")
+    if details:
         return "PerDay" in str(details) or "retryDelay" not in str(details)
-    return bool(_OUT_OF_QUOTA.search(of.words))
+    return bool(_OUT_OF_QUOTA.search(facts.summary))
 
 
-def _is_of_aws_set_up(of: Facts) -> bool:
-    kinds = {kind.__name__ for kind in type(of.links[0]).__mro__}
-    return _home(of.links[0]) == "botocore" and not kinds & _OF_AWS_TRANSPORT
+def _is_aws_configuration(facts: ErrorFacts) -> bool:
+    error = facts.chain[0]
+    base_names = {base.__name__ for base in type(error).__mro__}
+    return _package_of(error) == "botocore" and not base_names & _AWS_TRANSPORT
 
 
-def _is_final(of: Facts) -> bool:
-    """Whether a status says so; a call of the model that Groq could not read may do better."""
-    status = of.status or 500
-    return status < 500 and status not in _PASSING and of.told.get("code") != "tool_use_failed"
+def _is_final(facts: ErrorFacts) -> bool:
+    """Return whether a status is permanent; Groq may parse the call of a second attempt."""
+    status = facts.status or 500
+    if status >= 500 or status in _TRANSIENT_STATUSES:
+        return False
+    return facts.details.get("code") != "tool_use_failed"
 
 
 R = ModelRefusedError
 U = ModelUnavailableError
-# The first that holds counts.
-_RULES: tuple[tuple[Callable[[Facts], Any], type[ModelError], str], ...] = (
+# The first rule that matches applies.
+_RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = (
     (_is_too_large, ContextOverflowError, "The request is larger than the context window of "
-     "`{model}`: {words}"),
-    (_has_no_key, R, "{where} cannot be asked without a key; check {key}."),
-    (_is_key_refused, R, "{where} refused the key{number}{because}; check {key}."),
-    (lambda of: of.status == 404, R, "{where} does not know the model `{model}` or has no such "
-     "address (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
-    (_is_out_of_quota, R, "{where} says that the account has no credit left: {words}"),
-    (lambda of: of.status == 429, U, "{where} limits the rate of requests (429): {words}"),
-    (_is_final, R, "{where} refused the request{number}: {words}"),
-    (lambda of: of.status, U, "{where} failed{number}: {words}"),
-    (lambda of: of.kinds & _NO_ADDRESS, R, "{where} cannot be asked, since this is not an address "
-     "({cause}); MANUS_BASE_URL must look like http://localhost:11434/v1."),
-    (_is_of_aws_set_up, R, "{where} cannot be asked ({cause}); check MANUS_BASE_URL and the "
+     "`{model}`: {message}"),
+    (_has_no_key, R, "{server} cannot be asked without a key; check {key}."),
+    (_is_key_refused, R, "{server} refused the key{number}{because}; check {key}."),
+    (lambda facts: facts.status == 404, R, "{server} does not know the model `{model}` or has no "
+     "such address (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
+    (_is_out_of_quota, R, "{server} says that the account has no credit left: {message}"),
+    (lambda facts: facts.status == 429, U, "{server} limits the rate of requests (429): {message}"),
+    (_is_final, R, "{server} refused the request{number}: {message}"),
+    (lambda facts: facts.status, U, "{server} failed{number}: {message}"),
+    (lambda facts: facts.class_names & _BAD_ADDRESS, R, "{server} cannot be asked, since this is "
+     "not an address ({cause}); MANUS_BASE_URL must look like http://localhost:11434/v1."),
+    (_is_aws_configuration, R, "{server} cannot be asked ({cause}); check MANUS_BASE_URL and the "
      "region."),
-    (lambda of: "SSLCertVerificationError" in of.kinds, R, "{where} is not trusted: its "
-     "certificate was not accepted ({cause}). If it is the right server, set SSL_CERT_FILE to a "
-     "file with the certificates that are to be trusted, its authority's among them."),
-    (lambda of: of.kinds & _NEVER_CONNECTED, U, "{where} cannot be reached ({cause}); check "
-     "MANUS_BASE_URL and the network."),
-    (lambda of: "NoChoicesError" in of.kinds, U, "{where} sent a reply with no choices in it; try "
-     "again, or use another model."),
-    (lambda of: "timeout" in str(of.kinds).lower(), U, "{where} said nothing for too long; set a "
-     "longer MANUS_TIMEOUT if it is only slow."),
-    (lambda of: of.told or of.body, U, "{where} answered with an error: {words}"),
-    (lambda of: of.is_of_transport, U, "{where} broke the connection off: "
-     "{cause}"),
-    (lambda _: True, R, "{where} answered with something that is no chat reply ({words}); check "
+    (lambda facts: "SSLCertVerificationError" in facts.class_names, R, "{server} is not trusted: "
+     "its certificate was not accepted ({cause}). If it is the right server, set SSL_CERT_FILE to "
+     "a file with the certificates that are to be trusted, its authority's among them."),
+    (lambda facts: facts.class_names & _NEVER_CONNECTED, U, "{server} cannot be reached ({cause}); "
+     "check MANUS_BASE_URL and the network."),
+    (lambda facts: "NoChoicesError" in facts.class_names, U, "{server} sent a reply with no "
+     "choices in it; try again, or use another model."),
+    (lambda facts: "timeout" in str(facts.class_names).lower(), U, "{server} said nothing for too "
+     "long; set a longer MANUS_TIMEOUT if it is only slow."),
+    (lambda facts: facts.details or facts.body, U, "{server} answered with an error: {message}"),
+    (lambda facts: facts.is_of_transport, U, "{server} broke the connection off: {cause}"),
+    (lambda _: True, R, "{server} answered with something that is no chat reply ({message}); check "
      "MANUS_BASE_URL, which often ends in /v1."),
 )  # fmt: skip
 
 
 def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
-    """The error of ours that a provider's error means, with its sentence."""
-    of = Facts(error)
+    """Return the `ModelError` for a provider's exception, with a sentence for the user."""
+    facts = ErrorFacts(error)
     model = endpoint.model or DEFAULT_MODEL
-    words = one_line(of.message, _SHOWN)
-    kind, sentence = next((kind, sentence) for holds, kind, sentence in _RULES if holds(of))
-    said = sentence.format(
-        where=f"The model server at {address_of(endpoint)}",
+    message = one_line(facts.message, _MESSAGE_LIMIT)
+    error_class, template = _find_rule(facts)
+    sentence = template.format(
+        server=f"The model server at {address_of(endpoint)}",
         model=model,
-        words=words,
-        cause=of.cause,
+        message=message,
+        cause=facts.cause,
         key=key_of(model),
-        number="" if of.status is None else f" ({of.status})",
-        because="" if words.startswith("Error code:") else f": {words.rstrip('.')}",
+        number="" if facts.status is None else f" ({facts.status})",
+        because="" if message.startswith("Error code:") else f": {message.rstrip('.')}",
     )
-    if kind is ContextOverflowError:
-        return ContextOverflowError(said, (endpoint.base_url, endpoint.model))
-    return kind(said)
+    if error_class is ContextOverflowError:
+        return ContextOverflowError(sentence, (endpoint.base_url, endpoint.model))
+    return error_class(sentence)
+
+
+def _find_rule(facts: ErrorFacts) -> tuple[type[ModelError], str]:
+    for matches, error_class, template in _RULES:
+        if matches(facts):
+            return error_class, template
+    raise AssertionError("the last rule matches every error")

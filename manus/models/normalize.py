@@ -1,9 +1,9 @@
-"""The stream of one reply, brought into the form that the chat completions protocol has.
+"""Normalize the stream of one reply to the chat completions protocol.
 
-What servers were seen to do otherwise: calls without an index or all with the same one
-(github.com/ollama/ollama/issues/7881, /15457); name, id, finish reason or figures with each piece;
-arguments as an object or null, ids as numbers or none, a text in blocks; an error where the reply
-should be; one JSON body in place of a stream; figures as text or null, or without what was thought.
+Deviations that servers were seen to send: calls without an index or all with the same one
+(github.com/ollama/ollama/issues/7881, /15457); name, id, finish reason or usage with each chunk;
+arguments as an object or null, ids as numbers or missing, text in blocks; an error where the reply
+should be; one JSON body instead of a stream; usage as text or null, or without reasoning tokens.
 """
 
 from __future__ import annotations
@@ -18,171 +18,230 @@ from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
 from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import with_calls
 
-MOST_REPLY = 2_000_000
-"""Characters of a reply, thoughts included; what comes after them is not read."""
+MAX_REPLY = 2_000_000
+"""Characters of a reply, thoughts included; the rest is not read."""
 _FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
-"""Why a reply ended that is no reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
+"""Finish reasons of a failed reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 
 Json = dict[str, Any]
 
 
 class ReplyReader:
-    """Takes the chunks of one reply in their order."""
+    """Reader of one reply, fed with its chunks in order."""
 
     def __init__(self) -> None:
         self.has_begun = False
-        """Whether there is a reply at all, if an empty one."""
+        """Whether there is a reply at all, even an empty one."""
         self.is_complete = False
-        """Whether the reply has its end: a finish reason, `[DONE]`, or a body in one piece."""
+        """Whether the reply has ended: a finish reason, `[DONE]`, or one whole body."""
         self.is_over = False
-        """Whether it is as long as a reply may be: the rest is not to be read."""
+        """Whether the reply exceeds the limit, so that the rest is not read."""
         self._size = 0
         self._text: list[str] = []
         self._thought: list[str] = []
         self._usage: Json = {}
         self._calls: list[Json] = []
-        self._places: dict[Any, int] = {}
-        """Of each index the newest call's place among all."""
+        self._call_numbers: dict[Any, int] = {}
+        """The position in `_calls` of the newest call of each index."""
         self._thoughts = ThoughtReader()
         self._sealed = SealedReader()
-        self._about: Json = {"model_provider": "openai"}
+        self._metadata: Json = {"model_provider": "openai"}
 
     def feed(self, chunk: Any) -> AIMessageChunk | None:
-        """What a chunk adds to the reply; None for nothing.
+        """Return what a chunk adds to the reply; None if it adds nothing.
 
         Raises:
-            ValueError: it is an error; its argument is what the server says of it.
+            ValueError: the chunk is an error; the argument is the server's description of it.
         """
         if not isinstance(chunk, dict):
             return None
-        choices = chunk.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        choice = choice if isinstance(choice, dict) else {}
+        choice = _first_choice(chunk)
         _raise_if_failed(chunk, choice)
-        if isinstance(used := chunk.get("usage"), dict):
-            self._usage = used
+        if isinstance(chunk.get("usage"), dict):
+            self._usage = chunk["usage"]
         if isinstance(chunk.get("model"), str):
-            self._about["model_name"] = chunk["model"]
+            self._metadata["model_name"] = chunk["model"]
         if not choice:
             return None
         self.has_begun = True
-        if reason := choice.get("finish_reason"):
-            self._about.setdefault("finish_reason", str(reason))
+        reason = choice.get("finish_reason")
+        if reason:
+            self._metadata.setdefault("finish_reason", str(reason))
             self.is_complete = True
         delta = choice.get("delta")
-        whole = not delta and isinstance(choice.get("message"), dict)
-        said = choice["message"] if whole else delta
-        return self._read(said, whole=whole) if isinstance(said, dict) and said else None
+        message = choice.get("message")
+        is_whole = not delta and isinstance(message, dict)
+        content = message if is_whole else delta
+        if not isinstance(content, dict) or not content:
+            return None
+        return self._read(content, is_whole=is_whole)
 
     def end(self) -> AIMessageChunk:
-        """What was not shown before the stream ended."""
-        return self._shown(*self._thoughts.feed("", is_last=True), [], is_last=True)
+        """Return what was held back until the stream ended."""
+        thought, text = self._thoughts.feed("", is_last=True)
+        return self._add(thought, text, [], is_last=True)
 
     def message(self) -> AIMessage:
-        """The reply, once it has ended; its calls as they were sent."""
-        beside = self._sealed.kept()
-        if thought := "".join(self._thought):
-            beside[REASONING] = thought
+        """Return the whole reply, once it has ended; with its calls as they were sent."""
+        extra_fields = self._sealed.fields()
+        thought = "".join(self._thought)
+        if thought:
+            extra_fields[REASONING] = thought
         if self.is_over:
-            self._about["finish_reason"] = "length"
+            self._metadata["finish_reason"] = "length"
         message = AIMessage(
             content="".join(self._text),
-            additional_kwargs=beside,
+            additional_kwargs=extra_fields,
             usage_metadata=usage_metadata(self._usage),
-            response_metadata=self._about,
+            response_metadata=self._metadata,
         )
         return with_calls(message, self._calls)
 
-    def _read(self, delta: Json, *, whole: bool) -> AIMessageChunk | None:
-        text, thought = _said_in(delta)
+    def _read(self, delta: Json, *, is_whole: bool) -> AIMessageChunk | None:
+        text, thought = _read_text(delta)
         if text and not isinstance(delta.get("content"), list):
-            inner, text = self._thoughts.feed(text)
-            thought = thought or inner
-        self._sealed.feed(delta, whole=whole)
-        calls = delta.get("tool_calls")
-        found = calls if isinstance(calls, list) else [calls]
-        pieces = [
-            self._piece(one, place)
-            for place, one in enumerate(found)
-            if isinstance(one, dict) and (one.get("function") or not whole)
-        ]
-        return self._shown(thought, text, pieces) if text or thought or pieces else None
+            inner_thought, text = self._thoughts.feed(text)
+            thought = thought or inner_thought
+        self._sealed.feed(delta, is_whole=is_whole)
+        call_chunks = self._read_calls(delta.get("tool_calls"), is_whole=is_whole)
+        if not (text or thought or call_chunks):
+            return None
+        return self._add(thought, text, call_chunks)
 
-    def _shown(
-        self, thought: str, text: str, pieces: list[ToolCallChunk], *, is_last: bool = False
+    def _read_calls(self, calls: Any, *, is_whole: bool) -> list[ToolCallChunk]:
+        """Return what the `tool_calls` of a delta, or of a whole message, add to the calls."""
+        entries = calls if isinstance(calls, list) else [calls]
+        chunks = []
+        for position, entry in enumerate(entries):
+            if isinstance(entry, dict) and (entry.get("function") or not is_whole):
+                chunks.append(self._add_call_chunk(entry, position))
+        return chunks
+
+    def _add(
+        self, thought: str, text: str, call_chunks: list[ToolCallChunk], *, is_last: bool = False
     ) -> AIMessageChunk:
         self._text.append(text)
         self._thought.append(thought)
-        self._size += len(text) + len(thought) + sum(len(piece["args"] or "") for piece in pieces)
-        self.is_over = self._size > MOST_REPLY
-        # not validated: LangChain would try to complete the JSON in each piece of a call; and
-        # whole, since pydantic looks at the signature of what makes a value that is left out
+        self._size += len(text) + len(thought)
+        self._size += sum(len(chunk["args"] or "") for chunk in call_chunks)
+        self.is_over = self._size > MAX_REPLY
+        # not validated: LangChain would try to complete the JSON in each chunk of a call; and all
+        # fields are set, since pydantic inspects the default factory of each missing one
         return AIMessageChunk.model_construct(
             content=text,
             additional_kwargs={REASONING: thought} if thought else {},
             response_metadata={},
             tool_calls=[],
             invalid_tool_calls=[],
-            tool_call_chunks=pieces,
+            tool_call_chunks=call_chunks,
             chunk_position="last" if is_last else None,
         )
 
-    def _piece(self, piece: Json, place: int) -> ToolCallChunk:
-        """What a piece adds to a call: with its place, and id and name only at first.
+    def _add_call_chunk(self, chunk: Json, position: int) -> ToolCallChunk:
+        """Add a chunk to its call; return it with the call's number, id and name only at first.
 
-        A call begins at a new index, which is its `place` where it has none, or at another id
-        beside a name.
+        `position` is that of the chunk among the calls of its delta.
         """
-        function = piece.get("function") or {}
+        function = chunk.get("function") or {}
         name = str(function.get("name") or "")
-        args = function.get("arguments") or ""
-        args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
-        id_ = str(piece["id"]) if piece.get("id") not in (None, "") else None
-        index = place if piece.get("index") is None else piece["index"]
-        known = self._places.get(index)
-        if known is None or (name and id_ and self._calls[known]["id"] not in (None, id_)):
-            known = self._places[index] = len(self._calls)
-            self._calls.append({"id": None, "name": "", "args": ""})
-        call = self._calls[known]
-        new_id = None if call["id"] else id_
-        new_name = None if call["name"] else name or None
-        call["id"] = call["id"] or id_
-        call["name"] = call["name"] or name
-        call["args"] += args
-        self._sealed.feed_call(known, piece)
-        return tool_call_chunk(name=new_name, args=args, id=new_id, index=known)
+        arguments = _arguments_text(function.get("arguments"))
+        call_id = _call_id(chunk)
+        number = self._find_call(chunk.get("index"), position, call_id, name)
+        call = self._calls[number]
+        new_id = None
+        if not call["id"]:
+            new_id = call["id"] = call_id
+        new_name = None
+        if not call["name"] and name:
+            new_name = call["name"] = name
+        call["args"] += arguments
+        self._sealed.feed_call(number, chunk)
+        return tool_call_chunk(name=new_name, args=arguments, id=new_id, index=number)
+
+    def _find_call(self, index: Any, position: int, call_id: str | None, name: str) -> int:
+        """Return the number of the call that a chunk belongs to; start a new call if needed.
+
+        A call starts at a new index (its `position` if it has none), or at another id with a name.
+        """
+        if index is None:
+            index = position
+        number = self._call_numbers.get(index)
+        if number is not None:
+            is_same_id = self._calls[number]["id"] in (None, call_id)
+            if is_same_id or not (name and call_id):
+                return number
+        number = len(self._calls)
+        self._call_numbers[index] = number
+        self._calls.append({"id": None, "name": "", "args": ""})
+        return number
+
+
+def _first_choice(chunk: Json) -> Json:
+    choices = chunk.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        return choices[0]
+    return {}
+
+
+def _arguments_text(arguments: Any) -> str:
+    arguments = arguments or ""
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _call_id(chunk: Json) -> str | None:
+    if chunk.get("id") in (None, ""):
+        return None
+    return str(chunk["id"])
 
 
 def _raise_if_failed(chunk: Json, choice: Json) -> None:
-    """See that a body is no error: some servers send one with status 200, or as a chunk."""
-    if error := chunk.get("error") or choice.get("error"):
+    """Raise a ValueError if a chunk is an error: some servers send one with status 200."""
+    error = chunk.get("error") or choice.get("error")
+    if error:
         raise ValueError({"message": error} if isinstance(error, str) else error)
     if chunk.get("object") == "error":
         raise ValueError(chunk)
-    if (reason := choice.get("finish_reason")) in _FAILED:
+    reason = choice.get("finish_reason")
+    if reason in _FAILED:
         raise ValueError({"message": f"the reply failed on the way (finish reason `{reason}`)"})
 
 
-def _said_in(delta: Json) -> tuple[str, str]:
-    """What a piece of a reply says, and what it tells of the model's thinking."""
+def _read_text(delta: Json) -> tuple[str, str]:
+    """Return the text of a chunk, and the reasoning in it."""
     content = delta.get("content")
     blocks = content if isinstance(content, list) else []
-    text = content if isinstance(content, str) else "".join(_in_block(b, "text") for b in blocks)
+    if isinstance(content, str):
+        text = content
+    else:
+        text = "".join(_block_text(block, "text") for block in blocks)
     for name in (REASONING, "reasoning"):
-        if isinstance(thought := delta.get(name), str) and thought:
+        thought = delta.get(name)
+        if isinstance(thought, str) and thought:
             return text, thought
-    details = delta.get("reasoning_details")
-    found = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
-    thoughts = [entry.get(name) for entry in found for name in ("text", "summary")]
-    thoughts += [_in_block(block, "thinking") for block in blocks]
-    return text, "".join(said for said in thoughts if isinstance(said, str))
+    thoughts = _thoughts_in_details(delta.get("reasoning_details"))
+    thoughts += [_block_text(block, "thinking") for block in blocks]
+    return text, "".join(thoughts)
 
 
-def _in_block(block: Any, kind: str) -> str:
-    """The text in a block of that kind; a thought may be in blocks itself."""
+def _thoughts_in_details(details: Any) -> list[str]:
+    """Return the texts in `reasoning_details`, a list of entries with `text` or `summary`."""
+    thoughts = []
+    for entry in details if isinstance(details, list) else ():
+        if isinstance(entry, dict):
+            values = (entry.get("text"), entry.get("summary"))
+            thoughts += [value for value in values if isinstance(value, str)]
+    return thoughts
+
+
+def _block_text(block: Any, kind: str) -> str:
+    """Return the text of a block of this kind; a thought may consist of blocks itself."""
     if isinstance(block, str):
         return block if kind == "text" else ""
     if not isinstance(block, dict) or block.get("type") != kind:
         return ""
     inner = block.get(kind)
-    return inner if isinstance(inner, str) else "".join(_in_block(b, "text") for b in inner or ())
+    if isinstance(inner, str):
+        return inner
+    return "".join(_block_text(inner_block, "text") for inner_block in inner or ())

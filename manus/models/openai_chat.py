@@ -1,8 +1,8 @@
-"""ChatOpenAI without the cost that grows with the history, and always as a stream.
+"""ChatOpenAI without the per-call cost that grows with the history; it always streams.
 
-The openai SDK walks every message of a request to transform typed parameters and encodes all of
-them anew, on each call: most of an agent's own time in a long run. Here each message is brought
-into its wire form once, and a request is those forms joined.
+On each call, the openai SDK walks every message of a request to transform typed parameters and
+encodes all of them again: most of an agent's own time in a long run. Here each message is encoded
+once, and a request joins the encoded messages.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from openai import APIConnectionError, AsyncStream
 from manus.config.context import is_watched
 from manus.models.errors import NoChoicesError
 from manus.models.normalize import ReplyReader
-from manus.models.reasoning import own_thoughts
-from manus.models.wire_forms import SEND_REASONING, Back, encode, wire_messages
+from manus.models.reasoning import drop_foreign_thoughts
+from manus.models.wire_forms import SEND_REASONING, ReasoningPolicy, encode, wire_messages
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
-Parts = AsyncGenerator[ChatGenerationChunk]
+Chunks = AsyncGenerator[ChatGenerationChunk]
 _END = object()
 
 
@@ -47,10 +47,10 @@ class EventStream(AsyncStream[object]):
 
 
 class FastChat(BaseChatOpenAI):
-    """A client of OpenAI's that hands the SDK a body it has neither to walk nor to encode."""
+    """OpenAI client that passes the SDK an encoded body, which it need not walk or encode."""
 
     disable_streaming: bool | Literal["tool_calling"] = True
-    """LangChain's own: this client streams by itself, and tells of each part."""
+    """Disables LangChain's streaming: this client streams by itself and reports each chunk."""
 
     async def ainvoke(
         self,
@@ -60,7 +60,7 @@ class FastChat(BaseChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """As the base; without its callbacks, and its copies for them, where nobody listens."""
+        """Return the reply; skip callbacks, and the copies made for them, if nobody listens."""
         if not isinstance(input, list) or is_watched(ensure_config(config)) or self.callbacks:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
         result = await self._agenerate(convert_to_messages(input), stop, **kwargs)
@@ -73,39 +73,39 @@ class FastChat(BaseChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        """The reply, whose parts are told as they come.
+        """Return the reply; report its chunks to the callbacks as they arrive.
 
-        LangChain's own way of putting them together completes what is no JSON in time that grows
-        with its square: a minute for a file that a model has not escaped.
+        LangChain's own merging of chunks completes invalid JSON in quadratic time: a minute for a
+        file that a model has not escaped.
         """
-        back = kwargs.pop(SEND_REASONING, None) or Back()
+        policy = kwargs.pop(SEND_REASONING, None) or ReasoningPolicy()
         reader = ReplyReader()
-        parts = []
+        chunks = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
-        is_chat = "messages" in payload  # else it is for OpenAI's newer protocol
+        is_chat = "messages" in payload  # else OpenAI's newer responses protocol
         if is_chat:
-            source = self._chat(reader, self._body(payload, wire_messages(messages, back)))
+            source = self._chat(reader, self._body(payload, wire_messages(messages, policy)))
         else:
-            own = own_thoughts(messages, back.origin)
-            source = cast(Parts, super()._astream(own, stop, **kwargs))
+            request = drop_foreign_thoughts(messages, policy.origin)
+            source = cast(Chunks, super()._astream(request, stop, **kwargs))
         async with aclosing(source) as stream:
-            async for part in stream:
+            async for chunk in stream:
                 if run_manager is not None:
-                    part.message.id = f"lc_run--{run_manager.run_id}"
-                    await run_manager.on_llm_new_token(part.text, chunk=part)
-                parts.append(part)
+                    chunk.message.id = f"lc_run--{run_manager.run_id}"
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                chunks.append(chunk)
         if not is_chat:
-            return generate_from_stream(iter(parts))
+            return generate_from_stream(iter(chunks))
         message = reader.message()
-        message.id = parts[-1].message.id
+        message.id = chunks[-1].message.id
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    async def _chat(self, reader: ReplyReader, body: bytes) -> Parts:
-        """Yield the parts of a reply in the chat completions protocol.
+    async def _chat(self, reader: ReplyReader, body: bytes) -> Chunks:
+        """Yield the chunks of a reply in the chat completions protocol.
 
         Raises:
             ConnectionError: the stream ended before the reply was complete.
-            NoChoicesError: the reply is complete, and there is nothing in it.
+            NoChoicesError: the reply is complete and has no choices.
         """
         async with aclosing(self._chunks(reader, body)) as chunks:
             while not reader.is_over:
@@ -121,7 +121,7 @@ class FastChat(BaseChatOpenAI):
         yield ChatGenerationChunk(message=reader.end())
 
     async def _next_chunk(self, reader: ReplyReader, chunks: AsyncGenerator[Any]) -> Any:
-        """Return the next chunk, or `_END`; what fails behind a finish reason is an end, too."""
+        """Return the next chunk, or `_END`; a failure after the finish reason is an end."""
         try:
             async with asyncio.timeout(self.stream_chunk_timeout):
                 return await anext(chunks, _END)
@@ -131,7 +131,7 @@ class FastChat(BaseChatOpenAI):
             raise
 
     async def _chunks(self, reader: ReplyReader, body: bytes) -> AsyncGenerator[Any]:
-        """Yield the chunks of a reply as the server sends them; tell the reader of their end."""
+        """Yield the chunks of a reply as the server sends them; mark the reader complete."""
         stream = await self.root_async_client.post(
             "/chat/completions",
             cast_to=object,
@@ -143,37 +143,43 @@ class FastChat(BaseChatOpenAI):
         async with stream:
             kind = stream.response.headers.get("content-type", "").lower()
             if "json" in kind or "html" in kind:
-                whole = await stream.response.aread()
-                yield in_one_piece(whole)
-                reader.is_complete |= bool(whole.strip())
+                response_body = await stream.response.aread()
+                yield parse_unstreamed(response_body)
+                reader.is_complete |= bool(response_body.strip())
                 return
             async for chunk in stream:
                 yield chunk
             reader.is_complete |= stream.is_complete
 
     def _body(self, payload: dict[str, Any], wire: list[bytes]) -> bytes:
-        """The body of a request: the messages first, so that it begins as the one before it."""
+        """Return the body of a request; it starts with the messages, for the prompt cache."""
         payload.pop("messages")
         name = (self.model_name or "").rpartition("/")[2].lower()
-        reasons = name.startswith(_OPENAI_REASONERS)
-        if self.openai_api_base and not reasons and "max_completion_tokens" in payload:
-            # what servers beside OpenAI's reasoning models know it by; some refuse the newer name
+        is_reasoner = name.startswith(_OPENAI_REASONERS)
+        if self.openai_api_base and not is_reasoner and "max_completion_tokens" in payload:
+            # the name that compatible servers know; some refuse the newer one
             payload["max_tokens"] = payload.pop("max_completion_tokens")
-        if reasons and "chat" not in name and payload.get("reasoning_effort") != "none":
-            payload.pop("temperature", None)  # they refuse one
+        if is_reasoner and "chat" not in name and payload.get("reasoning_effort") != "none":
+            payload.pop("temperature", None)  # reasoning models refuse it
         payload |= {"stream": True, "stream_options": {"include_usage": True}}
         return b'{"messages":[' + b",".join(wire) + b"]," + encode(payload)[1:]
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):
-    """ChatOpenAI without the cost that grows with the history."""
+    """ChatOpenAI without the per-call cost that grows with the history."""
 
 
-def in_one_piece(body: bytes) -> Any:
-    """The reply of a server that does not stream, or what it says is wrong."""
-    found = json.loads(body) if body.strip() else {}
-    if found and not (isinstance(found, dict) and {"choices", "error"} & found.keys()):
+def parse_unstreamed(body: bytes) -> Any:
+    """Return the reply of a server that does not stream.
+
+    Raises:
+        ValueError: there is no reply in it; the argument is the server's error, if there is one.
+    """
+    if not body.strip():
+        return {}
+    reply = json.loads(body)
+    if not isinstance(reply, dict) or (reply and not {"choices", "error"} & reply.keys()):
         raise ValueError("there is no reply in it")
-    if isinstance(said := found.get("error"), str):  # of a path that is none, mostly
-        raise ValueError(said)
-    return found
+    if isinstance(reply.get("error"), str):  # mostly of a path that does not exist
+        raise ValueError(reply["error"])
+    return reply

@@ -1,7 +1,7 @@
-"""The chat model of a provider whose class comes in a package of its own.
+"""Build the chat model of a provider from its LangChain package.
 
-The classes name the same things differently (`timeout`, `request_timeout`; `max_tokens`,
-`num_predict`): what a class takes is read from its fields.
+The classes name the same arguments differently (`timeout`, `request_timeout`; `max_tokens`,
+`num_predict`): the names that a class accepts are read from its fields.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 CONNECT_TIMEOUT = 15.0
-"""Seconds. A server that is there takes the connection at once, however long it then thinks."""
-_NAMES = {
+"""Seconds. An available server accepts the connection at once, however long it then thinks."""
+_ARGUMENT_NAMES = {
     "model": ("model", "model_name", "model_id"),
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens", "num_predict", "max_output_tokens", "max_completion_tokens"),
@@ -32,9 +32,9 @@ _NAMES = {
     "streaming": ("streaming",),
     "max_retries": ("max_retries",),
 }
-"""What a setting is called, the best name first; one that begins with `_` is the end of a name."""
+"""Argument names of a setting, the best first; one that starts with `_` is a suffix of a name."""
 _OPTIONAL = ("temperature", "reasoning_effort", "timeout", "streaming", "max_retries")
-"""Settings that a class may lack without anybody being misled."""
+"""Settings that are skipped if a class does not accept them."""
 
 
 def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
@@ -45,22 +45,24 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
     """
     package = PACKAGES[provider]
     try:
-        made: Any = getattr(importlib.import_module(package.import_name), package.model_class)
+        model_class: Any = getattr(
+            importlib.import_module(package.import_name), package.model_class
+        )
     except ImportError as error:
-        raise SettingsError(_missing(provider, package, error)) from None
+        raise SettingsError(_explain_missing(provider, package, error)) from None
     except AttributeError:
         raise SettingsError(
             f"The installed {package.package} has no {package.model_class}, which the provider "
             f"`{provider}` needs: {package.remedy} --upgrade."
         ) from None
     if provider == "huggingface":  # its class wraps another one
-        made = _Named(made.from_model_id, ("model_id",))
-    values = _values_for(provider, made, settings, name)
+        model_class = _Factory(model_class.from_model_id, ("model_id",))
+    values = _arguments_for(provider, model_class, settings, name)
     try:
-        model: BaseChatModel = made(**values)
+        model: BaseChatModel = model_class(**values)
         key: Any = getattr(model, "anthropic_api_key", None)
         if key is not None and not key.get_secret_value():
-            raise ValueError("there is none")  # its client would find out with an odd request
+            raise ValueError("there is none")  # else its client sends a request without one
     except Exception as error:  # each client has exceptions of its own
         raise SettingsError(
             f"The model `{provider}:{name}` cannot be set up; it needs {package.requirement} "
@@ -69,10 +71,10 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
     return model
 
 
-def _missing(provider: str, package: ProviderPackage, error: ImportError) -> str:
-    """Return what to install; a package that is there may lack one that it needs itself."""
-    top = package.import_name.partition(".")[0]
-    if error.name is None or error.name.partition(".")[0] == top:
+def _explain_missing(provider: str, package: ProviderPackage, error: ImportError) -> str:
+    """Return what to install: the package, or one that the installed package needs itself."""
+    top_module = package.import_name.partition(".")[0]
+    if error.name is None or error.name.partition(".")[0] == top_module:
         return f"The provider `{provider}` needs a package that is not installed: {package.remedy}."
     return (
         f"The provider `{provider}` cannot be used: {package.package} needs `{error.name}`, which "
@@ -80,97 +82,106 @@ def _missing(provider: str, package: ProviderPackage, error: ImportError) -> str
     )
 
 
-class _Named:
-    """A function that makes a chat model, with the names of its arguments."""
+class _Factory:
+    """A function that builds a chat model, with the names of its arguments like a class."""
 
-    def __init__(self, make: Any, names: tuple[str, ...]) -> None:
-        self._make = make
+    def __init__(self, build: Any, names: tuple[str, ...]) -> None:
+        self._build = build
         self.model_fields = dict.fromkeys(names)
 
     def __call__(self, **values: Any) -> Any:
-        return self._make(**values)
+        return self._build(**values)
 
 
-def _values_for(provider: str, made: Any, settings: ModelSettings, name: str) -> dict[str, Any]:
-    """Return the arguments for a provider's class, by the names that it has for them.
+def _arguments_for(
+    provider: str, model_class: Any, settings: ModelSettings, name: str
+) -> dict[str, Any]:
+    """Return the arguments for a provider's class, under the names that it accepts.
 
     Raises:
-        SettingsError: it does not take one that is set.
+        SettingsError: the class does not accept one of the settings.
     """
     fields = {"temperature", "max_tokens", "api_key", "base_url", "reasoning_effort"}
-    wanted: dict[str, Any] = settings.model_dump(include=fields, exclude_none=True)
-    wanted |= {"model": name, "streaming": True, "timeout": settings.timeout}
-    wanted |= PACKAGES[provider].attempts
-    own = _OWN.get(provider, _nothing)(settings, wanted)
-    taken = _names_taken(made)
-    values = dict(own)
-    for setting, value in wanted.items():
-        argument = next((name for name in _NAMES[setting] if name in taken), None)
-        argument = argument or _with_ending(_NAMES[setting], taken)
-        if argument is not None:
-            values[argument] = _plain(value) if _wants_text(made, argument) else value
-        elif setting not in _OPTIONAL:
+    options: dict[str, Any] = settings.model_dump(include=fields, exclude_none=True)
+    options |= {"model": name, "streaming": True, "timeout": settings.timeout}
+    options |= PACKAGES[provider].attempts
+    arguments: dict[str, Any] = {}
+    if provider in _EXTRA_ARGUMENTS:
+        arguments |= _EXTRA_ARGUMENTS[provider](settings, options)
+    accepted = _accepted_names(model_class)
+    for setting, value in options.items():
+        argument = _choose_name(_ARGUMENT_NAMES[setting], accepted)
+        if argument is None and setting not in _OPTIONAL:
             raise SettingsError(
                 f"The provider `{provider}` takes no `{setting}`: leave it out of the settings."
             )
-    return values
+        if argument is not None:
+            is_plain = _takes_plain_text(model_class, argument)
+            arguments[argument] = _reveal(value) if is_plain else value
+    return arguments
 
 
-def _names_taken(made: Any) -> list[str]:
-    """Return the names of the arguments that a class takes: its fields and their aliases."""
+def _accepted_names(model_class: Any) -> list[str]:
+    """Return the names of the arguments that a class accepts: its fields and their aliases."""
     names: list[str] = []
-    by_name = getattr(made, "model_config", {}).get("populate_by_name", False)
-    for name, field in made.model_fields.items():
+    by_name = getattr(model_class, "model_config", {}).get("populate_by_name", False)
+    for name, field in model_class.model_fields.items():
         alias = getattr(field, "alias", None)
-        names += [alias] if alias else []
+        if alias:
+            names.append(alias)
         if by_name or alias is None:
             names.append(name)
     return names
 
 
-def _with_ending(names: tuple[str, ...], taken: list[str]) -> str | None:
-    endings = tuple(name for name in names if name.startswith("_"))
-    return next((name for name in taken if endings and name.endswith(endings)), None)
+def _choose_name(candidates: tuple[str, ...], accepted: list[str]) -> str | None:
+    """Return the first candidate that is accepted, else an accepted name with a suffix of them."""
+    for name in candidates:
+        if name in accepted:
+            return name
+    suffixes = tuple(name for name in candidates if name.startswith("_"))
+    for name in accepted:
+        if suffixes and name.endswith(suffixes):
+            return name
+    return None
 
 
-def _wants_text(made: Any, argument: str) -> bool:
-    """Return whether a class has a plain text where others have a secret one."""
-    field = made.model_fields.get(argument)
+def _takes_plain_text(model_class: Any, argument: str) -> bool:
+    """Return whether an argument is plain text rather than a `SecretStr`."""
+    field = model_class.model_fields.get(argument)
     return "SecretStr" not in str(getattr(field, "annotation", "SecretStr"))
 
 
-def _plain(value: Any) -> Any:
+def _reveal(value: Any) -> Any:
     return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 
-def _nothing(_: ModelSettings, __: dict[str, Any]) -> dict[str, Any]:
-    return {}
-
-
-def _ollama(settings: ModelSettings, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return Ollama's own arguments. Its server gives each model the window that is asked for."""
+def _ollama_arguments(settings: ModelSettings, options: dict[str, Any]) -> dict[str, Any]:
+    """Return Ollama's own arguments; its server gives a model the window that is requested."""
     import httpx
 
     connect = min(settings.timeout, CONNECT_TIMEOUT)
-    own: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "client_kwargs": {"timeout": httpx.Timeout(settings.timeout, connect=connect)}
     }
     if settings.context_window is not None:
-        own["num_ctx"] = settings.context_window
-    if (effort := wanted.pop("reasoning_effort", None)) is not None:
-        own["reasoning"] = False if effort == "none" else effort
-    if (key := wanted.pop("api_key", None)) is not None:
-        own["client_kwargs"]["headers"] = {"Authorization": f"Bearer {_plain(key)}"}
-    return own
+        arguments["num_ctx"] = settings.context_window
+    effort = options.pop("reasoning_effort", None)
+    if effort is not None:
+        arguments["reasoning"] = False if effort == "none" else effort
+    key = options.pop("api_key", None)
+    if key is not None:
+        arguments["client_kwargs"]["headers"] = {"Authorization": f"Bearer {_reveal(key)}"}
+    return arguments
 
 
-def _nvidia(_: ModelSettings, wanted: dict[str, Any]) -> dict[str, Any]:
-    key = wanted.pop("api_key", None)  # no field of its class, and taken all the same
-    return {} if key is None else {"api_key": _plain(key)}
+def _nvidia_arguments(_: ModelSettings, options: dict[str, Any]) -> dict[str, Any]:
+    key = options.pop("api_key", None)  # accepted, although it is not a field of the class
+    return {} if key is None else {"api_key": _reveal(key)}
 
 
-def _bedrock(settings: ModelSettings, wanted: dict[str, Any]) -> dict[str, Any]:
-    del wanted["timeout"]
+def _bedrock_arguments(settings: ModelSettings, options: dict[str, Any]) -> dict[str, Any]:
+    del options["timeout"]
     config = importlib.import_module("botocore.config").Config(
         retries={"total_max_attempts": 1, "mode": "standard"},
         read_timeout=settings.timeout,
@@ -179,5 +190,9 @@ def _bedrock(settings: ModelSettings, wanted: dict[str, Any]) -> dict[str, Any]:
     return {"config": config}
 
 
-_OWN = {"ollama": _ollama, "bedrock": _bedrock, "nvidia": _nvidia}
-"""What a provider's class takes besides, by provider; it takes out what is brought in so."""
+_EXTRA_ARGUMENTS = {
+    "ollama": _ollama_arguments,
+    "bedrock": _bedrock_arguments,
+    "nvidia": _nvidia_arguments,
+}
+"""Arguments particular to a provider's class; each function removes the options that it handles."""

@@ -1,8 +1,8 @@
-"""Providers whose chat models come in a LangChain package of their own, as a table.
+"""Table of providers whose chat models come in a LangChain package.
 
 Names of providers, packages and classes are those of LangChain's `init_chat_model`
-(reference.langchain.com/python/langchain/models); `init_chat_model` itself is not used, since the
-package `langchain` is not needed for anything else.
+(reference.langchain.com/python/langchain/models). `init_chat_model` itself is not used, to avoid
+the dependency on `langchain`.
 """
 
 from __future__ import annotations
@@ -14,50 +14,52 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ProviderPackage:
-    """The package of a provider, and how its chat model differs from the others."""
+    """The package of a provider, and the peculiarities of its chat model."""
 
     package: str
-    """To be installed with pip."""
+    """The name to install with pip."""
     model_class: str
     key: str = ""
     """The environment variable from which the package reads its key."""
     needs: str = ""
-    """What its client cannot be made without, where that is more than a key."""
+    """What its client needs, in words, if that is more than a key."""
     module: str = ""
-    """Where the class is; empty: the package's name, with underscores."""
+    """The module of the class; if empty, the package's name with underscores."""
     extra: str = ""
     """The extra of this project that installs the package, if there is one."""
     attempts: dict[str, Any] = field(default_factory=lambda: {"max_retries": 0})
-    """What keeps its client from trying again by itself."""
+    """Arguments that disable retries in its client."""
     reports_end: bool = False
-    """Whether each of its replies is known to say why it ended."""
+    """Whether each of its replies is known to have a finish reason."""
     wants_tools: bool = False
-    """Calls in the history are refused where the request offers no tools."""
+    """Whether calls in the history are refused if the request offers no tools."""
     mark: dict[str, Any] | None = None
-    """What tells it to cache what comes before."""
+    """The prompt-cache mark: everything before it is cached."""
     marked: re.Pattern[str] = re.compile("")
-    """Models that know the mark, by their ids."""
+    """Ids of the models that support the mark."""
 
     @property
     def import_name(self) -> str:
-        """The module that has the class."""
+        """Return the module of the class."""
         return self.module or self.package.replace("-", "_")
 
     @property
     def requirement(self) -> str:
-        """What its client cannot be made without, in words."""
+        """Return what its client needs, in words."""
         return self.needs or f"a key: {self.key_names}"
 
     @property
     def key_names(self) -> str:
-        """The environment variables that may hold the key, in words."""
+        """Return the environment variables that may hold the key, in words."""
         return f"MANUS_API_KEY or {self.key}" if self.key else "MANUS_API_KEY"
 
     @property
     def remedy(self) -> str:
-        """How to install it."""
-        how = f"pip install {self.package}"
-        return f"{how} (here: make setup EXTRAS={self.extra})" if self.extra else how
+        """Return the command that installs the package."""
+        command = f"pip install {self.package}"
+        if self.extra:
+            command += f" (here: make setup EXTRAS={self.extra})"
+        return command
 
 
 ANTHROPIC = ProviderPackage(
@@ -74,7 +76,7 @@ GOOGLE = ProviderPackage(
     "ChatGoogleGenerativeAI",
     "GOOGLE_API_KEY",
     extra="google",
-    attempts={"max_retries": 1},  # it counts attempts, and takes none for its default
+    attempts={"max_retries": 1},  # it counts attempts, and 0 means its default
     reports_end=True,
 )
 BEDROCK = ProviderPackage(
@@ -108,9 +110,9 @@ OLLAMA = ProviderPackage(
     reports_end=True,
 )
 OPENAI = ProviderPackage("langchain-openai", "ChatOpenAI", "OPENAI_API_KEY", reports_end=True)
-"""For a chat model that a caller has made; our own clients are built without it."""
+"""For a chat model built by the caller; this project's own clients do not use it."""
 OTHER = ProviderPackage("", "")
-"""A chat model of any other package, as a caller has made it."""
+"""For a chat model of any other package, built by the caller."""
 
 PACKAGES = {
     "anthropic": ANTHROPIC,
@@ -176,14 +178,14 @@ PACKAGES = {
         extra="vertexai",
     ),
 }
-"""By the provider's name, as it stands before the colon."""
+"""By provider, the part of a model's name before the colon."""
 
 
 def package_of(model: object) -> ProviderPackage:
     """Return the package that a chat model's class, or one of its bases, comes from."""
     for base in type(model).__mro__:
-        home = base.__module__.partition(".")[0]
+        top_module = base.__module__.partition(".")[0]
         for package in (*PACKAGES.values(), OPENAI):
-            if home == package.import_name.partition(".")[0]:
+            if top_module == package.import_name.partition(".")[0]:
                 return package
     return OTHER

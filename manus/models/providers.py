@@ -1,7 +1,7 @@
-"""Providers of models: what is known of them without asking, and the chat model of an endpoint.
+"""Build the chat model of an endpoint, and name the key and address of its provider.
 
-Packages are imported when they are used. Their clients are told not to try again by themselves:
-that is done in one place, for all.
+Packages are imported on first use. Retries of their clients are disabled: `with_retries` does that
+for all providers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
 DEFAULT_MODEL = "gpt-5"
-"""Where a key is set and no model is named."""
+"""The model if a key is set but no model name."""
 REPLAY = "replay:"
 NOT_CONFIGURED = (
     "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
@@ -45,33 +45,36 @@ _KEYS = {
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
 Models = tuple[dict[ModelSettings, "BaseChatModel"], asyncio.Lock]
-# Runs of one loop share them. A client's connections know their loop: weak keys would keep both.
-_kept: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
+# Runs of one event loop share chat models. A client's connections refer to their loop, so that weak
+# keys would never be dropped.
+_models_by_loop: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
 
 def key_of(model: str) -> str:
-    """Return where the key of a model's provider is set, as errors say it."""
+    """Return, for error messages, the variables that hold the key of a model's provider."""
     provider = provider_of(model)
     package = PACKAGES.get(provider, OTHER)
     return _KEYS.get(provider) or package.key_names
 
 
 def is_configured(settings: ModelSettings) -> bool:
-    """Whether there is enough to ask a model."""
+    """Return whether the settings name a model or a key."""
     return bool(settings.model or settings.api_key)
 
 
 def address_of(settings: ModelSettings) -> str:
-    """Where the model is asked, for messages."""
+    """Return the address of an endpoint, for messages."""
     provider, _ = split_spec(settings.model or DEFAULT_MODEL)
-    return shown_address(settings.base_url) if settings.base_url else f"{provider}'s own address"
+    if settings.base_url:
+        return shown_address(settings.base_url)
+    return f"{provider}'s own address"
 
 
 async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
-    """The chat model that the settings name.
+    """Return the chat model for the settings; runs of one event loop share it.
 
     Raises:
-        SettingsError: none is configured, a recording cannot be read, or a package is missing.
+        SettingsError: no model is configured, a recording cannot be read, or a package is missing.
     """
     if not is_configured(settings):
         raise SettingsError(NOT_CONFIGURED)
@@ -85,19 +88,19 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
 
         path = spec.removeprefix(REPLAY)
         return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
-    known, building = await _models_of_loop()
-    async with building:  # many runs that begin at once share one
-        if settings not in known:
+    models, lock = await _models_of_loop()
+    async with lock:  # so that runs that start at once share one model
+        if settings not in models:
             # imports take a second and read files: not on the event loop
-            known[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
-    return known[settings]
+            models[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
+    return models[settings]
 
 
 def name_of(model: str | Runnable[Any, Any]) -> str:
-    """Return what a model is called: the name itself, or that of a caller's chat model.
+    """Return the name of a model, or of the chat model that a caller has built.
 
     Raises:
-        SettingsError: it is no chat model.
+        SettingsError: it is not a chat model.
     """
     if isinstance(model, str):
         return model
@@ -109,38 +112,41 @@ def name_of(model: str | Runnable[Any, Any]) -> str:
 
 
 def endpoint_of(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:
-    """Return the endpoint that stands for a chat model that the caller has made."""
+    """Return the endpoint that stands for a chat model that the caller has built."""
     from manus.models.wrapped import chat_model_in
 
     inner = chat_model_in(model)
     address = getattr(inner, "openai_api_base", None) or getattr(inner, "base_url", None)
-    values = {"model": name_of(model), "base_url": address if isinstance(address, str) else None}
-    return settings.model_copy(update={"api_key": None, "fallback": (), **values})
+    values: dict[str, Any] = {"api_key": None, "fallback": (), "model": name_of(model)}
+    values["base_url"] = address if isinstance(address, str) else None
+    return settings.model_copy(update=values)
 
 
 async def _models_of_loop() -> Models:
-    """The models that were made for the running loop, and the lock to make another one under."""
+    """Return the models built for the running loop, and the lock for building another one."""
     loop = asyncio.get_running_loop()
-    if loop not in _kept:
-        keeper = _keeper(loop)
-        _kept[loop] = await anext(keeper), keeper
-    return _kept[loop][0]
+    if loop not in _models_by_loop:
+        holder = _hold_models(loop)
+        models = await anext(holder)
+        _models_by_loop[loop] = (models, holder)
+    return _models_by_loop[loop][0]
 
 
-async def _keeper(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
-    """Stays open until the loop shuts its generators down, the last thing that it does."""
+async def _hold_models(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
+    """Yield the models of a loop; close their clients when the loop shuts down its generators."""
     models: dict[ModelSettings, BaseChatModel] = {}
     try:
         yield models, asyncio.Lock()
     finally:
-        # only OpenAI's clients belong to one model alone: those of other packages share parts
+        # only OpenAI's clients belong to a single model: other packages share theirs
         for settings, model in list(models.items()):
-            if (client := getattr(model, "root_async_client", None)) is not None:
+            client = getattr(model, "root_async_client", None)
+            if client is not None:
                 del models[settings]
-                with contextlib.suppress(Exception):  # anyio has its own; the rest are closed too
+                with contextlib.suppress(Exception):  # one failure must not keep the others open
                     await client.close()
         if not models:
-            _kept.pop(loop, None)
+            _models_by_loop.pop(loop, None)
 
 
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
@@ -152,7 +158,7 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
 
     timeout = Timeout(settings.timeout, connect=min(settings.timeout, CONNECT_TIMEOUT))
     try:
-        client = DefaultAsyncHttpxClient(timeout=timeout, verify=trust())
+        client = DefaultAsyncHttpxClient(timeout=timeout, verify=ssl_context())
     except (OSError, ValueError, ImportError) as error:
         raise SettingsError(
             "No model server can be asked; check SSL_CERT_FILE, SSL_CERT_DIR and the proxies that "
@@ -161,48 +167,50 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     values |= {
         "timeout": timeout,
         "max_retries": 0,
-        # usage has to be asked for where the address is not OpenAI's
+        # usage must be requested from addresses other than OpenAI's
         "stream_usage": True,
         "http_async_client": client,
-        "http_socket_options": (),  # with its own it would warn that these hide a proxy
-        # comments that keep a connection open are no part of a reply
+        "http_socket_options": (),  # its own would cause a warning that they hide a proxy
+        # measured between chunks: comments that keep the connection open do not count
         "stream_chunk_timeout": settings.timeout,
     }
-    return (_azure if provider == "azure" else _openai)(settings, name, values)
+    if provider == "azure":
+        return _build_azure(settings, name, values)
+    return _build_openai(settings, name, values)
 
 
-def trust() -> ssl.SSLContext:
-    """Which certificates are trusted. To read them takes 30 ms."""
-    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+def ssl_context() -> ssl.SSLContext:
+    """Return the TLS context with the trusted certificates; reading them takes 30 ms once."""
+    return _load_ssl_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @lru_cache(8)
-def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+def _load_ssl_context(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
-def _openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
+def _build_openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
     from manus.models.openai_chat import FastChatOpenAI
 
     if settings.api_key is None and settings.base_url is None:
         raise SettingsError(NOT_CONFIGURED)
-    # a local server wants no key, the client wants one; given as a function, it keeps the client
-    # from being built a second time for synchronous use
+    # the client needs a key, even for a local server without one; passed as an async function, it
+    # prevents a second client for synchronous use
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
 
-    async def later() -> str:
+    async def get_key() -> str:
         return key
 
-    values |= {"api_key": later, "model": name}
+    values |= {"api_key": get_key, "model": name}
     if settings.base_url is not None:
-        # a compatible server knows chat completions, whatever the model is called
+        # compatible servers support chat completions, whatever the model is called
         values["use_responses_api"] = False
     return FastChatOpenAI(**values)
 
 
-def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
+def _build_azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
     from manus.models.azure_chat import FastAzureChatOpenAI
 
     if settings.base_url is None:
@@ -212,9 +220,9 @@ def _azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseCh
     values |= {
         "azure_endpoint": values.pop("base_url"),
         "azure_deployment": name,
-        # deployments mostly bear their model's name: what that model refuses is told from it
+        # a deployment mostly has its model's name, which tells what options the model refuses
         "model": name,
-        "use_responses_api": False,  # whatever the name: the address is that of chat completions
+        "use_responses_api": False,  # for any name: the address is that of chat completions
         "api_version": settings.api_version or "2024-10-21",
     }
     return FastAzureChatOpenAI(**values)

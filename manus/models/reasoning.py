@@ -1,9 +1,9 @@
-"""What a model thinks before it answers: told from the answer, kept beside it, and sent back.
+"""The reasoning ("thoughts") of a model: separated from its answer, stored, and sent back.
 
-Words can be read: `reasoning_content`, or `<think>…</think>` at the beginning of the text. What is
-signed or encrypted goes back unread to the server that gave it: `reasoning_details` (OpenRouter),
-`thinking_blocks` (LiteLLM), `extra_content` (Google's endpoint for this protocol), or blocks of the
-content (Anthropic, Bedrock, Google's own protocol).
+Readable reasoning: `reasoning_content`, or `<think>…</think>` at the start of the text. Sealed
+(signed or encrypted) reasoning goes back unread to the server that gave it: `reasoning_details`
+(OpenRouter), `thinking_blocks` (LiteLLM), `extra_content` (Google's endpoint for this protocol), or
+blocks of the content (Anthropic, Bedrock, Google's own protocol).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from manus.config.model_settings import ModelSettings
 from manus.models.providers import DEFAULT_MODEL, address_of
 
 REASONING = "reasoning_content"
-"""In a message's `additional_kwargs`: what the model thought before it answered."""
+"""Key in a message's `additional_kwargs`: the readable reasoning of the model."""
 THOUGHT_BY = "thought_by"
-"""Beside thoughts: `origin_of` the endpoint that gave them."""
+"""Key beside the reasoning: `origin_of` the endpoint that gave it."""
 LISTS = ("reasoning_details", "thinking_blocks")
 EXTRA = "extra_content"
 CALLS = "sealed_calls"
-"""As those: what stood beside the calls, one entry a call in call order."""
+"""Keys of sealed reasoning; `CALLS` is a list of the fields beside each call, in call order."""
 _SEALED = (*LISTS, EXTRA, CALLS)
-_GOOGLES = "__gemini_function_call_thought_signatures__"
-"""As Google's package has it: signatures by the ids of calls."""
+_GOOGLE_SIGNATURES = "__gemini_function_call_thought_signatures__"
+"""Key of Google's package: signatures by call id."""
 _KINDS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _SIGNATURES = {"signature", "thought_signature"}
 _TEXTS = ("text", "summary", "thinking")
 _OPEN = re.compile(r"\s*<(think|thinking|thought)>", re.IGNORECASE)
-_OPENS = ("<think>", "<thinking>", "<thought>")
+_OPENING_TAGS = ("<think>", "<thinking>", "<thought>")
 # Templates that end in the opening tag leave only the closing one, on a line of its own.
 _ONLY_CLOSED = re.compile(r"\A(.*?)\n[ \t]*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
 
@@ -42,191 +42,222 @@ Json = dict[str, Any]
 
 
 class ThoughtReader:
-    """Takes the text of a reply piece by piece; gives what is thought and what is said of it.
+    """Splitter of a streamed text into thought and answer.
 
-    Tags count only at its beginning, so that an answer may speak of them.
+    Tags count only at the start of the text, so that an answer may mention them.
     """
 
     def __init__(self) -> None:
-        self._held = ""
-        self._close: str | None = None
-        """The tag that ends the thought: None before one begins, empty behind it."""
+        self._buffer = ""
+        """Text that may yet turn out to be a part of a tag."""
+        self._closing_tag: str | None = None
+        """The tag that ends the thought: None before a thought starts, empty after its end."""
         self._is_answer = False
 
-    def feed(self, piece: str, *, is_last: bool = False) -> tuple[str, str]:
-        """What is thought and what is said, as far as this piece decides it."""
+    def feed(self, chunk: str, *, is_last: bool = False) -> tuple[str, str]:
+        """Return the thought and the answer that are certain after this chunk."""
         if self._is_answer:
-            return "", piece
-        text = self._held + piece
-        self._held = ""
+            return "", chunk
+        text = self._buffer + chunk
+        self._buffer = ""
+        if self._closing_tag is None:
+            opening = _OPEN.match(text)
+            if opening is None:
+                return "", self._read_untagged(text, is_last=is_last)
+            self._closing_tag = f"</{opening[1].lower()}>"
+            text = text[opening.end() :]
         thought = ""
-        if self._close is None:
-            if (opened := _OPEN.match(text)) is None:
-                may_open = any(tag.startswith(text.strip().lower()) for tag in _OPENS)
-                self._is_answer = is_last or not may_open
-                self._held = "" if self._is_answer else text
-                return "", text if self._is_answer else ""
-            self._close, text = f"</{opened[1].lower()}>", text[opened.end() :]
-        if self._close:
-            end = text.lower().find(self._close)
-            if end < 0:  # the tag may have begun
-                begun = text.find("<", max(0, len(text) + 1 - len(self._close)))
-                end = len(text) if is_last or begun < 0 else begun
-                self._held = text[end:]
-                return text[:end], ""
+        if self._closing_tag:
+            end = text.lower().find(self._closing_tag)
+            if end < 0:
+                return self._read_open_thought(text, self._closing_tag, is_last=is_last), ""
             thought = text[:end]
-            text = text[end + len(self._close) :]
-            self._close = ""
-        said = text.lstrip()
-        self._is_answer = bool(said)
-        return thought, said
+            text = text[end + len(self._closing_tag) :]
+            self._closing_tag = ""
+        answer = text.lstrip()
+        self._is_answer = bool(answer)
+        return thought, answer
+
+    def _read_untagged(self, text: str, *, is_last: bool) -> str:
+        """Return the text as the answer, unless it may be the start of an opening tag."""
+        start = text.strip().lower()
+        may_open = any(tag.startswith(start) for tag in _OPENING_TAGS)
+        if may_open and not is_last:
+            self._buffer = text
+            return ""
+        self._is_answer = True
+        return text
+
+    def _read_open_thought(self, text: str, closing_tag: str, *, is_last: bool) -> str:
+        """Return the text as thought; hold back what may be the start of the closing tag."""
+        tag_start = text.find("<", max(0, len(text) + 1 - len(closing_tag)))
+        if is_last or tag_start < 0:
+            return text
+        self._buffer = text[tag_start:]
+        return text[:tag_start]
 
 
-def thought_apart(text: str) -> tuple[str, str]:
-    """What is thought and what is said in a whole text."""
-    if (found := _ONLY_CLOSED.match(text)) and "<think" not in found[1].lower():
-        return found[1].strip(), text[found.end() :].lstrip()
+def split_thought(text: str) -> tuple[str, str]:
+    """Return the thought and the answer in a whole text."""
+    match = _ONLY_CLOSED.match(text)
+    if match and "<think" not in match[1].lower():
+        return match[1].strip(), text[match.end() :].lstrip()
     return ThoughtReader().feed(text, is_last=True)
 
 
-def without_thought(message: AIMessage) -> AIMessage:
-    """The reply without what is thought in its text, which is kept beside it."""
+def separate_thoughts(message: AIMessage) -> AIMessage:
+    """Move the thought in a reply's text to its `additional_kwargs`; return the reply."""
     if isinstance(message.content, str) and "</th" in message.content:
-        thought, said = thought_apart(message.content)
+        thought, answer = split_thought(message.content)
         if thought.strip():
-            message.content = said
+            message.content = answer
             message.additional_kwargs.setdefault(REASONING, thought.strip())
     return message
 
 
 @lru_cache(64)
 def origin_of(endpoint: ModelSettings) -> str:
-    """A short name for an endpoint's address and model; no address can be read from it."""
-    named = f"{address_of(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"
-    return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """Return a hash of an endpoint's address and model, which does not reveal the address."""
+    name = f"{address_of(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
-    """The reply of an endpoint, with its name beside what was thought."""
+    """Return the reply with its endpoint's origin beside its reasoning."""
     if endpoint.send_reasoning is False:
         drop_sealed(message)
-    kept = message.additional_kwargs
-    if not kept.keys().isdisjoint((REASONING, _GOOGLES, *_SEALED)) or has_thoughts(message):
-        kept.setdefault(THOUGHT_BY, origin_of(endpoint))
+    fields = message.additional_kwargs
+    has_fields = not fields.keys().isdisjoint((REASONING, _GOOGLE_SIGNATURES, *_SEALED))
+    if has_fields or has_thoughts(message):
+        fields.setdefault(THOUGHT_BY, origin_of(endpoint))
     return message
 
 
 def is_foreign(message: AIMessage, origin: str) -> bool:
-    """Whether another endpoint is known to have thought what is with a message."""
+    """Return whether the reasoning in a message is known to come from another endpoint."""
     return bool(message.additional_kwargs.get(THOUGHT_BY, origin) != origin)
 
 
 def has_thoughts(message: AIMessage) -> bool:
-    """Whether a thought, or a signature, is among the blocks of a message."""
-    content = message.content if isinstance(message.content, list) else ()
-    return any(
-        isinstance(block, dict)
-        and (block.get("type") in _KINDS or _SIGNATURES & {*block, *(block.get("extras") or ())})
-        for block in content
-    )
+    """Return whether a message has a block with a thought or a signature."""
+    if not isinstance(message.content, list):
+        return False
+    return any(map(_is_thought, message.content))
+
+
+def _is_thought(block: Any) -> bool:
+    if not isinstance(block, dict):
+        return False
+    names = {*block, *(block.get("extras") or ())}
+    return block.get("type") in _KINDS or bool(_SIGNATURES & names)
 
 
 def drop_sealed(message: AIMessage) -> None:
-    """Take away what is signed or encrypted, where it is never to be sent."""
+    """Remove sealed reasoning that is never to be sent."""
     for name in _SEALED:
         message.additional_kwargs.pop(name, None)
 
 
-def put_back(form: Json, message: AIMessage) -> None:
-    """Add what is signed or encrypted to the wire form of the message, each where it stood."""
-    kept = message.additional_kwargs
-    form.update({name: kept[name] for name in (*LISTS, EXTRA) if name in kept})
+def restore_sealed(form: Json, message: AIMessage) -> None:
+    """Add sealed reasoning to the wire form of the message, each part where it stood."""
+    fields = message.additional_kwargs
+    form.update({name: fields[name] for name in (*LISTS, EXTRA) if name in fields})
     calls = form.get("tool_calls") or []
-    beside = kept.get(CALLS) or []
-    if len(calls) == len(beside):  # else the calls are no longer those that were made
-        for call, extra in zip(calls, beside, strict=True):
-            call.update(extra or {})
+    sealed_calls = fields.get(CALLS) or []
+    if len(calls) == len(sealed_calls):  # else the calls have been changed since
+        for call, sealed_fields in zip(calls, sealed_calls, strict=True):
+            call.update(sealed_fields or {})
 
 
-def follow(message: AIMessage, old: str, new: str) -> None:
-    """Keep what belongs to a call by its id with it: Gemini's signatures are found so."""
-    signatures = message.additional_kwargs.get(_GOOGLES, {})
+def move_sealed(message: AIMessage, old: str, new: str) -> None:
+    """Assign the sealed reasoning of a call to the call's new id."""
+    signatures = message.additional_kwargs.get(_GOOGLE_SIGNATURES, {})
     if old in signatures:
         signatures[new] = signatures.pop(old)
-    for entry in (e for name in LISTS for e in message.additional_kwargs.get(name, ())):
-        if entry.get("id") == old:
-            entry["id"] = new
+    for name in LISTS:
+        for entry in message.additional_kwargs.get(name, ()):
+            if entry.get("id") == old:
+                entry["id"] = new
 
 
-def own_thoughts(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
-    """The request without what other endpoints thought.
+def drop_foreign_thoughts(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
+    """Return the request without the reasoning of other endpoints; do not modify its messages.
 
-    Its messages stay as they are. Calls among the blocks stand in the message's own calls too.
+    Calls among the dropped blocks are in the message's own calls too.
     """
-    return [
-        _without_thoughts(m) if isinstance(m, AIMessage) and is_foreign(m, origin) else m
-        for m in request
-    ]
+    messages: list[BaseMessage] = []
+    for message in request:
+        if isinstance(message, AIMessage) and is_foreign(message, origin):
+            messages.append(_without_thoughts(message))
+        else:
+            messages.append(message)
+    return messages
 
 
 def _without_thoughts(message: AIMessage) -> AIMessage:
-    beside = {k: v for k, v in message.additional_kwargs.items() if k != _GOOGLES}
+    fields = dict(message.additional_kwargs)
+    fields.pop(_GOOGLE_SIGNATURES, None)
     content = message.text if isinstance(message.content, list) else message.content
-    return message.model_copy(update={"content": content, "additional_kwargs": beside})
+    return message.model_copy(update={"content": content, "additional_kwargs": fields})
 
 
 class SealedReader:
-    """Puts together what is signed or encrypted in the pieces of one reply."""
+    """Reader that joins the sealed reasoning in the chunks of one reply."""
 
     def __init__(self) -> None:
         self._lists: dict[str, list[Json]] = {name: [] for name in LISTS}
         self._extra: Json = {}
         self._calls: dict[int, Json] = {}
 
-    def feed(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
-        """A piece of a message, or a whole one, whose entries are whole too."""
-        for name, known in self._lists.items():
-            pieces = delta.get(name)
-            for piece in pieces if isinstance(pieces, list) else ():
-                if isinstance(piece, dict):
-                    _add(known, piece, whole=whole)
-        self._extra = _merged(self._extra, delta.get(EXTRA))
+    def feed(self, delta: Mapping[str, Any], *, is_whole: bool = False) -> None:
+        """Add a chunk of a message, or a whole message, whose entries are whole too."""
+        for name, entries in self._lists.items():
+            chunks = delta.get(name)
+            for chunk in chunks if isinstance(chunks, list) else ():
+                if isinstance(chunk, dict):
+                    _add_entry(entries, chunk, is_whole=is_whole)
+        self._extra = _merge(self._extra, delta.get(EXTRA))
 
-    def feed_call(self, place: int, piece: Mapping[str, Any]) -> None:
-        """A piece of the call at a place among all, or a whole one."""
-        beside = {name: piece.get(name) for name in (EXTRA, "provider_specific_fields")}
-        self._calls[place] = _merged(self._calls.get(place, {}), beside)
+    def feed_call(self, number: int, chunk: Mapping[str, Any]) -> None:
+        """Add a chunk of the call with this number, or the whole call."""
+        fields = {name: chunk.get(name) for name in (EXTRA, "provider_specific_fields")}
+        self._calls[number] = _merge(self._calls.get(number, {}), fields)
 
-    def kept(self) -> Json:
-        """What goes into the reply's `additional_kwargs`."""
-        beside = [self._calls[place] or None for place in sorted(self._calls)]
-        found = {**self._lists, EXTRA: self._extra, CALLS: beside if any(beside) else []}
-        return {name: value for name, value in found.items() if value}
+    def fields(self) -> Json:
+        """Return the fields for the reply's `additional_kwargs`."""
+        sealed_calls = [self._calls[number] or None for number in sorted(self._calls)]
+        fields: Json = {**self._lists, EXTRA: self._extra}
+        if any(sealed_calls):
+            fields[CALLS] = sealed_calls
+        return {name: value for name, value in fields.items() if value}
 
 
-def _add(known: list[Json], piece: Json, *, whole: bool) -> None:
-    """Take a piece as more of the newest entry of its index and kind, until that has its seal.
+def _add_entry(entries: list[Json], chunk: Json, *, is_whole: bool) -> None:
+    """Append a chunk to the newest entry of its index and kind, unless that is already sealed.
 
-    The index alone does not tell: OpenRouter's streams have 0 for all entries.
+    The index alone is not enough: OpenRouter's streams have 0 for all entries.
     """
-    same = (one for one in reversed(known) if one.get("index") == piece.get("index"))
-    entry = next(same, None)
+    same_index = (entry for entry in reversed(entries) if entry.get("index") == chunk.get("index"))
+    entry = next(same_index, None)
     is_open = entry is not None and not (entry.get("signature") or entry.get("data"))
-    if whole or entry is None or not is_open or entry.get("type") != piece.get("type"):
-        known.append(dict(piece))
+    if is_whole or entry is None or not is_open or entry.get("type") != chunk.get("type"):
+        entries.append(dict(chunk))
         return
-    for name, value in piece.items():
+    for name, value in chunk.items():
         if name in _TEXTS and isinstance(value, str):
             entry[name] = (entry.get(name) or "") + value
         elif value not in (None, ""):
             entry[name] = value
 
 
-def _merged(known: Json, new: Any) -> Json:
-    """Both together; null takes nothing away, and Google's flag of a thought is left out."""
-    merged = dict(known)
-    for name, value in new.items() if isinstance(new, dict) else ():
-        value = _merged(merged.get(name) or {}, value) if isinstance(value, dict) else value
+def _merge(existing: Json, new: Any) -> Json:
+    """Return both merged; null removes nothing, and Google's `thought` flag is left out."""
+    merged = dict(existing)
+    if not isinstance(new, dict):
+        return merged
+    for name, value in new.items():
+        if isinstance(value, dict):
+            value = _merge(merged.get(name) or {}, value)
         if value and name != "thought":
             merged[name] = value
     return merged

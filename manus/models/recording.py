@@ -1,10 +1,10 @@
-"""Recording a model's turns, and a model that plays them.
+"""Record the model's turns of a run, and replay them.
 
-A recording is a file of JSON lines, one a model turn. Only the turns are recorded; graph, tools
-and files are real when it is played. A turn is found by its conversation (the history without
-system and next-step prompt), in a normal form without what differs from run to run: ids, the
-place of the workspace, durations, addresses, dates. A conversation that the recording does not hold
-fails with the first message that differs.
+A recording is a file of JSON lines, one per model turn. Only the turns are recorded; graph, tools
+and files are real in a replay. A turn is found by its conversation (the history without system and
+next-step prompt), normalized so that values that differ from run to run are replaced: ids, the path
+of the workspace, durations, addresses, dates. For a conversation that is not in the recording, the
+error shows the first message that differs.
 """
 
 from __future__ import annotations
@@ -25,104 +25,109 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from manus.config.files import make_private_file
 from manus.models.reasoning import REASONING
-from manus.models.tool_calls import as_sent, with_calls
+from manus.models.tool_calls import as_raw_call, with_calls
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
-from manus.state.messages import calls_of, is_ephemeral
+from manus.state.messages import calls_of, has_calls, is_ephemeral
 from manus.state.text import one_line
 
 Turn = dict[str, Any]
 
-_HERE = "<workspace>"
-_VARIES = [
+_WORKSPACE = "<workspace>"
+_VARIABLE_VALUES = [
     (re.compile(r"\b\d+(\.\d+)?\s?(ms|s|sec|seconds?)\b"), "<time>"),
     (re.compile(r"0x[0-9a-fA-F]{4,}"), "<address>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"), "<date>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
 ]
-_SHOWN = 300
-"""Characters of a message that differs, from a few before the first that does."""
+_EXCERPT = 300
+"""Characters of a differing message in an error, starting a few before the first difference."""
 _BEFORE = 40
 
 
-def normal_form(messages: Sequence[BaseMessage], workspace: str) -> list[Turn]:
-    """The conversation of a request, without what differs from run to run."""
+def normalize_messages(messages: Sequence[BaseMessage], workspace: str) -> list[Turn]:
+    """Return the conversation of a request without values that differ from run to run."""
     return [
-        normal_turn(message, workspace)
+        normalize_message(message, workspace)
         for message in messages
         if not isinstance(message, SystemMessage) and not is_ephemeral(message)
     ]
 
 
-def normal_turn(message: BaseMessage, workspace: str) -> Turn:
-    """One message without what differs from run to run."""
-    turn: Turn = {"role": message.type, "text": _stable(str(message.text), workspace)}
-    if isinstance(message, AIMessage) and (calls := calls_of(message)):
-        bare = [{"name": call["name"], "args": call["args"]} for call in calls]
-        turn["calls"] = json.loads(_stable(json.dumps(bare), workspace))
+def normalize_message(message: BaseMessage, workspace: str) -> Turn:
+    """Return one message without values that differ from run to run."""
+    turn: Turn = {"role": message.type, "text": _normalize_text(str(message.text), workspace)}
+    if isinstance(message, AIMessage) and has_calls(message):
+        calls = [{"name": call["name"], "args": call["args"]} for call in calls_of(message)]
+        turn["calls"] = json.loads(_normalize_text(json.dumps(calls), workspace))
     if isinstance(message, ToolMessage):
         turn["name"] = message.name
     return turn
 
 
-def _stable(text: str, workspace: str) -> str:
-    text = _renamed(text, workspace, _HERE)
-    for pattern, word in _VARIES:
-        text = pattern.sub(word, text)
+def _normalize_text(text: str, workspace: str) -> str:
+    text = _replace_path(text, workspace, _WORKSPACE)
+    for pattern, placeholder in _VARIABLE_VALUES:
+        text = pattern.sub(placeholder, text)
     return text
 
 
-def _renamed(text: str, old: str, new: str) -> str:
-    """The text with a place renamed; `/a` is not meant by `/ab`, but by `/a/b`."""
+def _replace_path(text: str, old: str, new: str) -> str:
+    """Return the text with a path replaced, also in `/a/b` for the path `/a`, but not in `/ab`."""
     return re.sub(re.escape(old) + r"(?![\w-])", lambda _: new, text)
 
 
-def _moved(turn: Turn, old: str, new: str) -> Turn:
-    """The turn with one place of the workspace replaced by another."""
-    here, there = (json.dumps(place, ensure_ascii=False)[1:-1] for place in (old, new))
-    moved: Turn = json.loads(_renamed(json.dumps(turn, ensure_ascii=False), here, there))
+def _move_turn(turn: Turn, old: str, new: str) -> Turn:
+    """Return the turn with the path of the workspace replaced."""
+    text = json.dumps(turn, ensure_ascii=False)
+    moved: Turn = json.loads(_replace_path(text, _escape(old), _escape(new)))
     return moved
 
 
-def _as_turn(reply: AIMessage, workspace: str) -> Turn:
-    """What of a reply is recorded: text, calls, usage, how it ended, and the words it thought.
+def _escape(path: str) -> str:
+    """Return a path as it stands inside a JSON string."""
+    return json.dumps(path, ensure_ascii=False)[1:-1]
 
-    The arguments of a malformed call are recorded as the text that they are.
+
+def _encode_reply(reply: AIMessage, workspace: str) -> Turn:
+    """Return a reply as recorded: text, calls, usage, finish reason and readable reasoning.
+
+    The arguments of a malformed call are recorded as text.
     """
     calls = [{"name": c["name"], "args": c["args"], "id": c["id"]} for c in calls_of(reply)]
-    more = {
+    turn: Turn = {"text": str(reply.text), "calls": calls}
+    optional_fields = {
         "usage": reply.usage_metadata,
         "finish_reason": reply.response_metadata.get("finish_reason"),
         "thought": reply.additional_kwargs.get(REASONING),
     }
-    turn = {"text": str(reply.text), "calls": calls, **{k: v for k, v in more.items() if v}}
-    return _moved(turn, workspace, _HERE)
+    for name, value in optional_fields.items():
+        if value:
+            turn[name] = value
+    return _move_turn(turn, workspace, _WORKSPACE)
 
 
-def _as_reply(recorded: Turn, workspace: str) -> AIMessage:
-    """The reply that was recorded, as it would be said in this workspace."""
-    turn = _moved(recorded, _HERE, workspace)
-    reason = turn.get("finish_reason")
-    thought = turn.get("thought")
-    message = AIMessage(
-        content=turn["text"],
-        additional_kwargs={REASONING: thought} if thought else {},
-        usage_metadata=turn.get("usage"),
-        response_metadata={"finish_reason": reason} if reason else {},
-    )
-    return with_calls(message, [as_sent(call) for call in turn["calls"]])
+def _decode_reply(recorded: Turn, workspace: str) -> AIMessage:
+    """Return a recorded reply with the path of this workspace in it."""
+    turn = _move_turn(recorded, _WORKSPACE, workspace)
+    message = AIMessage(content=turn["text"], usage_metadata=turn.get("usage"))
+    if turn.get("thought"):
+        message.additional_kwargs[REASONING] = turn["thought"]
+    if turn.get("finish_reason"):
+        message.response_metadata["finish_reason"] = turn["finish_reason"]
+    return with_calls(message, [as_raw_call(call) for call in turn["calls"]])
 
 
 class Recorder:
-    """Appends a run's model turns to a file.
+    """Writer that appends a run's model turns to a file.
 
-    A turn holds only the messages that came after the turn it follows, so that the file grows
-    with the run and not with its square.
+    A turn contains only the messages after those of the turn that it follows, so that the file
+    grows linearly with the run.
     """
 
     def __init__(self, path: str | Path, workspace: str) -> None:
@@ -132,62 +137,68 @@ class Recorder:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin a new file. Blocking.
+        """Create the file, or empty it. Blocking.
 
         Raises:
-            SettingsError: it cannot be written.
+            SettingsError: the file cannot be written.
         """
         try:
-            make_private_file(self._path)  # it holds all that was said
+            make_private_file(self._path)  # it contains the whole conversation
             self._path.write_text("", "utf-8")
         except OSError as error:
-            raise SettingsError(self._unwritten(error)) from None
+            raise SettingsError(self._explain_error(error)) from None
 
     def add(self, role: str, request: Sequence[BaseMessage], reply: AIMessage) -> None:
-        """Append one turn. Blocking; steps of a plan at work side by side share a recorder.
+        """Append one turn. Blocking and thread-safe: parallel steps of a plan share a recorder.
 
         Raises:
             StorageError: the file cannot be written.
         """
-        conversation = normal_form(request, self._workspace)
+        conversation = normalize_messages(request, self._workspace)
         with self._lock:
-            places = range(len(self._turns) - 1, -1, -1)
-            follows = (n for n in places if conversation[: len(self._turns[n])] == self._turns[n])
-            after = next(follows, None)
-            known = 0 if after is None else len(self._turns[after])
-            line: Turn = {"role": role, "after": after, "messages": conversation[known:]}
-            line["reply"] = _as_turn(reply, self._workspace)
+            after = self._find_previous(conversation)
+            recorded_count = 0 if after is None else len(self._turns[after])
+            line: Turn = {"role": role, "after": after, "messages": conversation[recorded_count:]}
+            line["reply"] = _encode_reply(reply, self._workspace)
             try:
                 with self._path.open("a", encoding="utf-8") as handle:
                     handle.write(json.dumps(line, ensure_ascii=False) + "\n")
             except OSError as error:
-                raise StorageError(self._unwritten(error)) from None
-            self._turns.append([*conversation, normal_turn(reply, self._workspace)])
+                raise StorageError(self._explain_error(error)) from None
+            self._turns.append([*conversation, normalize_message(reply, self._workspace)])
 
-    def _unwritten(self, error: OSError) -> str:
+    def _find_previous(self, conversation: list[Turn]) -> int | None:
+        """Return the index of the newest turn that the conversation continues, or None."""
+        for index in range(len(self._turns) - 1, -1, -1):
+            turn = self._turns[index]
+            if conversation[: len(turn)] == turn:
+                return index
+        return None
+
+    def _explain_error(self, error: OSError) -> str:
         return f"The recording {self._path} cannot be written ({error.strerror})."
 
 
 class ReplayModel(BaseChatModel):
-    """Plays a recording: a scripted model, whose turns are found by the conversation."""
+    """Chat model that replays a recording; it finds each reply by the conversation."""
 
     path: str
     workspace: str
     _conversations: list[list[Turn]] = PrivateAttr(default_factory=list)
     _replies: list[Turn] = PrivateAttr(default_factory=list)
-    _asked: set[int] = PrivateAttr(default_factory=set)
+    _played: set[int] = PrivateAttr(default_factory=set)
 
     @classmethod
     def load(cls, path: str, workspace: str) -> Self:
         """Read a recording. Blocking.
 
         Raises:
-            SettingsError: there is none, or it is not a recording.
+            SettingsError: the file cannot be read, or is not a recording.
         """
         model = cls(path=path, workspace=workspace)
         try:
             for line in Path(path).read_text("utf-8").split("\n")[:-1]:
-                model._add(json.loads(line))  # what follows was under way when its process died
+                model._add(json.loads(line))  # a last line without an end was being written
         except OSError as error:
             raise SettingsError(
                 f"The recording {path} cannot be read ({error.strerror})."
@@ -200,35 +211,43 @@ class ReplayModel(BaseChatModel):
         after = line["after"]
         before = []
         if after is not None:
-            said = _as_reply(self._replies[after], self.workspace)
-            before = [*self._conversations[after], normal_turn(said, self.workspace)]
+            reply = _decode_reply(self._replies[after], self.workspace)
+            before = [*self._conversations[after], normalize_message(reply, self.workspace)]
         self._conversations.append([*before, *line["messages"]])
         self._replies.append(line["reply"])
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
-        """The reply. A conversation asked again has its replies in turn, then the last of them."""
-        conversation = normal_form(messages, self.workspace)
-        places = [n for n, known in enumerate(self._conversations) if known == conversation]
-        if not places:
-            raise ReplayMismatchError(self._difference(conversation))
-        place = next((n for n in places if n not in self._asked), places[-1])
-        self._asked.add(place)
-        return _as_reply(self._replies[place], self.workspace)
+        """Return the reply; several replies to one conversation are played in order.
 
-    def _difference(self, conversation: list[Turn]) -> str:
+        After the last of them, that one is repeated.
+
+        Raises:
+            ReplayMismatchError: the conversation is not in the recording.
+        """
+        conversation = normalize_messages(messages, self.workspace)
+        indexes = [
+            index for index, recorded in enumerate(self._conversations) if recorded == conversation
+        ]
+        if not indexes:
+            raise ReplayMismatchError(self._explain_mismatch(conversation))
+        index = next((index for index in indexes if index not in self._played), indexes[-1])
+        self._played.add(index)
+        return _decode_reply(self._replies[index], self.workspace)
+
+    def _explain_mismatch(self, conversation: list[Turn]) -> str:
         if not self._conversations:
             return f"The recording {self.path} is empty."
-        nearest = max(self._conversations, key=lambda known: _common(known, conversation))
-        same = _common(nearest, conversation)
-        pair = [
-            json.dumps(turns[same : same + 1], ensure_ascii=False)[1:-1]
-            for turns in (nearest, conversation)
-        ]
-        begin = max(0, _common(*pair) - _BEFORE)
-        recorded, present = (one_line(text[begin:], _SHOWN) for text in pair)
+        nearest = max(
+            self._conversations, key=lambda recorded: _common_length(recorded, conversation)
+        )
+        same = _common_length(nearest, conversation)
+        recorded = _dump_turn(nearest, same)
+        actual = _dump_turn(conversation, same)
+        start = max(0, _common_length(recorded, actual) - _BEFORE)
         return (
             f"The recording {self.path} does not hold this conversation; message {same + 1} of "
-            f"{len(conversation)} is the first that differs: {present} (recorded: {recorded}). "
+            f"{len(conversation)} is the first that differs: {one_line(actual[start:], _EXCERPT)} "
+            f"(recorded: {one_line(recorded[start:], _EXCERPT)}). "
             "A recording answers only what was recorded; whatever else is asked needs a model "
             "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
         )
@@ -256,19 +275,30 @@ class ReplayModel(BaseChatModel):
         reply = self._next(messages)
         if run_manager is not None:
             reply.id = f"lc_run--{run_manager.run_id}"
-            calls = [tool_call_chunk(**as_sent(c), index=i) for i, c in enumerate(calls_of(reply))]
-            piece = AIMessageChunk(
+            message = AIMessageChunk(
                 content=reply.content,
-                tool_call_chunks=calls,
+                tool_call_chunks=_call_chunks(reply),
                 additional_kwargs=reply.additional_kwargs,
                 id=reply.id,
             )
-            chunk = ChatGenerationChunk(message=piece)
+            chunk = ChatGenerationChunk(message=message)
             await run_manager.on_llm_new_token(str(reply.text), chunk=chunk)
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
 
-def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """How many messages, or characters, both begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def _call_chunks(reply: AIMessage) -> list[ToolCallChunk]:
+    calls = enumerate(calls_of(reply))
+    return [tool_call_chunk(**as_raw_call(call), index=index) for index, call in calls]
+
+
+def _dump_turn(turns: list[Turn], index: int) -> str:
+    """Return a turn as JSON; an empty text if there is none at that index."""
+    return json.dumps(turns[index : index + 1], ensure_ascii=False)[1:-1]
+
+
+def _common_length(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """Return the number of messages, or characters, that both start with."""
+    for index, (left_item, right_item) in enumerate(zip(first, second, strict=False)):
+        if left_item != right_item:
+            return index
+    return min(len(first), len(second))

@@ -1,4 +1,4 @@
-"""Trying a model call again, after a wait, while what failed may pass."""
+"""Retry model calls with exponential backoff while a failure is transient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TypeVar
 from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings
-from manus.models.errors import Facts, NoChoicesError, explain
+from manus.models.errors import ErrorFacts, NoChoicesError, explain
 from manus.state.errors import ManusError, ModelReplyError, ModelUnavailableError
 from manus.state.events import RetryEvent
 
@@ -24,9 +24,9 @@ log = logging.getLogger("manus")
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
-"""Seconds between two tries, unless the server asks for a longer wait."""
+"""Seconds between two attempts, unless the server asks for a longer wait."""
 NO_CHOICES_TRIES = 3
-"""Replies without choices after which the server is not asked again: it is there, and has none."""
+"""Replies without choices after which a server is not asked again: more tries do not help."""
 _DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 
 T = TypeVar("T")
@@ -35,17 +35,17 @@ T = TypeVar("T")
 async def with_retries(
     ask: Callable[[], Awaitable[T]], endpoint: ModelSettings, retry_for: float
 ) -> T:
-    """The reply, asked for again for so many seconds after the first failure that may pass.
+    """Return the reply; retry for `retry_for` seconds after the first transient failure.
 
-    The waits grow, or are those that the server asks for. One that asks for a longer wait than
-    there is time is not waited for. Whoever watches the run is told of each.
+    Waits grow exponentially, or are those that the server asks for. If the server asks for a longer
+    wait than there is time, the call fails at once. Each retry emits an event.
 
     Raises:
-        ModelError: it failed for good, or for all that time.
+        ModelError: the failure is permanent, or has lasted for all that time.
         ModelReplyError: the server sent three replies without choices.
     """
     tries = 0
-    ends = math.inf
+    deadline = math.inf
     without_choices = 0
     while True:
         try:
@@ -60,34 +60,41 @@ async def with_retries(
             if without_choices == NO_CHOICES_TRIES:
                 raise ModelReplyError(str(failure)) from error
             now = time.monotonic()
-            ends = min(ends, now + retry_for)
-            wait = _wait(error, tries)
-            if now + wait > ends:
+            deadline = min(deadline, now + retry_for)
+            wait = _choose_wait(error, tries)
+            if now + wait > deadline:
                 raise failure from error
         tries += 1
-        left = ends - now
-        log.info("model call tried again in %.1f s, for %.0f s more: %s", wait, left, failure)
-        said = RetryEvent(type="retry", attempt=tries, wait=wait, left=left, reason=str(failure))
-        get_stream_writer()(said)
+        _report_retry(tries, wait, deadline - now, failure)
         await asyncio.sleep(wait)
 
 
-def _wait(error: BaseException, tries: int) -> float:
-    """What the server asks for; at least one of our own, which grows."""
-    longest = min(LONGEST_WAIT, FIRST_WAIT * 2**tries)
-    asked = server_wait(error)
-    asked += random.uniform(0, min(1.0, 0.1 * asked))
-    return max(random.uniform(longest / 2, longest), asked)
+def _report_retry(attempt: int, wait: float, seconds_left: float, failure: Exception) -> None:
+    log.info("model call retried in %.1f s, for %.0f s more: %s", wait, seconds_left, failure)
+    event = RetryEvent(
+        type="retry", attempt=attempt, wait=wait, left=seconds_left, reason=str(failure)
+    )
+    get_stream_writer()(event)
+
+
+def _choose_wait(error: BaseException, tries: int) -> float:
+    """Return the seconds that the server asks for, or the backoff if it is longer; with jitter."""
+    backoff = min(LONGEST_WAIT, FIRST_WAIT * 2**tries)
+    requested = server_wait(error)
+    requested += random.uniform(0, min(1.0, 0.1 * requested))
+    return max(random.uniform(backoff / 2, backoff), requested)
 
 
 def server_wait(error: BaseException) -> float:
-    """The seconds that the server asks to wait, in a header or in Google's details; 0 for none."""
-    of = Facts(error)
-    delay = _DELAY.search(str(of.told.get("details")))
-    given = of.headers.get("retry-after") or (delay[1] if delay else "")
+    """Return the seconds that the server asks to wait, in a header or Google's details; else 0."""
+    facts = ErrorFacts(error)
+    text = facts.headers.get("retry-after")
+    if not text:
+        delay = _DELAY.search(str(facts.details.get("details")))
+        text = delay[1] if delay else ""
     try:
-        return float(given)
+        return float(text)
     except ValueError:
         with contextlib.suppress(ValueError):  # a date?
-            return parsedate_to_datetime(given).timestamp() - time.time()
+            return parsedate_to_datetime(text).timestamp() - time.time()
     return 0.0

@@ -1,7 +1,7 @@
-"""The context window that a model server gives a model, asked of the server itself.
+"""Ask a model server for the context window that it gives a model.
 
 Servers run a model with a window of their own, often far below what the model was trained for, and
-several of them drop what is beyond it without an error. Where they say how large it is:
+several of them silently drop what exceeds it. Endpoints that report it:
 
 - `GET /v1/models`: vLLM and SGLang (`max_model_len`), OpenRouter, Groq, Mistral and others
 - Ollama (docs.ollama.com/api): `GET /api/ps` for a model that is loaded (`context_length`), else
@@ -21,20 +21,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from manus.models.providers import trust
+from manus.models.providers import ssl_context
 
 Json = dict[str, Any]
 
 OLLAMA_ADDRESS = "http://127.0.0.1:11434"
 _TIMEOUT = 3.0
-"""Seconds that a server has for all of these questions."""
+"""Seconds for all requests to a server."""
 _SIZES = (
     *("loaded_context_length", "max_model_len", "context_length", "context_window"),
     "max_context_length",
 )
-"""What the window is called in a list of models, the most exact name first."""
-_LEAST = 256
-"""Tokens below which a number is taken for something else."""
+"""Names of the window in a list of models, the most exact name first."""
+_MIN_SIZE = 256
+"""Tokens; a smaller number is assumed to mean something else."""
 _OWNERS = {
     "vllm": "vLLM",
     "sglang": "SGLang",
@@ -42,7 +42,7 @@ _OWNERS = {
     "library": "Ollama",
     "organization_owner": "LM Studio",
 }
-"""Products by what they call the owner of a model."""
+"""Server products by the owner that they report for a model."""
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
 _ADVICE = {
     "Ollama": "start Ollama with OLLAMA_CONTEXT_LENGTH={wanted}, or give the model's Modelfile "
@@ -66,60 +66,64 @@ WANTED = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ServerWindow:
-    """What a server says of the window of a model."""
+    """The context window of a model, as its server reports it."""
 
     size: int | None
-    """In tokens; None if it does not say."""
+    """In tokens; None if the server does not report it."""
     product: str = ""
-    """The server's product, where it is known."""
+    """The name of the server product, if it is known."""
     is_loaded: bool = True
     """False: the model is not loaded yet, and may get another window when it is."""
 
     @property
     def advice(self) -> str:
-        """Which setting of the server to change."""
+        """Return which setting of the server to change."""
         return _ADVICE.get(self.product, _ANY_SERVER).format(wanted=WANTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A model server, and the model that is meant."""
+    """A model server, and the model to ask it about."""
 
     address: str
-    """As the settings have it, mostly with `/v1` at its end."""
+    """As in the settings, mostly ending in `/v1`."""
     model: str
     key: str | None = None
     is_ollama: bool = False
-    """Whether it is known to be one, and is asked in its own protocol."""
+    """Whether it is known to be Ollama, whose own protocol is used then."""
 
     @property
     def root(self) -> str:
-        """The address without `/v1`."""
+        """Return the address without `/v1`."""
         return re.sub(r"/v\d+$", "", self.address.rstrip("/"))
 
 
 def ollama_address() -> str:
-    """Return where Ollama's clients look for it: OLLAMA_HOST, or its own port on this machine."""
-    host = os.environ.get("OLLAMA_HOST", "").strip()
-    if not host:
+    """Return the address that Ollama's clients use: OLLAMA_HOST, or the default port here."""
+    address = os.environ.get("OLLAMA_HOST", "").strip()
+    if not address:
         return OLLAMA_ADDRESS
-    scheme, _, place = host.rpartition("://")
-    place = place.replace("0.0.0.0", "127.0.0.1")
-    has_port = re.search(r":\d+$", place)
-    return f"{scheme or 'http'}://{place if has_port or scheme == 'https' else f'{place}:11434'}"
+    scheme, _, host = address.rpartition("://")
+    host = host.replace("0.0.0.0", "127.0.0.1")
+    has_port = re.search(r":\d+$", host) is not None
+    if not has_port and scheme != "https":
+        host = f"{host}:11434"
+    return f"{scheme or 'http'}://{host}"
 
 
 def _make_client(server: Server) -> Any:
     """Return an HTTP client for a server. Blocking: it loads modules and certificates."""
     import httpx2
 
-    fields = {"Authorization": f"Bearer {server.key}"} if server.key else {}
+    headers = {}
+    if server.key:
+        headers["Authorization"] = f"Bearer {server.key}"
     is_tls = server.address.startswith("https:")
-    return httpx2.AsyncClient(headers=fields, verify=trust() if is_tls else False)
+    return httpx2.AsyncClient(headers=headers, verify=ssl_context() if is_tls else False)
 
 
 async def find_window(server: Server) -> ServerWindow | None:
-    """Ask a server for the window of a model; None where it cannot be reached."""
+    """Ask a server for the window of a model; return None if it cannot be reached."""
     client = await asyncio.to_thread(_make_client, server)
     import httpx2  # by now it is loaded
 
@@ -132,98 +136,116 @@ async def find_window(server: Server) -> ServerWindow | None:
 
 async def _find(server: Server, client: Any) -> ServerWindow:
     if server.is_ollama:
-        return await _of_ollama(server, client) or ServerWindow(None, "Ollama", is_loaded=False)
-    # where nothing can be reached, this raises; a server that lacks the other paths is there
-    listed = _object(await client.get(f"{server.address.rstrip('/')}/models"))
-    entry = _entry_of(listed, server.model)
+        window = await _ask_ollama(server, client)
+        return window or ServerWindow(None, "Ollama", is_loaded=False)
+    # raises if nothing can be reached; later requests tolerate servers that lack their path
+    model_list = _parse_object(await client.get(f"{server.address.rstrip('/')}/models"))
+    entry = _find_entry(model_list, server.model)
     product = _OWNERS.get(str(entry.get("owned_by")).lower(), "")
-    if (size := _size_in(entry)) is not None:
+    size = _find_size(entry)
+    if size is not None:
         return ServerWindow(size, product)
     if not (product or is_private(server.address)):
         return ServerWindow(None)
-    found = await asyncio.gather(
-        _of_ollama(server, client), _of_llama_cpp(server, client), _of_lm_studio(server, client)
+    windows = await asyncio.gather(
+        _ask_ollama(server, client), _ask_llama_cpp(server, client), _ask_lm_studio(server, client)
     )
-    known = [window for window in found if window is not None]
-    return known[0] if known else ServerWindow(None, product)
+    for window in windows:
+        if window is not None:
+            return window
+    return ServerWindow(None, product)
 
 
-async def _of_ollama(server: Server, client: Any) -> ServerWindow | None:
-    loaded = await _json(client.get(f"{server.root}/api/ps"))
+async def _ask_ollama(server: Server, client: Any) -> ServerWindow | None:
+    loaded = await _await_object(client.get(f"{server.root}/api/ps"))
     if not isinstance(loaded.get("models"), list):
         return None
     for entry in loaded["models"]:
         if isinstance(entry, dict) and _is_named(entry.get("name"), server.model):
-            return ServerWindow(_number(entry.get("context_length")), "Ollama")
-    model = {"model": server.model}
-    about = await _json(client.post(f"{server.root}/api/show", json=model))
-    given = _NUM_CTX.search(str(about.get("parameters")))
-    return ServerWindow(_number(int(given[1])) if given else None, "Ollama", is_loaded=False)
+            return ServerWindow(_as_size(entry.get("context_length")), "Ollama")
+    body = {"model": server.model}
+    details = await _await_object(client.post(f"{server.root}/api/show", json=body))
+    num_ctx = _NUM_CTX.search(str(details.get("parameters")))
+    size = _as_size(int(num_ctx[1])) if num_ctx else None
+    return ServerWindow(size, "Ollama", is_loaded=False)
 
 
-async def _of_llama_cpp(server: Server, client: Any) -> ServerWindow | None:
-    about = await _json(client.get(f"{server.root}/props"))
-    settings = about.get("default_generation_settings")
-    size = _number(settings.get("n_ctx")) if isinstance(settings, dict) else None
+async def _ask_llama_cpp(server: Server, client: Any) -> ServerWindow | None:
+    properties = await _await_object(client.get(f"{server.root}/props"))
+    settings = properties.get("default_generation_settings")
+    if not isinstance(settings, dict):
+        return None
+    size = _as_size(settings.get("n_ctx"))
     return None if size is None else ServerWindow(size, "llama.cpp")
 
 
-async def _of_lm_studio(server: Server, client: Any) -> ServerWindow | None:
-    entry = _entry_of(await _json(client.get(f"{server.root}/api/v0/models")), server.model)
+async def _ask_lm_studio(server: Server, client: Any) -> ServerWindow | None:
+    model_list = await _await_object(client.get(f"{server.root}/api/v0/models"))
+    entry = _find_entry(model_list, server.model)
     if "max_context_length" not in entry:
         return None
-    # of a model that is not loaded only the largest window is known: it says little
-    is_loaded = entry.get("state") == "loaded"
-    return ServerWindow(_size_in(entry) if is_loaded else None, "LM Studio", is_loaded=is_loaded)
+    if entry.get("state") != "loaded":  # only its largest possible window is known
+        return ServerWindow(None, "LM Studio", is_loaded=False)
+    return ServerWindow(_find_size(entry), "LM Studio")
 
 
-async def _json(reply: Awaitable[Any]) -> Json:
-    """Return the object of a reply; an empty one if there is none."""
+async def _await_object(response: Awaitable[Any]) -> Json:
+    """Return the JSON object of a response; an empty one if the request fails."""
     import httpx2
 
     try:
-        return _object(await reply)
+        return _parse_object(await response)
     except httpx2.HTTPError:
         return {}
 
 
-def _object(answer: Any) -> Json:
-    """Return the object of an answer; an empty one for an error, or for what is no object."""
-    if answer.status_code != 200:
+def _parse_object(response: Any) -> Json:
+    """Return the JSON object of a response; an empty one for an error or any other body."""
+    if response.status_code != 200:
         return {}
     try:
-        found = answer.json()
+        body = response.json()
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return body if isinstance(body, dict) else {}
 
 
-def _entry_of(listed: Json, model: str) -> Json:
-    """Return what a list of models says of one; of the only one where it has another name."""
-    data = listed.get("data")
-    entries = [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
-    named = [entry for entry in entries if _is_named(entry.get("id"), model)]
-    return next(iter(named or entries[: len(entries) == 1]), {})
+def _find_entry(model_list: Json, model: str) -> Json:
+    """Return the entry of a model in a list; the only entry even under another name; else {}."""
+    data = model_list.get("data")
+    if not isinstance(data, list):
+        return {}
+    entries = [entry for entry in data if isinstance(entry, dict)]
+    for entry in entries:
+        if _is_named(entry.get("id"), model):
+            return entry
+    return entries[0] if len(entries) == 1 else {}
 
 
 def _is_named(name: Any, model: str) -> bool:
     return str(name).lower() in (model.lower(), f"{model.lower()}:latest")
 
 
-def _size_in(entry: Json) -> int | None:
-    sizes = (_number(entry.get(name)) for name in _SIZES)
-    size = next(filter(None, sizes), None)
+def _find_size(entry: Json) -> int | None:
+    for name in _SIZES:
+        size = _as_size(entry.get(name))
+        if size is not None:
+            return size
     meta = entry.get("meta")  # llama.cpp's
-    return size or (_number(meta.get("n_ctx")) if isinstance(meta, dict) else None)
+    if isinstance(meta, dict):
+        return _as_size(meta.get("n_ctx"))
+    return None
 
 
-def _number(value: Any) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value >= _LEAST else None
+def _as_size(value: Any) -> int | None:
+    """Return a number of tokens if it is plausible as a window, else None."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if value >= _MIN_SIZE else None
 
 
 def is_private(address: str) -> bool:
-    """Return whether an address is on this machine or in a network of the user's own."""
+    """Return whether an address is on this machine or in a private network."""
     host = urlsplit(address).hostname or ""
     try:
         return not ipaddress.ip_address(host).is_global

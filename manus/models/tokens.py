@@ -1,7 +1,7 @@
-"""How many tokens: what a request has, what a call used, what a model takes.
+"""Count tokens: those of a request, those that a call used, and the context window of a model.
 
-Estimated as four bytes each, and corrected by the server's figures. A character of Chinese has
-three bytes and is about one token; an English letter has one.
+Estimates assume four bytes per token, and are calibrated by the server's counts. A Chinese
+character has three bytes and is about one token; an English letter has one byte.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _BYTES = 4.0
 _IMAGE = 1_000
 """Tokens of an image: between what OpenAI and what Anthropic count for a screenshot."""
 _KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-"""Kinds of what Anthropic and Bedrock wrote, by how long it is kept."""
+"""Anthropic's and Bedrock's counts of cache writes, by how long an entry lives."""
 _LOW = 0.25
 _HIGH = 6.0
-"""What a server counts, as a multiple of an estimate."""
+"""Plausible ratios of a server's count to an estimate."""
 _WINDOWS = {
     "gpt-5": 272_000,
     "gpt-4.1": 1_047_576,
@@ -51,49 +51,51 @@ _WINDOWS = {
     "llama3:": 8_192,
     "mistral": 32_768,
 }
-"""Input tokens by the beginning of a model's name, for those whose package has no figure."""
-_WINDOW = 128_000
-_LEAST = 1_000
-"""Tokens that a window is taken to have at least."""
-_SAID = re.compile(r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I)
-# What servers have said, by address and model: the same for every run of the process. `_learned`
-# comes from their refusals, `_reported` from their own figures.
+"""Input tokens by the prefix of a model's name, for models whose package reports none."""
+_DEFAULT_WINDOW = 128_000
+_MIN_WINDOW = 1_000
+"""Tokens that a window is assumed to have at least."""
+_WINDOW_IN_ERROR = re.compile(
+    r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I
+)
+# Windows by address and model, shared by all runs of the process: `_learned` from refused requests,
+# `_reported` by the servers themselves.
 _learned: dict[tuple[str | None, str | None], int] = {}
 _reported: dict[tuple[str | None, str | None], int] = {}
 
 
 def estimate_text(text: str) -> float:
-    """About how many tokens a text has."""
+    """Return the estimated number of tokens in a text."""
     return len(text.encode("utf-8", "replace")) / _BYTES
 
 
-def _estimated(message: BaseMessage) -> float:
+def _estimate_message(message: BaseMessage) -> float:
     size: float = count_tokens_approximately(
         [message], chars_per_token=_BYTES, tokens_per_image=_IMAGE
     )
-    # that counts characters
-    written = f"{message.content}{getattr(message, 'tool_calls', '')}"
-    return size + estimate_text(written) - len(written) / _BYTES
+    # that counts characters; replace them by bytes
+    text = f"{message.content}{getattr(message, 'tool_calls', '')}"
+    return size + estimate_text(text) - len(text) / _BYTES
 
 
-estimate_message = PerMessage(_estimated).of
-"""About how many tokens a message has in a request, its calls and images included."""
+estimate_message = PerMessage(_estimate_message).of
+"""Return the estimated tokens of a message in a request, including its calls and images."""
 
 
 def estimate_tools(tools: Sequence[Mapping[str, Any]] | None) -> float:
-    """About how many tokens the descriptions of tools have in a request."""
+    """Return the estimated tokens of the tool schemas in a request."""
     return estimate_text("".join(map(json.dumps, tools or ())))
 
 
 def estimate_request(
     messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]] | None = None
 ) -> float:
-    """About how many tokens a whole request has."""
+    """Return the estimated tokens of a whole request."""
     return estimate_tools(tools) + sum(map(estimate_message, messages))
 
 
-def counted_at(message: BaseMessage) -> int | None:
-    """The tokens of the request that a message answered, and its own."""
+def tokens_at(message: BaseMessage) -> int | None:
+    """Return the tokens of an assistant message and its request; None if they are not known."""
     if not isinstance(message, AIMessage):
         return None
     usage = message.usage_metadata
@@ -102,61 +104,76 @@ def counted_at(message: BaseMessage) -> int | None:
     return message.additional_kwargs.get(TOKENS)
 
 
-def calibrated(factor: float, estimated: float, counted: int) -> float:
-    """What estimates are to be multiplied by, once a server has counted a request.
+def calibrate(factor: float, estimate: float, count: int) -> float:
+    """Return the new factor for estimates, given a server's count of an estimated request.
 
-    As before where it is far off: then the server counts something else.
+    The old factor is returned if the ratio is implausible: the server counts something else then.
     """
-    seen = counted / estimated if estimated >= 1 else 0.0
-    return seen if _LOW <= seen <= _HIGH else factor
+    if estimate < 1:
+        return factor
+    ratio = count / estimate
+    return ratio if _LOW <= ratio <= _HIGH else factor
 
 
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
-    """The figures of a call as LangChain has them; None where the server does not know them.
+    """Return the usage of a call in LangChain's form; None if the server does not report it.
 
-    Where the parts are less than the total, the rest was thought, and is paid for as output: xAI
-    and Google's compatible server leave that out of the reply's figure.
+    If the parts are less than the total, the rest is reasoning, billed as output: xAI and Google's
+    compatible server leave it out of `completion_tokens`.
     """
-    of = _figures(usage)
-    if not (given := of.get("prompt_tokens", 0)):
+    counts = _numbers_in(usage)
+    input_tokens = counts.get("prompt_tokens", 0)
+    if not input_tokens:
         return None
-    details = _figures(usage.get("prompt_tokens_details"))
-    read = details.get("cached_tokens") or of.get("prompt_cache_hit_tokens", 0)  # DeepSeek's
-    said = max(of.get("completion_tokens", 0), of.get("total_tokens", 0) - given)
-    thought = _figures(usage.get("completion_tokens_details")).get("reasoning_tokens", 0)
-    written = details.get("cache_write_tokens", 0)
+    output_tokens = max(
+        counts.get("completion_tokens", 0), counts.get("total_tokens", 0) - input_tokens
+    )
+    input_details = _numbers_in(usage.get("prompt_tokens_details"))
+    output_details = _numbers_in(usage.get("completion_tokens_details"))
+    cached = input_details.get("cached_tokens") or counts.get("prompt_cache_hit_tokens", 0)
     return UsageMetadata(
-        input_tokens=given,
-        output_tokens=said,
-        total_tokens=given + said,
-        input_token_details=InputTokenDetails(cache_read=read, cache_creation=written),
-        output_token_details=OutputTokenDetails(reasoning=thought),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=input_tokens + output_tokens,
+        input_token_details=InputTokenDetails(
+            cache_read=cached,  # `prompt_cache_hit_tokens` is DeepSeek's name
+            cache_creation=input_details.get("cache_write_tokens", 0),
+        ),
+        output_token_details=OutputTokenDetails(
+            reasoning=output_details.get("reasoning_tokens", 0)
+        ),
     )
 
 
 def cache_tokens(details: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Of `input_token_details`: the tokens that were in the provider's cache, and those written."""
-    found = _figures(details)
-    kinds = sum(found.get(kind, 0) for kind in _KINDS)
-    return found.get("cache_read", 0), max(found.get("cache_creation", 0), kinds)
+    """Return the tokens read from and written to the prompt cache (`input_token_details`)."""
+    counts = _numbers_in(details)
+    written_by_kind = sum(counts.get(kind, 0) for kind in _KINDS)
+    return counts.get("cache_read", 0), max(counts.get("cache_creation", 0), written_by_kind)
 
 
-def _figures(given: Any) -> dict[str, int]:
-    """What of it are figures."""
-    found = given.items() if isinstance(given, Mapping) else ()
-    return {name: value for name, value in found if isinstance(value, int) and value >= 0}
+def _numbers_in(details: Any) -> dict[str, int]:
+    """Return the entries of a mapping that are non-negative integers; nothing for other values."""
+    if not isinstance(details, Mapping):
+        return {}
+    return {name: n for name, n in details.items() if isinstance(n, int) and n >= 0}
 
 
 def window_of(settings: ModelSettings, model: Any = None) -> int:
-    """Return the context window of an endpoint; `model` is its chat model, if there is one yet."""
-    place = settings.base_url, settings.model
-    known = (settings.context_window, _learned.get(place), _reported.get(place))
-    if any(known):
-        return min(filter(None, known))
+    """Return the context window of an endpoint, in tokens.
+
+    `model` is its chat model, if there is one yet.
+    """
+    key = (settings.base_url, settings.model)
+    sizes = (settings.context_window, _learned.get(key), _reported.get(key))
+    if any(sizes):
+        return min(filter(None, sizes))
     profile = getattr(model, "profile", None) or {}
-    if isinstance(size := profile.get("max_input_tokens"), int) and size >= _LEAST:
+    size = profile.get("max_input_tokens")
+    if isinstance(size, int) and size >= _MIN_WINDOW:
         return size
-    if isinstance(size := getattr(model, "num_ctx", None), int):  # a ChatOllama of the caller's
+    size = getattr(model, "num_ctx", None)  # of a ChatOllama built by the caller
+    if isinstance(size, int):
         return size
     return _window_by_name(settings.model or DEFAULT_MODEL)
 
@@ -164,20 +181,26 @@ def window_of(settings: ModelSettings, model: Any = None) -> int:
 @lru_cache(64)
 def _window_by_name(model: str) -> int:
     name = split_spec(model)[1].rpartition("/")[2].lower()
-    return next((size for begin, size in _WINDOWS.items() if name.startswith(begin)), _WINDOW)
+    for prefix, size in _WINDOWS.items():
+        if name.startswith(prefix):
+            return size
+    return _DEFAULT_WINDOW
 
 
 def note_window(settings: ModelSettings, size: int) -> None:
     """Remember the context window that a server reports for an endpoint."""
-    _reported[settings.base_url, settings.model] = max(size, _LEAST)
+    _reported[settings.base_url, settings.model] = max(size, _MIN_WINDOW)
 
 
 def learn_window(error: ContextOverflowError, size: float) -> None:
-    """Remember how large the window is whose server refused a request of about so many tokens.
+    """Remember the window of a server that refused a request of about `size` tokens.
 
-    As the server named it, but less than the request; where it named none, half of that.
+    That is the window named in the error if it is smaller than the request, else a part of `size`.
     """
-    found = _SAID.search(str(error))
-    said = int(found[1].replace(",", "")) if found else size / 2
-    guess = said if said <= size else 0.8 * size
-    _learned[error.endpoint] = max(round(guess), _LEAST)
+    match = _WINDOW_IN_ERROR.search(str(error))
+    window = size / 2
+    if match:
+        window = int(match[1].replace(",", ""))
+    if window > size:
+        window = 0.8 * size
+    _learned[error.endpoint] = max(round(window), _MIN_WINDOW)

@@ -1,9 +1,9 @@
-"""The tool calls of a reply: those whose arguments can be read, and those that are malformed.
+"""Parse the tool calls of a reply; find malformed ones and repair them where that is unambiguous.
 
 LangChain completes arguments that end too soon (`{"command": "rm -rf /tmp/a` becomes a whole call);
-such a call must never be carried out. Three things are repaired, each only in one reading: a code
-fence around the arguments, JSON inside a text, Python's notation. Whatever else is wrong the model
-is told, and calls again.
+such a call must never be executed. Three things are repaired, each only if there is one reading: a
+code fence around the arguments, JSON inside a text, Python's notation. The model is told of
+anything else, and calls again.
 """
 
 from __future__ import annotations
@@ -31,171 +31,200 @@ from manus.state.text import read_json
 
 log = logging.getLogger("manus")
 
-MOST_ARGUMENTS = 1_000_000
+MAX_ARGUMENTS = 1_000_000
 """Characters of the arguments of one call."""
 
-_LEAST = -(2**63)
-_MOST = 2**64 - 1
-"""Whole numbers that a checkpoint and a server can hold."""
+_MIN_INTEGER = -(2**63)
+_MAX_INTEGER = 2**64 - 1
+"""Integers that a checkpoint and a server can store."""
 _FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
 
 
-def arguments_of(text: str) -> dict[str, Any]:
-    """The arguments that a text holds; nothing at all is an empty object.
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Return the arguments in a text; an empty text is an empty object.
 
     Raises:
-        ValueError: it is not one JSON object; the message says what is wrong with it.
+        ValueError: the text is not one JSON object; the message says what is wrong.
     """
+    if not text.strip():
+        return {}
     try:
-        found = _json(text) if text.strip() else {}
+        arguments = _parse_json(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"they are not valid JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise ValueError("they are not an object")
-    return found
+    return arguments
 
 
-def _json(text: str) -> Any:
-    if len(text) > MOST_ARGUMENTS:
-        raise ValueError(f"they are longer than {MOST_ARGUMENTS:,} characters")
+def _parse_json(text: str) -> Any:
+    if len(text) > MAX_ARGUMENTS:
+        raise ValueError(f"they are longer than {MAX_ARGUMENTS:,} characters")
     return read_json(
         text,
-        parse_constant=_finite,
-        parse_float=_finite,
-        parse_int=_whole,
-        object_pairs_hook=_once_each,
+        parse_constant=_parse_number,
+        parse_float=_parse_number,
+        parse_int=_parse_integer,
+        object_pairs_hook=_build_object,
     )
 
 
-def _finite(digits: str) -> float:
-    # Python reads NaN and Infinity; a server would refuse the history that holds them
-    if not math.isfinite(number := float(digits)):
+def _parse_number(digits: str) -> float:
+    # Python accepts NaN and Infinity; a server would refuse the history that contains them
+    number = float(digits)
+    if not math.isfinite(number):
         raise ValueError(f"{digits[:30]} is not a number in JSON, or too large")
     return number
 
 
-def _whole(digits: str) -> int:
-    if not _LEAST <= (number := int(digits)) <= _MOST:
+def _parse_integer(digits: str) -> int:
+    number = int(digits)
+    if not _MIN_INTEGER <= number <= _MAX_INTEGER:
         raise ValueError(f"the number {digits[:30]}… is too large")
     return number
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    twice = next((name for name, value in pairs if found[name] != value), None)
-    if twice is not None:  # which of the values is meant, only the model knows
-        raise ValueError(f"`{twice}` stands there twice, with different values")
-    return found
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs as an object; raise a ValueError if a name has two values."""
+    values = dict(pairs)
+    for name, value in pairs:
+        if values[name] != value:  # only the model knows which of the two is right
+            raise ValueError(f"`{name}` stands there twice, with different values")
+    return values
 
 
-def parsed(text: str) -> dict[str, Any] | None:
-    """The arguments that a text holds; None where it is not one JSON object."""
+def try_parse_arguments(text: str) -> dict[str, Any] | None:
+    """Return the arguments in a text; None if it is not one JSON object."""
     try:
-        return arguments_of(text)
+        return parse_arguments(text)
     except ValueError:
         return None
 
 
 def with_calls(message: AIMessage, raw: Sequence[dict[str, Any]]) -> AIMessage:
-    """The message with these calls (`id`, `name`, `args` as text) as its only ones."""
+    """Return the message with these calls (`id`, `name`, `args` as text) as its only ones."""
     message.tool_calls = []
     message.invalid_tool_calls = []
-    places = []
-    for place, call in enumerate(raw):
-        id_ = call["id"]
+    malformed = []
+    for index, call in enumerate(raw):
+        call_id = call["id"]
         name = call["name"] or ""
-        args = call["args"]
-        if (read := parsed(args)) is not None:
-            message.tool_calls.append(ToolCall(id=id_, name=name, args=read, type="tool_call"))
-            continue
-        places.append(place)
-        message.invalid_tool_calls.append(
-            InvalidToolCall(id=id_, name=name, args=args, error=None, type="invalid_tool_call")
-        )
+        text = call["args"]
+        arguments = try_parse_arguments(text)
+        if arguments is None:
+            malformed.append(index)
+            message.invalid_tool_calls.append(
+                InvalidToolCall(
+                    id=call_id, name=name, args=text, error=None, type="invalid_tool_call"
+                )
+            )
+        else:
+            message.tool_calls.append(
+                ToolCall(id=call_id, name=name, args=arguments, type="tool_call")
+            )
     message.additional_kwargs.pop(MALFORMED_AT, None)
-    if places:
-        message.additional_kwargs[MALFORMED_AT] = places
+    if malformed:
+        message.additional_kwargs[MALFORMED_AT] = malformed
     return message
 
 
-def as_sent(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
-    """A call (`id`, `name`, `args` as text) in the form in which `with_calls` takes it."""
+def as_raw_call(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
+    """Return a call in the form that `with_calls` takes (`id`, `name`, `args` as text)."""
     arguments = call["args"] or ""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {"id": call["id"], "name": call["name"], "args": text}
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments)
+    return {"id": call["id"], "name": call["name"], "args": arguments}
 
 
 def with_cut_off_calls(
-    message: AIMessage, *, as_it_came: bool, reports_end: bool = True
+    message: AIMessage, *, has_raw_calls: bool, reports_end: bool = True
 ) -> AIMessage:
-    """Return the reply with the calls that may lack their end among the malformed ones.
+    """Return the reply with the calls that may be truncated among the malformed ones.
 
-    `as_it_came`: the text of the calls is known as it was sent. Of other providers' only what
-    LangChain completed is left, so that no call of a cut-off reply can be trusted. Where a provider
-    is known to say why a reply ended (`reports_end`), one that does not was cut off; where it is
-    not, a call that was parsed completely is a call.
+    `has_raw_calls`: the arguments are the text that the server sent. For other providers only the
+    arguments that LangChain completed are known, so no call of a truncated reply can be trusted. If
+    a provider always reports why a reply ended (`reports_end`), a reply without a reason was
+    truncated; otherwise a call that was parsed completely counts as complete.
     """
-    silent = reports_end and not as_it_came and not reason_of(message)
-    if silent and has_calls(message):
+    if not has_calls(message):
+        return message
+    if reports_end and not has_raw_calls and not reason_of(message):
         message.additional_kwargs[CUT_OFF] = True
-    is_limited = ended_at_limit(message) if as_it_came else is_cut_off(message)
-    if not (has_calls(message) and is_limited):
+    is_truncated = ended_at_limit(message) if has_raw_calls else is_cut_off(message)
+    if not is_truncated:
         return message
-    calls = [as_sent(call) for call in calls_of(message)]
-    # arguments that had not begun to come are no arguments, and look whole
-    doubtful = [c for c in calls[-1:] if c["args"] in ("", "{}")] if as_it_came else calls
-    for call in doubtful:
-        if parsed(call["args"]) is not None:
+    calls = [as_raw_call(call) for call in calls_of(message)]
+    doubtful_calls = calls
+    if has_raw_calls:
+        # only the last can be truncated; parsing finds that unless its arguments had not started
+        doubtful_calls = [call for call in calls[-1:] if call["args"] in ("", "{}")]
+    if not doubtful_calls:
+        return message
+    for call in doubtful_calls:
+        if try_parse_arguments(call["args"]) is not None:
             call["args"] = (call["args"] or "{}")[:-1]
-    return with_calls(message, calls) if doubtful else message
-
-
-def with_repairs(message: AIMessage) -> AIMessage:
-    """The reply with its calls repaired; of a reply that was cut off none is."""
-    if not message.invalid_tool_calls or is_cut_off(message):
-        return message
-    calls = [as_sent(call) for call in calls_of(message)]
-    for call in calls:
-        if parsed(call["args"]) is None and (read := read_arguments(call["args"])) is not None:
-            log.info("the arguments of a call of %s were repaired", call["name"])
-            call["args"] = json.dumps(read)
     return with_calls(message, calls)
 
 
-def read_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments that a text means which is not a JSON object; None where that is not plain."""
-    bare = text.strip()
-    if fenced := _FENCE.match(bare):
-        bare = fenced[1].strip()
-    for read in (_json, _in_text, _python):
+def with_repairs(message: AIMessage) -> AIMessage:
+    """Return the reply with its malformed calls repaired; a truncated reply is left unchanged."""
+    if not message.invalid_tool_calls or is_cut_off(message):
+        return message
+    calls = [as_raw_call(call) for call in calls_of(message)]
+    for call in calls:
+        if try_parse_arguments(call["args"]) is not None:
+            continue
+        arguments = repair_arguments(call["args"])
+        if arguments is not None:
+            log.info("the arguments of a call of %s were repaired", call["name"])
+            call["args"] = json.dumps(arguments)
+    return with_calls(message, calls)
+
+
+def repair_arguments(text: str) -> dict[str, Any] | None:
+    """Return the arguments meant by a text that is not a JSON object; None if it is ambiguous."""
+    text = text.strip()
+    fence = _FENCE.match(text)
+    if fence:
+        text = fence[1].strip()
+    for parse in (_parse_json, _parse_json_in_text, _parse_python):
         try:
-            found = read(bare)
-            if isinstance(found, str):
-                found = _json(found)
+            value = parse(text)
+            if isinstance(value, str):
+                value = _parse_json(value)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
-        if isinstance(found, dict) and all(isinstance(name, str) for name in found):
-            return found
+        if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+            return value
     return None
 
 
-def _in_text(text: str) -> Any:
-    """One object with words around it, none of which can be more arguments."""
-    begin = text.find("{")
+def _parse_json_in_text(text: str) -> Any:
+    """Return one object surrounded by words that cannot be more arguments."""
+    start = text.find("{")
     end = text.rfind("}") + 1
-    around = text[:begin] + text[end:]
-    if begin < 0 or any(sign in around for sign in "{}[]:,"):
+    surroundings = text[:start] + text[end:]
+    if start < 0 or any(sign in surroundings for sign in "{}[]:,"):
         raise ValueError(text)
-    return _json(text[begin:end])
+    return _parse_json(text[start:end])
 
 
-def _python(text: str) -> Any:
-    if len(text) > MOST_ARGUMENTS:
+def _parse_python(text: str) -> Any:
+    """Return the value of a Python literal that JSON can express."""
+    if len(text) > MAX_ARGUMENTS:
         raise ValueError(text)
     tree = ast.parse(text, mode="eval")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Dict):
-            names = [key.value for key in node.keys if isinstance(key, ast.Constant)]
-            if len(set(names)) < len(node.keys) or not all(isinstance(n, str) for n in names):
-                raise ValueError(text)
-    return _json(json.dumps(ast.literal_eval(tree)))  # as JSON has it, or not at all
+        if isinstance(node, ast.Dict) and not _has_unique_names(node):
+            raise ValueError(text)
+    return _parse_json(json.dumps(ast.literal_eval(tree)))  # refuses what JSON cannot express
+
+
+def _has_unique_names(node: ast.Dict) -> bool:
+    """Return whether all keys of a dict literal are strings and each occurs once."""
+    names = set()
+    for key in node.keys:
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            return False
+        names.add(key.value)
+    return len(names) == len(node.keys)

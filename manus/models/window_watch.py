@@ -1,12 +1,13 @@
-"""Watch whether a model gets all that it is sent: servers with a small window drop the rest.
+"""Detect servers that silently drop a part of the request because of a small context window.
 
-Before the first request a server is asked for the window (`server_window`); after each reply, what
-it counted is compared with what was sent.
+Before the first request, the server is asked for its window (`server_window`); after each reply,
+the tokens that it counted are compared with those sent.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,58 +29,60 @@ from manus.state.messages import is_image
 log = logging.getLogger("manus")
 
 _VALID_FOR = 60.0
-"""Seconds after which a server is asked again: it may have been started anew."""
+"""Seconds after which a server is asked again: it may have been restarted."""
 _UNKNOWN_FOR = 600.0
-"""The same for a server that does not say."""
-_AWAY_FOR = 60.0
-"""The same for a server that has not answered: each attempt may cost a request its timeout."""
-_FEWEST = 2_000
+"""The same for a server that does not report its window."""
+_UNAVAILABLE_FOR = 60.0
+"""The same for a server that did not answer: each attempt may cost a request its timeout."""
+_MIN_COMPARED = 2_000
 """Estimated tokens below which nothing is compared."""
 _FAR_BELOW = 0.5
-"""Part of an estimate below which a count is far too low, where the window is not known."""
+"""Part of an estimate below which a count is far too low, if the window is not known."""
 _SURE = 1.3
-"""How many times the window an estimate must be to be too large however tokens are counted."""
+"""Multiple of the window above which an estimate is too large for any way of counting."""
 _ROUGH = 0.7
 _EXACT = 0.85
 """Parts of an estimate below which a count is too low for a request larger than the window: of a
 rough estimate, and of one that is calibrated by the server's own counts."""
 
-Place = tuple[str | None, str | None]
-# What servers have said, and when, by address and model; and of which a warning was given.
-_known: dict[Place, tuple[float, ServerWindow | None]] = {}
-_warned: set[Place] = set()
+EndpointKey = tuple[str | None, str | None]
+# By address and model: the time and the window of the last answer, and the endpoints warned of.
+_windows: dict[EndpointKey, tuple[float, ServerWindow | None]] = {}
+_warned: set[EndpointKey] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was sent with a request, and what the server counted; in tokens."""
+    """The estimated tokens of a request, and those that the server counted."""
 
-    sent: float
-    """As estimated."""
+    estimate: float
     counted: int
     is_exact: bool
     """Whether the estimate is calibrated."""
 
     def exceeds(self, size: int) -> bool:
-        """Return whether a server with a window of this size has dropped a part."""
+        """Return whether a server with a window of `size` tokens has dropped a part."""
         if self.counted > 1.02 * size:
             return False
-        is_low = self.counted < (_EXACT if self.is_exact else _ROUGH) * self.sent
-        return self.sent > _SURE * size or (self.sent > 1.05 * size and is_low)
+        if self.estimate > _SURE * size:
+            return True
+        threshold = _EXACT if self.is_exact else _ROUGH
+        is_low = self.counted < threshold * self.estimate
+        return is_low and self.estimate > 1.05 * size
 
     @property
     def is_far_below(self) -> bool:
-        """Return whether so much less was counted that a part must have been dropped."""
-        return self.sent >= _FEWEST and self.counted < _FAR_BELOW * self.sent
+        """Return whether the count is so low that a part must have been dropped."""
+        return self.estimate >= _MIN_COMPARED and self.counted < _FAR_BELOW * self.estimate
 
 
 def compare(
     request: Sequence[BaseMessage], reply: AIMessage, estimate: float, factor: float | None
 ) -> Comparison | None:
-    """Return what was sent and counted; None where the two cannot be compared.
+    """Return the tokens sent and counted; None if the two cannot be compared.
 
-    That is so for a server that counts nothing or counts without what it has cached, and for
-    pictures, whose tokens each server counts in its own way.
+    They cannot if the server reports no count or leaves out cached tokens, or if there are images,
+    whose tokens each server counts in its own way.
     """
     usage = reply.usage_metadata
     if usage is None or not usage["input_tokens"]:
@@ -94,17 +97,19 @@ def _has_image(message: BaseMessage) -> bool:
     return isinstance(message.content, list) and any(map(is_image, message.content))
 
 
-def server_of(endpoint: ModelSettings, given: Runnable[Any, Any] | None = None) -> Server | None:
+def server_of(
+    endpoint: ModelSettings, caller_model: Runnable[Any, Any] | None = None
+) -> Server | None:
     """Return the server of an endpoint that can be asked for a window; None for hosted providers.
 
-    `given` is the caller's chat model that the endpoint stands for, if there is one.
+    `caller_model` is the caller's chat model that the endpoint stands for, if there is one.
     """
     provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
-    if given is not None:
-        inner = chat_model_in(given)
-        if package_of(inner) is OLLAMA:
+    if caller_model is not None:
+        package = package_of(chat_model_in(caller_model))
+        if package is OLLAMA:
             provider = "ollama"
-        elif package_of(inner) is not OPENAI:
+        elif package is not OPENAI:
             return None
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else None
     if provider == "ollama":
@@ -116,49 +121,51 @@ def server_of(endpoint: ModelSettings, given: Runnable[Any, Any] | None = None) 
 
 
 async def look_up_window(
-    endpoint: ModelSettings, given: Runnable[Any, Any] | None = None, *, again: bool = False
+    endpoint: ModelSettings, caller_model: Runnable[Any, Any] | None = None, *, again: bool = False
 ) -> ServerWindow | None:
-    """Return what the server of an endpoint says of its window, and remember it.
+    """Return the window that the server of an endpoint reports; cache it for a while.
 
-    `again`: ask it once more, though it was asked a moment ago.
+    `again`: ask even if there is a cached answer.
     """
-    server = server_of(endpoint, given)
+    server = server_of(endpoint, caller_model)
     if server is None:
         return None
-    place = (endpoint.base_url, endpoint.model)
+    key = (endpoint.base_url, endpoint.model)
     now = time.monotonic()
-    at, known = _known.get(place, (0.0, None))
-    if place in _known and now - at < _validity(known) and not again:
-        return known
-    found = await find_window(server)
-    if found is None:
-        _known[place] = now, known
-        return known
-    _known[place] = now, found
-    if found.size is not None:
-        note_window(endpoint, found.size)
-    return found
+    asked_at, cached = _windows.get(key, (-math.inf, None))
+    if now - asked_at < _validity(cached) and not again:
+        return cached
+    window = await find_window(server)
+    if window is None:
+        _windows[key] = (now, cached)
+        return cached  # the server is unavailable; the model call reports that
+    _windows[key] = (now, window)
+    if window.size is not None:
+        note_window(endpoint, window.size)
+    return window
 
 
 def _validity(window: ServerWindow | None) -> float:
-    """Return how many seconds an answer holds; None stands for a server that gave none."""
+    """Return the seconds for which an answer is cached; None stands for no answer."""
     if window is None:
-        return _AWAY_FOR
+        return _UNAVAILABLE_FOR
     return _UNKNOWN_FOR if window.size is None else _VALID_FOR
 
 
 def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -> None:
-    """Log a warning, once for each endpoint, if its server leaves an agent little room.
+    """Log a warning, once per endpoint, if the window is small for an agent.
 
-    Nobody is warned of a window that the settings have themselves.
+    There is no warning for a window that the settings ask for.
     """
-    place = endpoint.base_url, endpoint.model
-    size = window.size if window is not None else None
-    if window is None or size is None or size >= SMALL or place in _warned:
+    key = (endpoint.base_url, endpoint.model)
+    if window is None or key in _warned:
+        return
+    size = window.size
+    if size is None or size >= SMALL:
         return
     if endpoint.context_window is not None and endpoint.context_window <= size:
         return
-    _warned.add(place)
+    _warned.add(key)
     log.warning(
         "The model server at %s gives `%s` a context window of %s tokens, which leaves little room "
         "for work: long texts are shortened. %s.",
@@ -170,47 +177,58 @@ def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -
 
 
 async def check_reply(
-    endpoint: ModelSettings, given: Runnable[Any, Any] | None, compared: Comparison | None
+    endpoint: ModelSettings,
+    caller_model: Runnable[Any, Any] | None,
+    comparison: Comparison | None,
 ) -> ContextOverflowError | None:
-    """Return the error that a reply to a part of a request means; None if all has arrived.
+    """Return an error if the server has dropped a part of the request, else None.
 
-    Where a part seems to be missing and the server does not say how large its window is, a warning
-    is logged, once for each endpoint.
+    If a part seems to be missing and the server does not report its window, a warning is logged,
+    once per endpoint.
     """
-    if server_of(endpoint, given) is None:
+    if server_of(endpoint, caller_model) is None:
         return None
-    place = endpoint.base_url, endpoint.model
-    known = _known.get(place, (0.0, None))[1]
-    is_far_below = compared is not None and compared.is_far_below
+    key = (endpoint.base_url, endpoint.model)
+    _, cached = _windows.get(key, (0.0, None))
+    is_far_below = comparison is not None and comparison.is_far_below
     # a model that was not loaded before has its window now
-    again = is_far_below or (known is not None and not known.is_loaded)
-    window = await look_up_window(endpoint, given, again=again)
+    again = is_far_below or (cached is not None and not cached.is_loaded)
+    window = await look_up_window(endpoint, caller_model, again=again)
     warn_of_small_window(endpoint, window)
-    if window is not None and not window.is_loaded:  # it will not say more after the next reply
-        _known[place] = time.monotonic(), replace(window, is_loaded=True)
-    size = window.size if window is not None else None
-    if compared is None:
+    if window is not None and not window.is_loaded:  # asking again after each reply is no use
+        _windows[key] = (time.monotonic(), replace(window, is_loaded=True))
+    if comparison is None:
         return None
-    if size is not None and window is not None:
-        if not compared.exceeds(size):
-            return None
-        return ContextOverflowError(
-            f"The model server at {address_of(endpoint)} gives `{endpoint.model}` a context window "
-            f"of {size:,} tokens and dropped the rest: about {compared.sent:,.0f} tokens were sent "
-            f"and {compared.counted:,} arrived. {advice_for(endpoint, window)}.",
-            place,
-        )
-    if is_far_below and place not in _warned:
-        _warned.add(place)
-        log.warning(
-            "The model server at %s counted %s tokens where about %s were sent: it seems to drop "
-            "the rest. %s.",
-            address_of(endpoint),
-            f"{compared.counted:,}",
-            f"{compared.sent:,.0f}",
-            advice_for(endpoint, window or ServerWindow(None)),
-        )
-    return None
+    if window is None or window.size is None:
+        if is_far_below:
+            _warn_of_dropped_part(endpoint, comparison, window)
+        return None
+    if not comparison.exceeds(window.size):
+        return None
+    return ContextOverflowError(
+        f"The model server at {address_of(endpoint)} gives `{endpoint.model}` a context window of "
+        f"{window.size:,} tokens and dropped the rest: about {comparison.estimate:,.0f} tokens "
+        f"were sent and {comparison.counted:,} arrived. {advice_for(endpoint, window)}.",
+        key,
+    )
+
+
+def _warn_of_dropped_part(
+    endpoint: ModelSettings, comparison: Comparison, window: ServerWindow | None
+) -> None:
+    """Log a warning, once per endpoint."""
+    key = (endpoint.base_url, endpoint.model)
+    if key in _warned:
+        return
+    _warned.add(key)
+    log.warning(
+        "The model server at %s counted %s tokens where about %s were sent: it seems to drop "
+        "the rest. %s.",
+        address_of(endpoint),
+        f"{comparison.counted:,}",
+        f"{comparison.estimate:,.0f}",
+        advice_for(endpoint, window or ServerWindow(None)),
+    )
 
 
 def advice_for(endpoint: ModelSettings, window: ServerWindow) -> str:

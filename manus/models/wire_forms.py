@@ -1,4 +1,4 @@
-"""Messages as the chat completions protocol has them, each brought into that form once."""
+"""Encode messages for the chat completions protocol, each message once."""
 
 from __future__ import annotations
 
@@ -6,39 +6,46 @@ import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    InvalidToolCall,
+    ToolCall,
+    ToolMessage,
+    convert_to_openai_messages,
+)
 
 from manus.config.model_settings import ModelSettings
-from manus.models.reasoning import REASONING, is_foreign, origin_of, put_back
+from manus.models.reasoning import REASONING, is_foreign, origin_of, restore_sealed
 from manus.state.messages import PerMessage, calls_of, text_of
 
 SEND_REASONING = "send_reasoning"
-"""An argument of a model's call: how what the model thought goes back (`Back`)."""
+"""Keyword argument of a model call: the `ReasoningPolicy`."""
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
 _WANT_REASONING = ("api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn")
-"""Servers to which `reasoning_content` has to come back:
+"""Servers that require `reasoning_content` to be sent back:
 api-docs.deepseek.com/guides/thinking_mode."""
 
 
-class Back(NamedTuple):
-    """How thoughts go back to a compatible server: an argument of the model's call."""
+class ReasoningPolicy(NamedTuple):
+    """What reasoning is sent back to a compatible server."""
 
     origin: str = ""
-    """What this endpoint gave goes back to it; if empty, nothing does."""
+    """`origin_of` the endpoint whose sealed reasoning is sent back; if empty, none is."""
     text: bool = False
-    """Whether what can be read is sent, with every message of the assistant."""
+    """Whether readable reasoning is sent, with every assistant message."""
 
 
-def back_to(endpoint: ModelSettings) -> Back:
-    """How what the model thought goes back to a compatible server."""
-    chosen = endpoint.send_reasoning
-    is_known = any(host in (endpoint.base_url or "") for host in _WANT_REASONING)
-    text = is_known if chosen is None else chosen
-    return Back("" if chosen is False else origin_of(endpoint), text)
+def reasoning_policy_of(endpoint: ModelSettings) -> ReasoningPolicy:
+    """Return what reasoning is sent back to an endpoint."""
+    if endpoint.send_reasoning is False:
+        return ReasoningPolicy("", text=False)
+    needs_text = any(host in (endpoint.base_url or "") for host in _WANT_REASONING)
+    return ReasoningPolicy(origin_of(endpoint), text=endpoint.send_reasoning or needs_text)
 
 
 def encode(value: Any) -> bytes:
-    """Compact JSON in UTF-8; half surrogate pairs, which UTF-8 has no bytes for, escaped."""
+    """Return compact JSON in UTF-8; escape lone surrogates, which UTF-8 cannot encode."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
@@ -46,63 +53,78 @@ def encode(value: Any) -> bytes:
 
 
 @lru_cache(64)
-def wire_forms(back: Back) -> PerMessage[bytes]:
-    """The wire form of each message in JSON, kept as long as the message lives."""
-    return PerMessage(lambda message: encode(wire_form(message, back)))
+def wire_forms(policy: ReasoningPolicy) -> PerMessage[bytes]:
+    """Return the cache of messages encoded as JSON under a policy."""
+    return PerMessage(lambda message: encode(wire_form(message, policy)))
 
 
-def wire_form(message: BaseMessage, back: Back) -> dict[str, Any]:
-    """A message as the chat completions protocol has it.
+def wire_form(message: BaseMessage, policy: ReasoningPolicy) -> dict[str, Any]:
+    """Return a message in the form of the chat completions protocol.
 
     Arguments that are not JSON are wrapped: several servers parse them again when they fill in
     their prompt template, and refuse the whole history for one malformed call.
     """
     if isinstance(message, AIMessage):
-        return _assistant(message, back)
+        return _assistant_form(message, policy)
     if isinstance(message, ToolMessage):
-        image = isinstance(message.content, list)
-        text = f"{message.text}\n{IMAGE_FOLLOWS}" if image else message.content
-        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
+        content: Any = message.content
+        if isinstance(content, list):
+            content = f"{message.text}\n{IMAGE_FOLLOWS}"
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": content}
     form: Any = convert_to_openai_messages(message)
     return dict(form)
 
 
-def _assistant(message: AIMessage, back: Back) -> dict[str, Any]:
-    calls = []
-    for call in calls_of(message):
-        args: Any = call["args"]
-        args = args if isinstance(args, dict) else {"malformed_arguments": args or ""}
-        function = {"name": call["name"], "arguments": json.dumps(args, ensure_ascii=False)}
-        calls.append({"type": "function", "id": call["id"], "function": function})
-    # of the blocks that another provider's model may have written the text alone
-    text = text_of(message)
-    form: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
+def _assistant_form(message: AIMessage, policy: ReasoningPolicy) -> dict[str, Any]:
+    calls = [_call_form(call) for call in calls_of(message)]
+    # text alone: the blocks may come from another provider's model
+    content: str | None = text_of(message)
+    if calls and not content:
+        content = None
+    form: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
         form["tool_calls"] = calls
-    foreign = is_foreign(message, back.origin)
-    if back.text:
-        # those who want it want it of every message, also where there was none
+    foreign = is_foreign(message, policy.origin)
+    if policy.text:
+        # servers that require the field require it in every message, even if it is empty
         form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
     if not foreign:
-        put_back(form, message)
+        restore_sealed(form, message)
     return form
 
 
-def wire_messages(messages: list[BaseMessage], back: Back) -> list[bytes]:
-    """A request's messages on the wire.
+def _call_form(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
+    arguments: Any = call["args"]
+    if not isinstance(arguments, dict):
+        arguments = {"malformed_arguments": arguments or ""}
+    function = {"name": call["name"], "arguments": json.dumps(arguments, ensure_ascii=False)}
+    return {"type": "function", "id": call["id"], "function": function}
 
-    Images of tool messages may stand only in one of the user's, which follows their batch.
+
+def wire_messages(messages: list[BaseMessage], policy: ReasoningPolicy) -> list[bytes]:
+    """Return the encoded messages of a request.
+
+    Only user messages may hold images: those of tool messages follow their batch in one.
     """
-    wire = list[bytes]()
-    forms = wire_forms(back)
+    wire: list[bytes] = []
+    forms = wire_forms(policy)
     images: list[Any] = []
-    for message in [*messages, None]:
+    for message in messages:
         if images and not isinstance(message, ToolMessage):
-            wire.append(encode({"role": "user", "content": images}))
+            wire.append(_encode_images(images))
             images = []
         if isinstance(message, ToolMessage) and isinstance(message.content, list):
-            blocks = (block for block in message.content if isinstance(block, dict))
-            images += [block for block in blocks if block.get("type") == "image_url"]
-        if message is not None:
-            wire.append(forms.of(message))
+            images += _images_in(message.content)
+        wire.append(forms.of(message))
+    if images:
+        wire.append(_encode_images(images))
     return wire
+
+
+def _encode_images(images: list[Any]) -> bytes:
+    return encode({"role": "user", "content": images})
+
+
+def _images_in(content: list[Any]) -> list[Any]:
+    blocks = (block for block in content if isinstance(block, dict))
+    return [block for block in blocks if block.get("type") == "image_url"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -12,14 +13,14 @@ from langchain_core.runnables.base import RunnableBindingBase
 
 from manus.state.errors import SettingsError
 
-_OF_TOOLS = ("tools", "tool_choice")
+_TOOL_OPTIONS = ("tools", "tool_choice")
 
 
 def chat_model_in(model: object) -> BaseChatModel:
-    """Return the chat model that is asked first in a model, whatever is wrapped around it.
+    """Return the first chat model inside LangChain's wrappers.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: there is no chat model inside.
     """
     inner: object = model
     while not isinstance(inner, BaseChatModel):
@@ -36,9 +37,9 @@ def chat_model_in(model: object) -> BaseChatModel:
 
 
 def chat_models_in(model: object) -> list[BaseChatModel]:
-    """Return all chat models in a model, in the order in which they are asked."""
+    """Return all chat models inside LangChain's wrappers, in the order of fallback."""
     if isinstance(model, RunnableWithFallbacks):
-        return [inner for each in model.runnables for inner in chat_models_in(each)]
+        return [*chain.from_iterable(map(chat_models_in, model.runnables))]
     if isinstance(model, RunnableBindingBase):
         return chat_models_in(model.bound)
     return [chat_model_in(model)]
@@ -47,24 +48,24 @@ def chat_models_in(model: object) -> list[BaseChatModel]:
 def with_tools(
     model: Runnable[Any, Any], tools: Sequence[dict[str, Any]], **choice: Any
 ) -> Runnable[Any, Any]:
-    """Return the model with these tools offered; its wrappers stay around it.
+    """Return the model with these tools bound, inside its wrappers.
 
-    Tools that a caller has bound before are replaced: the run executes its own and no others.
+    Tools that the caller has bound are replaced: the run executes only its own.
 
     Raises:
         NotImplementedError: the chat model cannot call tools.
     """
     if isinstance(model, BaseChatModel):
-        # a copy: packages take schemas apart in place, and these are every later request's
+        # a copy: packages modify schemas in place, and later requests use these too
         return model.bind_tools(copy.deepcopy(tools), **choice)
     if isinstance(model, RunnableWithFallbacks):
         changed: dict[str, Any] = {
             "runnable": with_tools(model.runnable, tools, **choice),
-            "fallbacks": [with_tools(each, tools, **choice) for each in model.fallbacks],
+            "fallbacks": [with_tools(fallback, tools, **choice) for fallback in model.fallbacks],
         }
         return model.model_copy(update=changed)
     if isinstance(model, RunnableBindingBase):
-        kwargs = {name: v for name, v in model.kwargs.items() if name not in _OF_TOOLS}
+        kwargs = {name: v for name, v in model.kwargs.items() if name not in _TOOL_OPTIONS}
         changed = {"bound": with_tools(model.bound, tools, **choice), "kwargs": kwargs}
         return model.model_copy(update=changed)
-    return with_tools(chat_model_in(model), tools, **choice)  # says that it is no chat model
+    return with_tools(chat_model_in(model), tools, **choice)  # raises: it is not a chat model

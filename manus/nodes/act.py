@@ -21,7 +21,7 @@ from manus.execution.packing import is_storable
 from manus.execution.process_output import listener
 from manus.execution.result import ToolResult
 from manus.execution.session import Session
-from manus.models.budget import meter
+from manus.models.budget import usage_ledger
 from manus.nodes.active_run import ActiveRun, active_run_of
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
@@ -146,7 +146,7 @@ async def _called(
 ) -> tuple[ToolResult, list[Spending]]:
     """What came of the call, and the model calls that its tool has made."""
     lines: list[Spending] = []
-    meter.set(lines)
+    usage_ledger.set(lines)
     agent_at_work.set(partial(run_delegated, task["id"], lines))
     try:
         outcome = await call_tool(

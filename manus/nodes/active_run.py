@@ -99,7 +99,7 @@ class ActiveRun:
             self.recorder,
         )
         if self.model is not None and not isinstance(self.model, str):
-            self.client.given = self.model
+            self.client.caller_model = self.model
         self.session.complete = self._complete
         self.shown = Shown(self.session.workspace)
         self.slots = asyncio.Semaphore(self.context.max_parallel_steps)
@@ -274,7 +274,7 @@ def _build(
         made.approved = waited.approved if waited is not None else known_rules(workspace.root)
     else:
         made.approved = parent.approved  # what a person approves holds for the whole flow
-        made.client.built = parent.client.built
+        made.client.chat_models = parent.client.chat_models
         made.client.calibration = parent.client.calibration
     return made
 

@@ -12,7 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from manus.config.context import Context
-from manus.models.budget import meter
+from manus.models.budget import usage_ledger
 from manus.nodes.active_run import ActiveRun, active_run_of, used_in, waits_for_model
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
@@ -49,7 +49,7 @@ async def plan(
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     used = no_usage() if new else used_so_far(state)
     lines: list[Spending] = []
-    meter.set(lines)
+    usage_ledger.set(lines)
     active_run.sync(used)
     try:
         update, why = await (_make if new else _revise)(state, active_run, executors)

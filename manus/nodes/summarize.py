@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
-from manus.models.budget import meter
+from manus.models.budget import usage_ledger
 from manus.nodes.active_run import ActiveRun, active_run_of, used_in
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
@@ -44,7 +44,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     tell = get_stream_writer()
     tell(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
-    meter.set(lines)
+    usage_ledger.set(lines)
     active_run.sync(used_so_far(state))
     text = await _summary(state, active_run)
     missing = not_done(state["plan"])

@@ -14,7 +14,7 @@ from langgraph.types import Overwrite
 from manus.config.context import Context
 from manus.execution.changed_files import next_tick
 from manus.execution.siblings import Siblings
-from manus.models.budget import meter
+from manus.models.budget import usage_ledger
 from manus.models.client import Reply
 from manus.nodes.active_run import ActiveRun, active_run_of, used_in, waits_for_model
 from manus.nodes.context.compaction import Past
@@ -53,7 +53,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         begun["place"] = place = await _place(place, active_run)
     system = render(active_run.profile.system_prompt, workspace=run["workspace"], place=place)
     lines: list[Spending] = []
-    meter.set(lines)
+    usage_ledger.set(lines)
     active_run.sync(begun["usage"])
     _tell_beginning(run, begun["usage"], tell)
     mended = mend(stored, active_run.session.journal.answer_to)

@@ -19,7 +19,7 @@ def unknown_endpoints() -> None:
     """Nothing is known of any endpoint: another test's server may have had the same port."""
     tokens._learned.clear()
     tokens._reported.clear()
-    window_watch._known.clear()
+    window_watch._windows.clear()
     window_watch._warned.clear()
 
 

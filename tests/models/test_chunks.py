@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from manus.models.normalize import ReplyReader
-from manus.models.reasoning import REASONING, ThoughtReader, thought_apart
+from manus.models.reasoning import REASONING, ThoughtReader, split_thought
 from manus.models.tokens import cache_tokens, usage_metadata
 from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent
@@ -184,10 +184,10 @@ def test_a_thought_is_told_however_it_is_cut() -> None:
             ]
             found.append(reader.feed("", is_last=True))
             assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
-        assert thought_apart(words) == parts
+        assert split_thought(words) == parts
     # its beginning is in the template
-    assert thought_apart("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
-    assert thought_apart("Write </think> there.") == ("", "Write </think> there.")
+    assert split_thought("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
+    assert split_thought("Write </think> there.") == ("", "Write </think> there.")
 
 
 FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}

@@ -118,7 +118,7 @@ NO_ANSWERS = [
 async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manus.models.normalize.MOST_REPLY", 3_000)
+    monkeypatch.setattr("manus.models.normalize.MAX_REPLY", 3_000)
     for number, (reply, words) in enumerate(NO_ANSWERS):
         outcome = await agent.run(reply, text("In short."), thread=f"once {number}")
         assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from manus.models.recording import Recorder, ReplayModel, normal_form
+from manus.models.recording import Recorder, ReplayModel, normalize_messages
 from manus.state.errors import ReplayMismatchError, SettingsError
 from manus.state.messages import ephemeral, is_ephemeral
 from tests.helpers.agent import ScriptedAgent
@@ -35,7 +35,7 @@ async def test_a_run_can_be_played_again(agent: ScriptedAgent, mode: Any, tmp_pa
     for counted in ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "tool_calls"):
         assert played.usage[counted] == recorded.usage[counted]
     first, second = await agent.messages("t"), await agent.messages("again")
-    assert normal_form(first, "nowhere") == normal_form(second, "nowhere")
+    assert normalize_messages(first, "nowhere") == normalize_messages(second, "nowhere")
 
 
 async def test_the_workspaces_place_in_it_is_moved(agent: ScriptedAgent, tmp_path: Path) -> None:
@@ -102,10 +102,12 @@ ALIKE = {
 
 def test_only_what_differs_from_run_to_run_does_not_count() -> None:
     def form(said: str) -> str:
-        return str(normal_form([ToolMessage(said, tool_call_id="1")], "/w"))
+        return str(normalize_messages([ToolMessage(said, tool_call_id="1")], "/w"))
 
     assert all(form(one) == form(other) for one, other in ALIKE.items())
     assert len({form(said) for said in ("12 files", "13 files", "0x1")}) == 3
     said = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
-    assert normal_form(said, "/w") == [{"role": "human", "text": "Hi."}], "of one request alone"
+    assert normalize_messages(said, "/w") == [{"role": "human", "text": "Hi."}], (
+        "of one request alone"
+    )
     assert [is_ephemeral(message) for message in said] == [False, False, True]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
 from manus.models.prompted import with_prompted_calls
-from manus.models.tool_calls import read_arguments
+from manus.models.tool_calls import repair_arguments
 from manus.state.text import DEEPEST
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, text
@@ -44,8 +44,8 @@ NOT_READ = (
 
 
 def test_what_has_one_reading_is_repaired_and_nothing_else() -> None:
-    assert {args: read_arguments(args) for args in READ} == READ
-    assert [args[:40] for args in NOT_READ if read_arguments(args) is not None] == []
+    assert {args: repair_arguments(args) for args in READ} == READ
+    assert [args[:40] for args in NOT_READ if repair_arguments(args) is not None] == []
 
 
 VALUES = st.recursive(
@@ -60,7 +60,7 @@ VALUES = st.recursive(
 def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.DataObject) -> None:
     for whole in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
         end = data.draw(st.integers(1, len(whole) - 1))
-        assert read_arguments(whole[:end]) is None
+        assert repair_arguments(whole[:end]) is None
 
 
 async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: ScriptedAgent) -> None:

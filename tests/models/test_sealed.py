@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.models.reasoning import REASONING, SealedReader, follow
+from manus.models.reasoning import REASONING, SealedReader, move_sealed
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, ScriptedServer, fail, message_of, said, stream_of, text
 
@@ -70,7 +70,7 @@ def test_pieces_become_entries() -> None:
         found = SealedReader()
         for piece in pieces:
             found.feed({"reasoning_details": [piece]})
-        assert found.kept()["reasoning_details"] == entries, name
+        assert found.fields()["reasoning_details"] == entries, name
 
 
 async def test_details_go_back_as_they_came(lax: ScriptedAgent) -> None:
@@ -157,6 +157,6 @@ def test_what_belongs_to_a_call_follows_it_to_another_id() -> None:
     googles = "__gemini_function_call_thought_signatures__"
     kept = {googles: {"c0": "x"}, "reasoning_details": [{"id": "c0"}, {"id": "c1"}]}
     message = AIMessage("", additional_kwargs=kept)
-    follow(message, "c0", "new")
+    move_sealed(message, "c0", "new")
     assert message.additional_kwargs[googles] == {"new": "x"}
     assert message.additional_kwargs["reasoning_details"] == [{"id": "new"}, {"id": "c1"}]

@@ -20,8 +20,8 @@ from pydantic import SecretStr
 from manus.config.model_settings import ModelSettings
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.providers import build_model
-from manus.models.tool_calls import arguments_of, with_calls, with_repairs
-from manus.models.wire_forms import IMAGE_FOLLOWS, Back, encode, wire_form
+from manus.models.tool_calls import parse_arguments, with_calls, with_repairs
+from manus.models.wire_forms import IMAGE_FOLLOWS, ReasoningPolicy, encode, wire_form
 from manus.state.messages import MALFORMED_AT, calls_of, is_cut_off
 from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
@@ -98,13 +98,13 @@ def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept() -> Non
         invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
         additional_kwargs={MALFORMED_AT: [0]},
     )
-    first, second = wire_form(message, Back())["tool_calls"]
+    first, second = wire_form(message, ReasoningPolicy())["tool_calls"]
     assert (first["id"], second["id"]) == ("c0", "c1")
     assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
     assert json.loads(second["function"]["arguments"]) == CALL["args"]
     for arguments, words in MALFORMED.items():
         with pytest.raises(ValueError, match=words):
-            arguments_of(arguments)
+            parse_arguments(arguments)
         message = with_calls(AIMessage(""), [{"id": "1", "name": "a", "args": arguments}])
         assert message.tool_calls == []
         assert [c["args"] for c in message.invalid_tool_calls] == [arguments]

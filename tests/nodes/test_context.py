@@ -18,7 +18,7 @@ from langchain_core.messages import (
 from manus.config.model_settings import ModelSettings
 from manus.execution.workspace import Workspace
 from manus.models.providers import build_model
-from manus.models.tokens import calibrated, estimate_message, estimate_text, learn_window, window_of
+from manus.models.tokens import calibrate, estimate_message, estimate_text, learn_window, window_of
 from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
 from manus.nodes.context.summarizer import as_lines, checked, parse, with_room
 from manus.nodes.context.truncation import ContextWindow, Shown, fit
@@ -230,5 +230,5 @@ def test_what_was_refused_and_what_a_server_counts_is_learned_from() -> None:
         endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
         learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
         assert window_of(endpoint) == window, "less than what was refused"
-    assert calibrated(1.0, 1_000, 1_500) == 1.5
-    assert calibrated(1.5, 1_000, 10) == 1.5, "it counts something else"
+    assert calibrate(1.0, 1_000, 1_500) == 1.5
+    assert calibrate(1.5, 1_000, 10) == 1.5, "it counts something else"

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Sys
 
 from manus.config.settings import load_settings
 from manus.graph import build_agent
-from manus.models.endpoint_call import Question, ask_endpoint, with_cache_marks
+from manus.models.endpoint_call import ModelRequest, ask_endpoint, with_cache_marks
 from manus.models.provider_packages import ANTHROPIC
 from manus.models.providers import build_model
 from manus.state.messages import ephemeral, thinking_in
@@ -77,8 +77,8 @@ async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: Scripted
     before = copy.deepcopy(tools)
     settings = load_settings(os.environ).for_role("main")
     asked.script(scripted(PROVIDERS[provider][0](), Turn(text="Done.")))
-    question = Question("main", [HumanMessage("Hello.")], tools, "required", quiet=True)
-    await ask_endpoint(await build_model(settings, Path()), settings, question)
+    model_request = ModelRequest("main", [HumanMessage("Hello.")], tools, "required", quiet=True)
+    await ask_endpoint(await build_model(settings, Path()), settings, model_request)
     assert tools == before
 
 

@@ -26,7 +26,7 @@ from langchain_core.messages import (
 from langgraph.config import get_stream_writer
 
 from manus.execution.archive import Archived
-from manus.models.tokens import counted_at
+from manus.models.tokens import tokens_at
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.summarizer import take_notes
 from manus.nodes.context.truncation import ContextWindow
@@ -111,7 +111,7 @@ def _next_size(
     for message in reversed(history):
         if compaction is not None and message.id == compaction["at"]:
             return compaction["size"] + window.count(new)
-        counted = counted_at(message)
+        counted = tokens_at(message)
         if counted is not None:
             return counted + window.count(new)
         new.append(message)

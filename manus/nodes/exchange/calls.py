@@ -7,7 +7,7 @@ from typing import cast
 
 from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall
 
-from manus.models.tool_calls import arguments_of
+from manus.models.tool_calls import parse_arguments
 from manus.nodes.exchange.fingerprint import call_fingerprint
 from manus.nodes.exchange.loop_detection import is_refused
 from manus.prompts import agent as prompts
@@ -70,7 +70,7 @@ def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
     """
     raw = call["args"] or ""
     try:
-        arguments_of(raw)
+        parse_arguments(raw)
         problem = "they are incomplete"
     except ValueError as error:
         problem = str(error)

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMe
 
 from manus.config.context import ToolChoice
 from manus.models.client import Reply
-from manus.models.reasoning import drop_sealed, follow
+from manus.models.reasoning import drop_sealed, move_sealed
 from manus.models.tokens import estimate_request, learn_window
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.compaction import Past, fit_history, offer_recall
@@ -144,7 +144,7 @@ def prepared(message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoic
         id_ = str(call["id"] or "")
         if not id_ or id_ in taken:
             call["id"] = f"{own}-{index}"
-            follow(message, id_, f"{own}-{index}")
+            move_sealed(message, id_, f"{own}-{index}")
         taken.add(str(call["id"]))
     return message
 
