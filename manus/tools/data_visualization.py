@@ -27,14 +27,14 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.chart.spec import Chart
 
 MAX_BYTES = 200 * 2**20
-"""Size of the largest data file, in bytes."""
-_SECONDS = 180.0
+"""Maximum size of a data file, in bytes."""
+_TIMEOUT = 180.0
 _COLORS = "colors.json"
-"""Which colour a name has in the charts of a workspace, in its records."""
+"""The record of the workspace that maps series names to colours."""
 _PACKAGE = Path(__file__).resolve().parents[1]
-# Loads the package from its own folder: Landlock does not let Python list the folder around it,
-# which may hold anything, and without a listing Python finds no module there.
-_START = """
+# Load the package from its own folder: under Landlock Python cannot list the parent folder, which
+# may contain anything, and without a listing the import system finds no module there.
+_START_CODE = """
 import importlib.util, runpy, sys
 spec = importlib.util.spec_from_file_location("manus", sys.argv.pop(1))
 sys.modules["manus"] = package = importlib.util.module_from_spec(spec)
@@ -45,7 +45,7 @@ INSTALL = "install them with `make setup EXTRAS=data`, or with pip by their own 
 
 
 class ChartArgs(Chart, Arguments):
-    """A chart, declared in a call."""
+    """The chart specification in the arguments of a call."""
 
 
 class DataVisualizationArgs(Arguments):
@@ -58,115 +58,128 @@ class DataVisualizationArgs(Arguments):
 
 
 class DataVisualization(AgentTool):
-    """Draws charts in a process of its own."""
+    """Draw charts in a worker process."""
 
     name: str = "data_visualization"
     description: str = CHART
     args_schema: type[BaseModel] = DataVisualizationArgs
     uses: ClassVar[str] = WORKSPACE
-    time_limit: ClassVar[float] = _SECONDS + 60
+    time_limit: ClassVar[float] = _TIMEOUT + 60
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = DataVisualizationArgs.model_validate(arguments)
-        wanted.chart.require_columns()
+        request = DataVisualizationArgs.model_validate(arguments)
+        request.chart.require_columns()
         workspace = self.session.workspace
-        job = await asyncio.to_thread(_job, wanted, workspace)
+        job = await asyncio.to_thread(_build_job, request, workspace)
         sandbox = await sandbox_of(self.session)
         if not await asyncio.to_thread(Path(job["bundle"]).exists):
-            await _work({"bundle": job["bundle"]}, workspace, None)  # nothing of the model's
+            await _run_worker(
+                {"bundle": job["bundle"]}, workspace, None
+            )  # outside the sandbox: no input of the model
         mark = sandbox.mark
-        finished = await _work(job, workspace, sandbox)
+        finished = await _run_worker(job, workspace, sandbox)
         if finished.returncode is None:
-            raise ToolError(f"The chart was not done in {_SECONDS:g} s; use fewer rows or columns.")
+            raise ToolError(
+                f"Drawing the chart timed out after {_TIMEOUT:g} s; use fewer rows or columns."
+            )
         last = finished.output.strip().rpartition("\n")[2]
         if finished.returncode != 0:
             state = exit_state(finished.returncode)
-            said = f"The chart could not be drawn ({state}): {last[:300]}"
-            raise ToolError(said + sandbox.remarks(mark, last))
-        return await asyncio.to_thread(_said, wanted, job, json.loads(last), workspace)
+            problem = f"The chart could not be drawn ({state}): {last[:300]}"
+            raise ToolError(problem + sandbox.remarks(mark, last))
+        return await asyncio.to_thread(
+            _build_observation, request, job, json.loads(last), workspace
+        )
 
 
-async def _work(job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None) -> Finished:
+async def _run_worker(
+    job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None
+) -> Finished:
     python = await asyncio.to_thread(own_python)
     return await run(
-        [python, "-P", "-c", _START, str(_PACKAGE / "__init__.py"), json.dumps(job)],
+        [python, "-P", "-c", _START_CODE, str(_PACKAGE / "__init__.py"), json.dumps(job)],
         workspace=workspace,
-        seconds=_SECONDS,
+        seconds=_TIMEOUT,
         sandbox=sandbox,
         read=(_PACKAGE, Path(job["bundle"])),
     )
 
 
-def _job(wanted: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
-    """What the process is told. Blocking."""
-    data = workspace.readable(wanted.data)
-    shown = workspace.show(data)
-    _check(data, shown)
-    given = wanted.output or f"charts/{data.stem}-{wanted.chart.type}.png"
-    stem = given[:-4] if given.lower().endswith(".png") else given.removesuffix(".html")
+def _build_job(request: DataVisualizationArgs, workspace: Workspace) -> dict[str, Any]:
+    """Build the job of the worker process. Blocking."""
+    data = workspace.readable(request.data)
+    path_text = workspace.show(data)
+    _check_file(data, path_text)
+    requested = request.output or f"charts/{data.stem}-{request.chart.type}.png"
+    stem = requested[:-4] if requested.lower().endswith(".png") else requested.removesuffix(".html")
     picture = workspace.writable(f"{stem}.png")
     page = workspace.writable(f"{stem}.html")
     if data in (picture, page):
-        raise ToolError(f"`output` is the data file {shown} itself; give another path.")
+        raise ToolError(f"`output` is the data file {path_text} itself; give another path.")
     return {
         "data": str(data),
-        "shown": shown,
-        "sheet": wanted.sheet,
-        "chart": wanted.chart.model_dump(),
+        "shown": path_text,
+        "sheet": request.sheet,
+        "chart": request.chart.model_dump(),
         "picture": str(picture),
         "output": workspace.show(picture),
-        "bundle": str(_bundle()),
-        "colors": _colors(workspace),
+        "bundle": str(_bundle_path()),
+        "colors": _load_colors(workspace),
     }
 
 
-def _colors(workspace: Workspace) -> dict[str, int]:
-    """What is kept of them; nothing before the first chart."""
-    with contextlib.suppress(OSError, ValueError), open_file(workspace.records / _COLORS) as kept:
-        found: dict[str, int] = json.load(kept)
-        return found
+def _load_colors(workspace: Workspace) -> dict[str, int]:
+    """Return the recorded colours; empty before the first chart. Blocking."""
+    with contextlib.suppress(OSError, ValueError), open_file(workspace.records / _COLORS) as file:
+        colors: dict[str, int] = json.load(file)
+        return colors
     return {}
 
 
-def _check(data: Path, shown: str) -> None:
-    about = look_at(data)
-    if about is None or not stat.S_ISREG(about.st_mode):
-        why = "there is no such file" if about is None else "it is no file"
-        raise ToolError(f"{shown} cannot be read: {why}.")
-    if about.st_size > MAX_BYTES:
-        size = f"{shown} has {about.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read"
-        raise ToolError(f"{size}; reduce it first with `python_execute`.")
+def _check_file(data: Path, path_text: str) -> None:
+    status = look_at(data)
+    if status is None or not stat.S_ISREG(status.st_mode):
+        reason = "there is no such file" if status is None else "it is no file"
+        raise ToolError(f"{path_text} cannot be read: {reason}.")
+    if status.st_size > MAX_BYTES:
+        limit = (
+            f"{path_text} has {status.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read"
+        )
+        raise ToolError(f"{limit}; reduce it first with `python_execute`.")
 
 
-def _bundle() -> Path:
-    """Where is kept what pages draw with."""
+def _bundle_path() -> Path:
+    """Return the cache path of the JavaScript bundle of the pages."""
     try:
         return Path(user_cache_dir("manus"), f"vega-{version('vl-convert-python')}.js")
-    except PackageNotFoundError as lacking:
-        raise _unavailable(lacking.name) from None
+    except PackageNotFoundError as error:
+        raise _missing_package_error(error.name) from None
 
 
-def _unavailable(package: str) -> ToolUnavailableError:
+def _missing_package_error(package: str) -> ToolUnavailableError:
     return ToolUnavailableError(f"Charts need packages that are missing ({package}); {INSTALL}.")
 
 
-def _said(
-    wanted: DataVisualizationArgs, job: dict[str, Any], result: dict[str, Any], workspace: Workspace
+def _build_observation(
+    request: DataVisualizationArgs,
+    job: dict[str, Any],
+    result: dict[str, Any],
+    workspace: Workspace,
 ) -> Observation:
-    """What the model is told of a result. Blocking."""
+    """Build the observation from the result of the worker process. Blocking."""
     if "missing" in result:
-        raise _unavailable(result["missing"])
+        raise _missing_package_error(result["missing"])
     if "error" in result:
         raise ToolError(result["error"])
-    with contextlib.suppress(OSError):  # the next chart chooses colours anew
+    with contextlib.suppress(OSError):  # without the record the next chart assigns colours again
         write_private(workspace.records / _COLORS, json.dumps(result["colors"]).encode())
-    shown = job["output"]
+    path_text = job["output"]
     lines = [
-        f"A {wanted.chart.type} chart of {result['rows']:,} rows: {shown}, and "
-        f"{shown.removesuffix('.png')}.html, which works offline.",
+        f"A {request.chart.type} chart of {result['rows']:,} rows: {path_text}, and "
+        f"{path_text.removesuffix('.png')}.html, which works offline.",
         *result["notes"],
     ]
     with open_file(Path(job["picture"])) as picture:
-        drawn = base64.b64encode(picture.read()).decode("ascii")
-    return Observation("\n".join(lines), (Image(drawn),))
+        image = base64.b64encode(picture.read()).decode("ascii")
+    return Observation("\n".join(lines), (Image(image),))

@@ -1,4 +1,4 @@
-"""`str_replace_editor`: look at files and folders, write files, change a part of one, undo it."""
+"""`str_replace_editor`: view files and folders, create and edit files, undo edits."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from manus.state.errors import ToolError
 from manus.state.user_words import asks_to_write
 from manus.tools.editor.editor import Editor
 
-_TITLE = 600
-"""Characters of an answer beside the lines it shows."""
+_TITLE_ROOM = 600
+"""Characters reserved for the text around the lines of a view."""
 
 
 class StrReplaceEditorArgs(Arguments):
@@ -52,7 +52,7 @@ class StrReplaceEditorArgs(Arguments):
 
 
 class StrReplaceEditor(AgentTool):
-    """The editor."""
+    """The file editor."""
 
     name: str = "str_replace_editor"
     description: str = (
@@ -62,7 +62,7 @@ class StrReplaceEditor(AgentTool):
         "undoes the last edit of a file. Line numbers are not part of the file."
     )
     args_schema: type[BaseModel] = StrReplaceEditorArgs
-    uses: ClassVar[str] = workspace.WORKSPACE  # a call that names no file could mean any
+    uses: ClassVar[str] = workspace.WORKSPACE  # a call without a path may concern any file
     channels: ClassVar[frozenset[str]] = frozenset({"changed_files"})
 
     @override
@@ -88,12 +88,12 @@ class StrReplaceEditor(AgentTool):
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
-        """The file's real path in the workspace, behind links."""
+        """Return the file's path in the workspace, with links resolved."""
         workspace = self.session.workspace
         path = str(args.get("path"))
         try:
             return (workspace.show(workspace.readable(path)),)
-        except (ToolError, ValueError, OSError):  # as the call itself will say
+        except (ToolError, ValueError, OSError):  # the call itself reports it
             return (path,)
 
     @override
@@ -101,61 +101,62 @@ class StrReplaceEditor(AgentTool):
         old = args.get("old_str") or ""
         new = args.get("new_str") or ""
         if args.get("command") == "create":
-            old = self._present(args)
+            old = self._read_existing(args)
             new = args.get("file_text") or ""
         lines = difflib.unified_diff(str(old).splitlines(), str(new).splitlines(), lineterm="", n=3)
-        place = f" {args['insert_line']}" if args.get("insert_line") is not None else ""
-        head = f"{args.get('command')}{place} {args.get('path')}"
-        return "\n".join([head, *list(lines)[2:]])
+        header = str(args.get("command"))
+        if args.get("insert_line") is not None:
+            header += f" {args['insert_line']}"
+        header += f" {args.get('path')}"
+        return "\n".join([header, *list(lines)[2:]])
 
-    def _present(self, args: dict[str, Any]) -> str:
+    def _read_existing(self, args: dict[str, Any]) -> str:
         workspace = self.session.workspace
         try:
             real = workspace.readable(str(args.get("path")))
             return as_text(args["path"], read_file(real, args["path"])).text
-        except (ToolError, OSError):  # there is none yet, or it is no text
+        except (ToolError, OSError):  # it does not exist yet, or is not text
             return ""
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = StrReplaceEditorArgs.model_construct(**arguments)
-        observation = await asyncio.to_thread(self._carry_out, wanted)
-        changed = {} if wanted.command == "view" else {"changed_files": [wanted.path]}
+        request = StrReplaceEditorArgs.model_construct(**arguments)
+        observation = await asyncio.to_thread(self._carry_out, request)
+        changed = {} if request.command == "view" else {"changed_files": [request.path]}
         return replace(observation, source=WORKSPACE, update=changed)
 
-    def _carry_out(self, wanted: StrReplaceEditorArgs) -> Observation:
+    def _carry_out(self, request: StrReplaceEditorArgs) -> Observation:
         workspace = self.session.workspace
-        is_view = wanted.command == "view"
+        is_view = request.command == "view"
         try:
-            # so that nothing has to be cut from the answer later
-            room = max(self.session.max_observe - _TITLE, 200)
-            editor = Editor(workspace, wanted.path, room, writes=not is_view)
+            # so that the observation is not truncated later
+            room = max(self.session.max_observe - _TITLE_ROOM, 200)
+            editor = Editor(workspace, request.path, room, writes=not is_view)
             if is_view:
-                return editor.view(wanted.view_range)
+                return editor.view(request.view_range)
             with workspace.exclusive(editor.real):
-                return _edit(editor, wanted)
+                return _run_command(editor, request)
         except OSError as error:
-            raise ToolError(
-                f"{wanted.path} cannot be {'read' if is_view else 'changed'}: "
-                f"{error.strerror or type(error).__name__}."
-            ) from None
+            operation = "read" if is_view else "changed"
+            reason = error.strerror or type(error).__name__
+            raise ToolError(f"{request.path} cannot be {operation}: {reason}.") from None
 
 
-def _edit(editor: Editor, wanted: StrReplaceEditorArgs) -> Observation:
-    match wanted.command:
+def _run_command(editor: Editor, request: StrReplaceEditorArgs) -> Observation:
+    match request.command:
         case "create":
-            return editor.create(_given(wanted, "file_text"))
+            return editor.create(_require(request, "file_text"))
         case "str_replace":
-            return editor.replace(_given(wanted, "old_str"), wanted.new_str or "")
+            return editor.replace(_require(request, "old_str"), request.new_str or "")
         case "insert":
-            return editor.insert(_given(wanted, "insert_line"), _given(wanted, "new_str"))
+            return editor.insert(_require(request, "insert_line"), _require(request, "new_str"))
         case _:
             return editor.undo()
 
 
-def _given(wanted: StrReplaceEditorArgs, name: str) -> Any:
-    """An argument that the command cannot do without."""
-    value = getattr(wanted, name)
+def _require(request: StrReplaceEditorArgs, name: str) -> Any:
+    """Return a required argument of the command."""
+    value = getattr(request, name)
     if value is None:
-        raise ToolError(f"`{wanted.command}` needs `{name}`.")
+        raise ToolError(f"`{request.command}` needs `{name}`.")
     return value

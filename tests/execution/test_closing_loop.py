@@ -9,7 +9,8 @@ import pytest
 from tests.helpers.child import ROOT
 
 STARTS = {
-    "the shell": "Bash.launch(folder, Sandbox('none', SandboxSettings(kind='none'), folder))",
+    "the shell": "BashProcess.launch(folder, "
+    "Sandbox('none', SandboxSettings(kind='none'), folder))",
     "the parser of pages": "parse('html', 'http://a/', b'<p>Tea')",
 }
 # The loop closes so many turns after the program's process was made: until asyncio had connected
@@ -19,7 +20,7 @@ import asyncio, sys
 from pathlib import Path
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.sandbox.sandbox import Sandbox
-from manus.tools.shell.shell import Bash
+from manus.tools.shell.shell import BashProcess
 from manus.tools.web.reader import parse
 
 folder = Path()

@@ -122,7 +122,7 @@ async def test_what_does_not_fit_or_is_not_there_is_said(
     async def lacks(*_: Any) -> Finished:
         return Finished('{"missing": "vl_convert"}', 0)
 
-    monkeypatch.setattr(data_visualization, "_work", lacks)
+    monkeypatch.setattr(data_visualization, "_run_worker", lacks)
     made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
     assert made.is_error
     assert "(vl_convert)" in made.text

@@ -14,7 +14,7 @@ from manus.execution.environment.report import report_tools
 from manus.execution.safe_open import open_file
 from manus.execution.workspace import Workspace
 from manus.prompts import environment_info as prompts
-from manus.tools.editor.view import listing
+from manus.tools.editor.view import list_folder
 from manus.tools.remember import read_memory
 from manus.tools.skill import skills_of
 
@@ -84,7 +84,7 @@ def _listing(root: Path) -> tuple[list[str], int]:
     """Two levels of the workspace, or one where two have no room; and how many were left out."""
     try:
         for depth in (2, 1):
-            listed = listing(root, "", depth)
+            listed = list_folder(root, "", depth)
             if len(listed) <= MOST_ENTRIES:
                 return listed, 0
     except OSError:  # gone, or not ours to read

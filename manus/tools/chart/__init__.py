@@ -1,1 +1,1 @@
-"""Charts from data files: what is asked for, and the process that reads, computes and draws."""
+"""Charts from data files: the specification, and the worker process that reads and draws."""

@@ -1,4 +1,4 @@
-"""What a chart is: its type, which column goes where, and what is the same in all of them."""
+"""The specification of a chart: its type, its columns, and the configuration all charts share."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TYPES: dict[str, tuple[str, ...]] = {
     "box": ("y",),
     "pie": ("x",),
 }
-"""The types of charts, each with the columns that it cannot do without."""
+"""The chart types, each with its required columns."""
 COLUMNS = ("x", "y", "color", "value")
 Span = Literal["hour", "day", "week", "month", "quarter", "year"]
 Aggregate = Literal["sum", "mean", "median", "min", "max", "count"]
 CONFIG: dict[str, Any] = {
-    # Noto has all scripts and is free; the others come with a system
+    # Noto covers all scripts and is free; the others come with an operating system
     "font": "'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Hiragino Sans', "
     "'Microsoft YaHei', 'Malgun Gothic', sans-serif",
     "background": "#ffffff",
@@ -44,7 +44,7 @@ CONFIG: dict[str, Any] = {
 
 
 class Chart(BaseModel):
-    """A chart, declared."""
+    """A declarative chart specification."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,7 +67,8 @@ class Chart(BaseModel):
     height: int = Field(420, ge=100, le=2400, description="Pixels")
 
     def require_columns(self) -> None:
-        """Refuse (`ToolError`) a chart that lacks a column."""
-        if lacking := [f"`{name}`" for name in TYPES[self.type] if not getattr(self, name)]:
-            needed = " and ".join(lacking)
-            raise ToolError(f"A chart of the type `{self.type}` needs {needed}: a column.")
+        """Raise `ToolError` if a required column is missing."""
+        missing = [f"`{name}`" for name in TYPES[self.type] if not getattr(self, name)]
+        if missing:
+            names = " and ".join(missing)
+            raise ToolError(f"A chart of the type `{self.type}` needs {names}: a column.")

@@ -1,4 +1,4 @@
-"""A data file as a table, and the rows of it that a chart draws. Runs in the worker's process."""
+"""Read a data file and compute the rows that a chart draws. Runs in the worker process."""
 
 from __future__ import annotations
 
@@ -15,38 +15,31 @@ from manus.state.errors import ToolError
 from manus.state.text import one_line
 from manus.tools.chart.spec import Chart
 
-_DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
-_FORMS = (
-    *("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y"),
-    *("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%b %Y", "%B %Y", "%b-%y"),
-    *("%m/%Y", "%Y%m%d"),
-)
-"""Dates as people write them, beside those that begin with the year."""
+_ISO_DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
+_DATE_FORMATS: tuple[str, ...] = ("%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%b %Y", "%B %Y")
+"""The formats that are read besides ISO dates and quarters."""
+_SLASH_DATE = r"^\s*(\d+)/(\d+)/\d+\s*$"
 _QUARTER = r"^(?:Q([1-4])[ -/]?(\d{4})|(\d{4})[ -/]?Q([1-4]))$"
-_CALENDAR = [
-    {form.lower(): rank for names in forms for rank, form in enumerate(names)}
-    for forms in (
-        (calendar.month_name, calendar.month_abbr),
-        (calendar.day_name, calendar.day_abbr),
-    )
-]
-"""The rank of each name, long and short: of months, and of weekdays."""
-_SAID = 30
-"""Names of columns that an error lists."""
+_MONTHS = {name.lower(): rank for rank, name in enumerate(calendar.month_name)}
+_MONTHS |= {name.lower(): rank for rank, name in enumerate(calendar.month_abbr)}
+_WEEKDAYS = {name.lower(): rank for rank, name in enumerate(calendar.day_name)}
+_WEEKDAYS |= {name.lower(): rank for rank, name in enumerate(calendar.day_abbr)}
+_MAX_LISTED = 30
+"""Maximum number of column names in an error."""
 CATEGORIES = ("nominal", "ordinal")
-"""Kinds of `x` of which each value has a place of its own."""
-POINTS = 5_000
-"""Points that are drawn at most; of more a part is taken, and the model is told which."""
-SLICES = 12
-"""Slices of a pie that can be told apart; what is smaller is one slice together."""
+"""Types of `x` values with one discrete position each."""
+MAX_POINTS = 5_000
+"""Maximum number of points drawn; more are sampled, and a note says how."""
+MAX_SLICES = 12
+"""Maximum number of slices of a pie; the smaller ones are combined into one."""
 
 
-def read_table(path: Path, shown: str, sheet: str | None) -> Any:
-    """The file as a data frame whose columns are named by texts.
+def read_table(path: Path, path_text: str, sheet: str | None) -> Any:
+    """Return the file as a data frame whose column names are strings.
 
     Raises:
-        ToolError: it is not tabular, or of another kind.
-        ModuleNotFoundError: a package that reads this kind is not installed.
+        ToolError: the file is not tabular, or its format is not supported.
+        ModuleNotFoundError: a package that reads this format is not installed.
     """
     readers = {
         ".csv": partial(pd.read_csv, encoding="utf-8-sig"),
@@ -59,198 +52,214 @@ def read_table(path: Path, shown: str, sheet: str | None) -> Any:
     }
     kind = path.suffix.lower()
     if kind not in readers:
-        raise ToolError(f"{shown} is of a kind that is not known; there are: {', '.join(readers)}.")
+        raise ToolError(
+            f"{path_text} is of a kind that is not known; there are: {', '.join(readers)}."
+        )
     try:
         with open_file(path) as file:
             frame: Any = readers[kind](file)
-    except ImportError as error:  # pandas has a text of its own for what it lacks
-        lacking = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
-        raise ModuleNotFoundError(name=error.name or lacking) from error
-    except Exception as error:  # whatever a reader of the format raises
-        said = one_line(str(error), 200)
-        why = f"{shown} cannot be read as a table of rows and columns ({said})"
+    except ImportError as error:  # pandas raises its own message
+        package = {".parquet": "pyarrow", ".xlsx": "openpyxl"}.get(kind, "")
+        raise ModuleNotFoundError(name=error.name or package) from error
+    except Exception as error:  # readers raise errors of many types
+        reason = one_line(str(error), 200)
+        why = f"{path_text} cannot be read as a table of rows and columns ({reason})"
         raise ToolError(f"{why}; bring it into that form first.") from error
-    frame.columns = [str(column) for column in frame.columns]
+    frame.columns = [str(get_column) for get_column in frame.columns]
     if frame.empty:
-        raise ToolError(f"{shown} has no rows; a chart needs some.")
+        raise ToolError(f"{path_text} has no rows; a chart needs some.")
     return frame
 
 
-def column(frame: Any, name: str, argument: str) -> Any:
-    """A column by its name, in any letter case; a `ToolError` lists those there are."""
+def get_column(frame: Any, name: str, argument: str) -> Any:
+    """Return a column by its name, in any letter case; a `ToolError` lists the columns."""
     names = list(frame.columns)
-    found = [name] if name in names else [n for n in names if n.strip().lower() == name.lower()]
-    if not found:
-        there = ", ".join(names[:_SAID]) + (" …" if len(names) > _SAID else "")
-        raise ToolError(f"There is no column `{name}` for `{argument}`; the columns are: {there}.")
-    chosen = frame[found[0]]
-    return chosen.iloc[:, 0] if chosen.ndim > 1 else chosen  # two columns of one name
+    matches = [name] if name in names else []
+    matches += [existing for existing in names if existing.strip().lower() == name.lower()]
+    if not matches:
+        listed = ", ".join(names[:_MAX_LISTED])
+        if len(names) > _MAX_LISTED:
+            listed += " …"
+        raise ToolError(f"There is no column `{name}` for `{argument}`; the columns are: {listed}.")
+    column_values = frame[matches[0]]
+    if column_values.ndim > 1:  # two columns of one name
+        return column_values.iloc[:, 0]
+    return column_values
 
 
-def numbers(values: Any, name: str, argument: str) -> Any:
-    """A column as numbers, else a `ToolError`; a few cells that are none become missing."""
-    found = pd.to_numeric(values, errors="coerce").astype(float)
-    if found.notna().sum() < max(1, 0.5 * values.notna().sum()):
+def as_numbers(values: Any, name: str, argument: str) -> Any:
+    """Convert a column to numbers; cells that are none become missing.
+
+    Raises:
+        ToolError: less than half of the cells are numbers.
+    """
+    converted = pd.to_numeric(values, errors="coerce").astype(float)
+    if converted.notna().sum() < max(1, 0.5 * values.notna().sum()):
         example = next((str(v) for v in values.dropna().head(1)), "")[:40]
         why = f"`{argument}` needs a column of numbers, and `{name}` holds text such as `{example}`"
         raise ToolError(f"{why}; choose another, or clean it first.")
-    return found.replace([float("inf"), float("-inf")], float("nan"))
+    return converted.replace([float("inf"), float("-inf")], float("nan"))
 
 
-def scale(values: Any) -> tuple[Any, str]:
-    """A column as it goes along an axis, and its Vega-Lite type."""
+def as_axis_values(values: Any) -> tuple[Any, str]:
+    """Return a column as axis values, and their Vega-Lite type."""
     if pd.api.types.is_bool_dtype(values):
         return values.astype(str), "nominal"
     if pd.api.types.is_datetime64_any_dtype(values):
         return values, "temporal"
     is_numeric = pd.api.types.is_numeric_dtype(values)
     may_be_dates = not is_numeric or values.between(19_000_101, 21_001_231).all()
-    if may_be_dates and (times := _dates(values)) is not None:
+    if may_be_dates and (times := _parse_dates(values)) is not None:
         return times, "temporal"
     if is_numeric:
         return values.astype(float), "quantitative"
     return values.where(values.isna(), values.astype(str)), "nominal"
 
 
-def _dates(values: Any) -> Any:
-    """A column as points in time, where all of it is written in one of the usual forms."""
+def _parse_dates(values: Any) -> Any:
+    """Return a column as points in time; None unless all of it has one of the known formats."""
     texts = values.dropna().astype(str).str.strip()
-    if texts.empty:
+    if texts.empty or is_ambiguous_date(texts):
         return None
     quarters = texts.str.replace(_QUARTER, lambda m: f"{m[2] or m[3]}Q{m[1] or m[4]}", regex=True)
     if quarters.str.fullmatch(r"\d{4}Q[1-4]").all():
         times = pd.PeriodIndex(quarters, freq="Q").to_timestamp()
         return pd.Series(times, index=texts.index).reindex(values.index)
-    begins_with_year = texts.head(200).str.match(_DATE).all()
-    for form in ("mixed", *_FORMS) if begins_with_year else _FORMS:
-        times = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
+    formats = _DATE_FORMATS
+    if texts.head(200).str.match(_ISO_DATE).all():
+        formats = ("mixed", *formats)
+    for date_format in formats:
+        times = pd.to_datetime(texts, format=date_format, errors="coerce", utc=True)
         if times.notna().all():
             return times.dt.tz_localize(None).reindex(values.index)
     return None
 
 
-def may_be_either(values: Any) -> bool:
-    """Whether dates with slashes fit day first as well as month first."""
-    parts = values.dropna().astype(str).str.extract(r"^\s*(\d+)/(\d+)/\d+\s*$").astype(float)
-    return bool((parts <= 12).all(axis=None))
+def is_ambiguous_date(values: Any) -> bool:
+    """Return whether dates with slashes fit both day first and month first."""
+    parts = values.dropna().astype(str).str.extract(_SLASH_DATE).astype(float)
+    return not parts.empty and bool((parts <= 12).all(axis=None))
 
 
 def calendar_order(names: Any) -> list[str] | None:
-    """The names of months or weekdays in their order; None if they are others."""
-    known = {str(name): str(name).strip().lower() for name in names}
-    for words in _CALENDAR:
-        if known and words.keys() >= set(known.values()):
-            return sorted(known, key=lambda name: words[known[name]])
+    """Return names of months or weekdays in calendar order; None for other names."""
+    lowered = {str(name): str(name).strip().lower() for name in names}
+    for ranks in (_MONTHS, _WEEKDAYS):
+        if lowered and ranks.keys() >= set(lowered.values()):
+            return sorted(lowered, key=lambda name: ranks[lowered[name]])
     return None
 
 
-def categories(values: Any) -> Any:
-    """A column as names of categories; numbers stay numbers, and are ordered as such."""
-    values, kind = scale(values)
-    return time_labels(values) if kind == "temporal" else values
+def as_categories(values: Any) -> Any:
+    """Return a column as categories; numbers stay numbers, and are sorted as such."""
+    values, kind = as_axis_values(values)
+    return format_times(values) if kind == "temporal" else values
 
 
-def time_labels(times: Any) -> Any:
-    """Points in time as texts that are no longer than is needed to tell them apart."""
+def format_times(times: Any) -> Any:
+    """Format points in time, without the parts that all of them share."""
     texts = times.dt.strftime("%Y-%m-%d %H:%M:%S")
     for end in (":00", " 00:00", "-01", "-01"):
-        there = texts.dropna()
-        if not there.str.endswith(end).all() or (end == "-01" and there.nunique() < 2):
+        present = texts.dropna()
+        if not present.str.endswith(end).all() or (end == "-01" and present.nunique() < 2):
             break
         texts = texts.str.removesuffix(end)
     return texts
 
 
-def heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
-    """The table with its `y`, one for each `x` where that is asked for, and the name of `y`."""
+def compute_heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
+    """Return the table with `y`, aggregated by `x` if requested, and the name of `y`."""
     if "y" not in table or chart.aggregate == "count":
         table["y"] = 1.0
-        how = "sum"
+        aggregate = "sum"
         name = "count"
     else:
-        table["y"] = numbers(table["y"], str(chart.y), "y")
-        how = chart.aggregate or ("sum" if chart.type in ("bar", "pie") else "")
-        name = f"{how} of {chart.y}" if chart.aggregate else str(chart.y)
+        table["y"] = as_numbers(table["y"], str(chart.y), "y")
+        default = "sum" if chart.type in ("bar", "pie") else ""
+        aggregate = chart.aggregate or default
+        name = f"{aggregate} of {chart.y}" if chart.aggregate else str(chart.y)
     keys = [key for key in ("x", "color") if key in table]
-    whole = table.dropna(subset=[*keys, "y"])
-    if left := len(table) - len(whole):
-        notes.append(f"{left:,} of {len(table):,} rows lack a value and are left out.")
-    if how:
-        return whole.groupby(keys, as_index=False)["y"].agg(how), name
-    many = whole["x"][whole.duplicated(keys)]
-    if chart.type in ("line", "area") and not many.empty:  # it would go up and down at one place
-        first = str(many.iloc[0]).removesuffix(" 00:00:00")
+    complete = table.dropna(subset=[*keys, "y"])
+    if missing_count := len(table) - len(complete):
+        notes.append(f"{missing_count:,} of {len(table):,} rows lack a value and are left out.")
+    if aggregate:
+        return complete.groupby(keys, as_index=False)["y"].agg(aggregate), name
+    repeated = complete["x"][complete.duplicated(keys)]
+    if (
+        chart.type in ("line", "area") and not repeated.empty
+    ):  # the line would go up and down at one `x`
+        first = str(repeated.iloc[0]).removesuffix(" 00:00:00")
         raise ToolError(
             f"`{chart.x}` {first} has several rows: give `aggregate` "
             "(such as `sum` or `mean`), or `color`, the column that tells them apart."
         )
-    return whole, name
+    return complete, name
 
 
-def top(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
-    """The rows of the largest categories of a column, where there are more than can be shown."""
+def keep_largest(table: Any, key: str, chart: Chart, notes: list[str]) -> Any:
+    """Keep the rows of the largest categories of a column, if there are more than `chart.top`."""
     if key not in table or table[key].nunique() <= chart.top:
         return table
-    by = next((n for n in ("value", "y") if n in table and n != key), None)
+    weight = next((n for n in ("value", "y") if n in table and n != key), None)
     groups = table.groupby(key)
-    sizes = groups[by].sum() if by and table[by].dtype == float else groups.size()
-    said = f"Of {len(sizes):,} values of `{getattr(chart, key)}` the top {chart.top} are shown."
-    notes.append(said)
+    sizes = groups[weight].sum() if weight and table[weight].dtype == float else groups.size()
+    note = f"Of {len(sizes):,} values of `{getattr(chart, key)}` the top {chart.top} are shown."
+    notes.append(note)
     return table[table[key].isin(sizes.nlargest(chart.top).index)]
 
 
-def fewer(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
-    """The rows of a line, bar, area or scatter chart, along an `x` of some kind."""
-    is_line = chart.type in ("line", "area")  # has to have all its points
+def limit_rows(chart: Chart, table: Any, kind: str, notes: list[str]) -> Any:
+    """Limit the rows of a line, bar, area or scatter chart."""
+    is_line = chart.type in ("line", "area")  # keeps all its points
     if kind in CATEGORIES:
-        return table if is_line else top(table, "x", chart, notes)
+        return table if is_line else keep_largest(table, "x", chart, notes)
     if chart.type == "scatter":
-        return thinned(table, notes)
-    if chart.type == "area" and chart.stack and "color" in table and len(table) > POINTS:
-        many = f"{len(table):,} points are too many for stacked areas"
-        raise ToolError(f"{many}; use `aggregate` on a coarser column, or `stack`: false.")
-    return extremes(table.sort_values("x", kind="stable") if is_line else table, notes)
+        return sample_rows(table, notes)
+    if chart.type == "area" and chart.stack and "color" in table and len(table) > MAX_POINTS:
+        problem = f"{len(table):,} points are too many for stacked areas"
+        raise ToolError(f"{problem}; use `aggregate` on a coarser column, or `stack`: false.")
+    return keep_extremes(table.sort_values("x", kind="stable") if is_line else table, notes)
 
 
-def thinned(table: Any, notes: list[str], most: int = POINTS) -> Any:
-    """Rows taken at random, always the same ones."""
-    if len(table) <= most:
+def sample_rows(table: Any, notes: list[str], limit: int = MAX_POINTS) -> Any:
+    """Sample rows with a fixed seed, if there are more than `limit`."""
+    if len(table) <= limit:
         return table
-    notes.append(f"{most:,} of {len(table):,} points are drawn, taken at random.")
-    return table.sample(most, random_state=0).sort_index()
+    notes.append(f"{limit:,} of {len(table):,} points are drawn, taken at random.")
+    return table.sample(limit, random_state=0).sort_index()
 
 
-def extremes(table: Any, notes: list[str]) -> Any:
-    """Of a long line the lowest and the highest point of each stretch, so that no peak is lost."""
-    if len(table) <= POINTS:
+def keep_extremes(table: Any, notes: list[str]) -> Any:
+    """Keep the lowest and the highest point of each stretch of a long line, so no peak is lost."""
+    if len(table) <= MAX_POINTS:
         return table
     notes.append(f"Of {len(table):,} points the extremes of each stretch are drawn.")
     table = table.reset_index(drop=True).assign(_series=table.get("color", default=""))
-    stretch = table.groupby("_series").cumcount() // max(2 * len(table) // POINTS, 1)
+    stretch = table.groupby("_series").cumcount() // max(2 * len(table) // MAX_POINTS, 1)
     groups = table.groupby(["_series", stretch])["y"]
     return table.loc[sorted({*groups.idxmin(), *groups.idxmax()})].drop(columns="_series")
 
 
-def bins(chart: Chart, table: Any) -> Any:
-    """How many rows have a value from `x` to `x2`."""
-    table = table.assign(x=numbers(table["x"], chart.x or "", "x")).dropna()
+def count_bins(chart: Chart, table: Any) -> Any:
+    """Count the rows with a value from `x` to `x2`."""
+    table = table.assign(x=as_numbers(table["x"], chart.x or "", "x")).dropna()
     if table.empty:
         raise ToolError(f"The column `{chart.x}` holds no numbers.")
     edges = np.histogram_bin_edges(table["x"], bins=chart.bins)
-    place = np.digitize(table["x"], edges[1:-1])
-    keys = {"x": edges[place], "x2": edges[place + 1]}
+    position = np.digitize(table["x"], edges[1:-1])
+    keys = {"x": edges[position], "x2": edges[position + 1]}
     if "color" in table:
         keys["color"] = table["color"].to_numpy()
     counts = pd.DataFrame(keys).groupby(list(keys), as_index=False).size()
     return counts.rename(columns={"size": "y"})
 
 
-def slices(chart: Chart, table: Any, notes: list[str]) -> Any:
-    """The slices of a pie by size, the rest of them last, each with its share in per cent."""
+def compute_slices(chart: Chart, table: Any, notes: list[str]) -> Any:
+    """Return the slices of a pie by size, the combined rest last, with shares in per cent."""
     if (table["y"] < 0).any():
         raise ToolError("A pie cannot show values below zero; use a `bar`.")
     rows = table.sort_values("y", ascending=False, kind="stable").reset_index(drop=True)
-    most = min(chart.top, SLICES)
+    most = min(chart.top, MAX_SLICES)
     if len(rows) > most:
         rest = rows.iloc[most - 1 :]
         notes.append(f"The {len(rest):,} smallest values of `{chart.x}` are one slice together.")

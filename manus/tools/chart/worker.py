@@ -1,9 +1,9 @@
-"""The process that makes a chart: `manus.tools.chart.worker JOB`, the job in JSON.
+"""The worker process that draws a chart: `manus.tools.chart.worker JOB`, the job in JSON.
 
-A process of its own, since reading and drawing take seconds of one core and whatever memory the
-file asks for. It writes the PNG and the page, and prints a line of JSON: how many `rows` there are,
-`notes` and `colors`, or an `error`, or the package that is `missing`. A job without data only makes
-the program that pages draw with.
+It is a process of its own because reading and drawing take seconds of CPU time and as much memory
+as the file needs. It writes the PNG and the page, and prints one line of JSON: the number of
+`rows`, `notes` and `colors`, or an `error`, or the name of a `missing` package. A job without data
+only builds the JavaScript bundle of the pages.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from manus.config.files import write_atomically
 from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
 
-_FEW = 12
-"""Rows that are drawn and told of, too."""
-_TOLD = ("color", "x", "x2", "y", "value")
+_MAX_DESCRIBED = 12
+"""Maximum number of drawn rows that are also listed for the model."""
+_DESCRIBED_COLUMNS = ("color", "x", "x2", "y", "value")
 
 
 def main(job: dict[str, Any]) -> dict[str, Any]:
-    """Make a chart; what is to be said of it."""
+    """Draw a chart and return the result or the error."""
     try:
-        return _make(job)
+        return _make_chart(job)
     except ToolError as error:
         return {"error": str(error)}
     except ModuleNotFoundError as error:
         return {"missing": str(error.name)}
 
 
-def _make(job: dict[str, Any]) -> dict[str, Any]:
+def _make_chart(job: dict[str, Any]) -> dict[str, Any]:
     import vl_convert
 
     from manus.tools.chart.draw import specify
@@ -42,55 +42,60 @@ def _make(job: dict[str, Any]) -> dict[str, Any]:
 
     bundle = Path(job["bundle"])
     if "data" not in job:
-        _bundle(bundle)
+        _load_bundle(bundle)
         return {}
     frame = read_table(Path(job["data"]), job["shown"], job["sheet"])
     spec, notes = specify(Chart.model_validate(job["chart"]), frame, job["colors"])
     picture = Path(job["picture"])
-    drawn = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
+    png = vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[])
     try:
-        replace_file(picture, drawn)
-        replace_file(picture.with_suffix(".html"), _page(spec, bundle).encode())
+        replace_file(picture, png)
+        replace_file(picture.with_suffix(".html"), _render_page(spec, bundle).encode())
     except OSError as error:
         raise ToolError(f"{job['output']} cannot be written: {error.strerror}.") from None
-    notes = [*_drawn(spec["data"]["values"]), *notes]
+    notes = [*_describe_rows(spec["data"]["values"]), *notes]
     return {"rows": len(frame), "notes": notes, "colors": job["colors"]}
 
 
-def _drawn(rows: list[dict[str, Any]]) -> list[str]:
-    """What few bars or points stand for, so that nobody has to read it off the picture."""
-    if len(rows) > _FEW:
+def _describe_rows(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the values of a few bars or points, so that they need not be read off the picture."""
+    if len(rows) > _MAX_DESCRIBED:
         return []
-    shown = [" ".join(_text(row[key]) for key in _TOLD if key in row) for row in rows]
-    return [f"Drawn: {'; '.join(shown)}"]
+    lines = []
+    for row in rows:
+        values = [_format_value(row[name]) for name in _DESCRIBED_COLUMNS if name in row]
+        lines.append(" ".join(values))
+    return [f"Drawn: {'; '.join(lines)}"]
 
 
-def _text(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value).removesuffix("T00:00:00")
+def _format_value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value).removesuffix("T00:00:00")
 
 
-def _page(spec: dict[str, Any], kept: Path) -> str:
-    """The chart as one HTML page that asks for nothing from anywhere."""
+def _render_page(spec: dict[str, Any], bundle_path: Path) -> str:
+    """Return the chart as one self-contained HTML page."""
     from jinja2 import Environment, PackageLoader
 
     templates = Environment(loader=PackageLoader("manus.tools.chart", ""), autoescape=True)
-    bundle = _bundle(kept).replace("</script", "<\\/script")
+    bundle = _load_bundle(bundle_path).replace("</script", "<\\/script")
     title = spec.get("title") or "Chart"
     return templates.get_template("page.html.j2").render(title=title, spec=spec, bundle=bundle)
 
 
-def _bundle(kept: Path) -> str:
-    """What pages draw with. Putting it together takes seconds, so it is kept."""
+def _load_bundle(path: Path) -> str:
+    """Return the JavaScript bundle of the pages. Building it takes seconds, so it is cached."""
     import vl_convert
 
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return kept.read_text("utf-8")
-    bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its types want a snippet
-    with contextlib.suppress(OSError):  # in a place that cannot be written to nothing is kept
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(kept, bundle.encode())
+        return path.read_text("utf-8")
+    bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its type hints require a snippet
+    with contextlib.suppress(OSError):  # without a writable folder nothing is cached
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, bundle.encode())
     return bundle
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(json.loads(sys.argv[1]))))  # noqa: T201 - the answer
+    print(json.dumps(main(json.loads(sys.argv[1]))))  # noqa: T201 - the result

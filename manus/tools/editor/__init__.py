@@ -1,1 +1,1 @@
-"""Files of the workspace: read, shown, changed, undone."""
+"""View and edit files of the workspace, and undo edits."""

@@ -1,39 +1,37 @@
-"""A text's lines, lines put in, and what was nearly meant.
+"""Split a text into lines, insert lines, and find the lines nearest to a missing text.
 
-Lines end with a line feed, as for `grep -n` and `sed`. No file is touched here.
+Lines end with a line feed, as for `grep -n` and `sed`. Nothing here accesses files.
 """
 
 from __future__ import annotations
 
 import difflib
-import heapq
 import re
-from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 
-_LIKE_ENOUGH = 0.6
-_MOST_LINES = 20_000
-_WIDE = 120
-_LETTERS = 1_000
-"""Lines looked at for what is alike, and characters of each and of a place: the search must end in
-a second or two, whatever the file."""
-_TRIED = 12
-"""Places compared letter by letter: those that share most with the text."""
+_MIN_RATIO = 0.6
+_MAX_LINES = 20_000
+_MAX_WIDTH = 80
+_MAX_COMPARED = 1_000
+"""Limits of the search, so that it ends in a second or two: lines of the file, characters compared
+of one line, and characters compared of a region."""
+_MAX_SIMILAR_LINES = 12
+_MAX_REGIONS = 50
+_MAX_QUOTED = 120
 _TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u2212", "''\"\"---", "\u200b")
 _NUMBERED = re.compile(r"\s*\d+\t")
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines, each with its end; the last may have none."""
+    """Split a text into lines with their line ends; the last line may have none."""
     *lines, rest = text.split("\n")
     return [f"{line}\n" for line in lines] + ([rest] if rest else [])
 
 
-def inserted(text: str, after: int, new: str) -> str:
-    """The text with whole lines put in after a line; 0 is before the first.
+def insert_lines(text: str, after: int, new: str) -> str:
+    """Insert whole lines after a line of a text; 0 is before the first.
 
-    The end of the last line stays as it is: without a line end if it had none.
+    A text without a final line end stays without one.
     """
     lines = split_lines(text)
     if after == len(lines) > 0 and not lines[-1].endswith("\n"):
@@ -43,80 +41,80 @@ def inserted(text: str, after: int, new: str) -> str:
     return "".join([*lines[:after], new, *lines[after:]])
 
 
-def nearest(text: str, old: str) -> tuple[int, int, str] | None:
-    """The lines nearest to a text that is not there, and what is different in words.
+def find_nearest(text: str, old: str) -> tuple[int, int, str] | None:
+    """Return the lines nearest to a text that is not in the file, and describe the difference.
 
-    The first line and the last, from 1; None if nothing is like it.
+    The result is the first and the last line number, from 1; None if no lines are similar.
     """
     lines = text.splitlines()
-    wanted = old.splitlines()
+    expected = old.splitlines()
     if not old.strip():
         return None
-    plain = "\n".join(map(_plain, lines))
-    place = plain.find("\n".join(map(_plain, wanted)))  # it may begin within a line
-    found = place >= 0
-    first = plain.count("\n", 0, place) if found else _alike(lines[:_MOST_LINES], wanted)
+    first = _find_normalized(lines, expected)
+    if first is None:
+        first = _find_similar(lines[:_MAX_LINES], expected)
     if first is None:
         return None
-    here = lines[first : first + len(wanted)]
-    return first + 1, first + len(here), _difference(here, wanted)
+    region = lines[first : first + len(expected)]
+    return first + 1, first + len(region), _describe_difference(region, expected)
 
 
-def _plain(line: str) -> str:
-    """A line without what is easily mistaken: blanks, quotes, dashes, case, the view's numbers."""
+def _find_normalized(lines: Sequence[str], expected: Sequence[str]) -> int | None:
+    """Return the line where the normalized text begins, possibly within the line."""
+    text = "\n".join(map(_normalize, lines))
+    position = text.find("\n".join(map(_normalize, expected)))
+    return text.count("\n", 0, position) if position >= 0 else None
+
+
+def _normalize(line: str) -> str:
+    """Unify blanks, quotes, dashes and case, and remove the line numbers of a view."""
     return " ".join(_NUMBERED.sub("", line, count=1).translate(_TYPOGRAPHY).casefold().split())
 
 
-def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Where as many lines as are wanted are most like them as a whole."""
-    matcher = difflib.SequenceMatcher(None, autojunk=False)
-    matcher.set_seq2(_letters(wanted))
-    best = _LIKE_ENOUGH
-    found = None
-    for place in _promising(lines, wanted):
-        matcher.set_seq1(_letters(lines[place : place + len(wanted)]))
-        if matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best = ratio
-            found = place
-    return found
+def _find_similar(lines: Sequence[str], expected: Sequence[str]) -> int | None:
+    """Return the start of the region most similar to the expected lines, or None.
 
-
-def _promising(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """The places that share most with the wanted text, the best first.
-
-    Measured in runs of three letters; the rarer one is in the file, the more it says.
+    Only regions around a line that resembles the longest expected line are compared as a whole.
     """
-    sought = {three for line in wanted for three in _threes(line)}
-    found = [sought & _threes(line) for line in lines]
-    count = Counter(three for threes in found for three in threes)
-    until = [0.0, *accumulate(sum(1 / count[three] for three in threes) for threes in found)]
-    ends = (min(first + len(wanted), len(lines)) for first in range(len(lines)))
-    shared = [until[end] - until[first] for first, end in enumerate(ends)]
-    return heapq.nlargest(_TRIED, range(len(lines)), key=shared.__getitem__)
+    stripped = [line.strip()[:_MAX_WIDTH] for line in lines]
+    longest = max(expected, key=len)
+    offset = expected.index(longest)
+    similar = difflib.get_close_matches(
+        longest.strip()[:_MAX_WIDTH], list(dict.fromkeys(stripped)), _MAX_SIMILAR_LINES, _MIN_RATIO
+    )
+    positions = [number for number, line in enumerate(stripped) if line in similar]
+    matcher = difflib.SequenceMatcher(None, autojunk=False)
+    matcher.set_seq2(_join_stripped(expected))
+    best_ratio = _MIN_RATIO
+    best_start = None
+    for position in positions[:_MAX_REGIONS]:
+        start = max(position - offset, 0)
+        matcher.set_seq1(_join_stripped(lines[start : start + len(expected)]))
+        ratio = matcher.ratio()
+        if ratio > best_ratio:
+            best_ratio = ratio
+            best_start = start
+    return best_start
 
 
-def _threes(line: str) -> set[str]:
-    line = line.strip()[:_WIDE]
-    return {line[at : at + 3] for at in range(max(len(line) - 2, 1))}
+def _join_stripped(lines: Sequence[str]) -> str:
+    return "\n".join(line.strip() for line in lines)[:_MAX_COMPARED]
 
 
-def _letters(lines: Sequence[str]) -> str:
-    return "\n".join(line.strip() for line in lines)[:_LETTERS]
-
-
-def _difference(here: Sequence[str], wanted: Sequence[str]) -> str:
-    """The first line that differs; quoted, so that tabs and trailing spaces are seen."""
-    last = len(wanted) - 1
-    for number, (mine, theirs) in enumerate(zip(here, wanted, strict=False)):
-        if not _is_there(theirs, mine, first=number == 0, last=number == last):
-            return f"there the line is {mine[:_WIDE]!r}, in `old_str` it is {theirs[:_WIDE]!r}"
+def _describe_difference(region: Sequence[str], expected_lines: Sequence[str]) -> str:
+    """Quote the first line that differs, so that tabs and trailing spaces are visible."""
+    last = len(expected_lines) - 1
+    for number, (line, expected) in enumerate(zip(region, expected_lines, strict=False)):
+        if not _matches(expected, line, first=number == 0, last=number == last):
+            quoted = repr(line[:_MAX_QUOTED])
+            return f"there the line is {quoted}, in `old_str` it is {expected[:_MAX_QUOTED]!r}"
     return "`old_str` goes on where the file ends, or the lines end otherwise"
 
 
-def _is_there(wanted: str, line: str, *, first: bool, last: bool) -> bool:
-    """A text may begin within its first line and end within its last; those between are whole."""
+def _matches(expected: str, line: str, *, first: bool, last: bool) -> bool:
+    """Return whether a line matches; a text may begin or end within its first and last line."""
     if first and last:
-        return wanted in line
+        return expected in line
     if first:
-        return line.endswith(wanted)
-    return line.startswith(wanted) if last else line == wanted
+        return line.endswith(expected)
+    return line.startswith(expected) if last else line == expected

@@ -35,8 +35,8 @@ _KEYWORDS = frozenset(
 
 def possible_commands(line: str) -> tuple[str, ...]:
     """Return all parts of a line that may be commands; quoted text is split as well."""
-    parts = (" ".join(_ASSIGNMENTS.sub("", part.strip()).split()) for part in _BORDERS.split(line))
-    return tuple(part for part in parts if part)
+    stripped = (_ASSIGNMENTS.sub("", part.strip()) for part in _BORDERS.split(line))
+    return tuple(" ".join(part.split()) for part in stripped if part.strip())
 
 
 def plain_commands(line: str) -> tuple[str, ...] | None:

@@ -1,9 +1,9 @@
-"""The persistent shell: commands one after the other, in a bash that is replaced when it ends.
+"""The persistent shell: run commands one after the other in a bash that is restarted when it ends.
 
-A command lies in a file that bash `source`s, so that nothing in it (an open quote, a comment, a
-heredoc, an `&`) can reach the words that we say around it. Its output goes to a FIFO of its own: a
-background job goes on writing there, and neither holds up nor soils a later command. How it ended,
-and where it is, bash says over a pipe.
+A command is written to a file that bash `source`s, so that nothing in it (an open quote, a comment,
+a heredoc, an `&`) can affect the script around it. Its output goes to a FIFO of its own, where a
+background job continues to write: it neither blocks a later command nor mixes with its output. Bash
+reports the exit status and the working directory over a pipe.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from manus.execution.sandbox.sandbox import Sandbox
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
 
-_LATE = 0.1
-"""Seconds that background jobs which hold the output are given, so that what `echo a &` prints is
-seen each time and not by chance."""
-_HIGH = 200
-"""The pipe's number in bash is at least this one, out of the way of those that people use."""
+_OUTPUT_DELAY = 0.1
+"""Seconds to wait for background jobs that hold the output open, so that the output of `echo a &`
+is captured every time and does not depend on a race."""
+_MIN_DESCRIPTOR = 200
+"""The smallest descriptor number of the pipe in bash, above those that commands use."""
 
-# On lines of their own: an error that throws bash back to its prompt skips the rest of a line. The
-# command finds in `$?` what the last one left. A shell that can no longer say how a command ended
-# (it took to `set -r`, closed the pipe, or switched off `printf`) is of no use: it ends at once.
-# Each says it by itself: what a `trap … DEBUG` prints goes where a group of them prints. And `pwd`
-# without `-P`, which in a folder that was removed makes bash forget where it is.
-_SAY = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
+# Separate lines, because an error that returns bash to its prompt skips the rest of the line. The
+# command sees the previous exit status in `$?`. A shell that can no longer report how a command
+# ended (after `set -r`, with the pipe closed, or without `printf`) exits at once. Each line has its
+# own redirection, because the output of a `trap … DEBUG` goes where a group's output goes. `pwd` is
+# used without `-P`, which makes bash forget its directory if that was removed.
+_COMMAND_SCRIPT = r"""{before}\builtin source {text} </dev/null >{output} 2>&1
 \builtin printf '%s %s ' {number} "$?" >&{status} 2>/dev/null || \builtin exit
 \builtin pwd >&{status} 2>/dev/null || \builtin :
 \builtin printf '\0' >&{status} 2>/dev/null || \builtin exit
 """
 _CRASH = re.compile(r"(?m)^([^\s:]+: line \d+:) +\d+ (?=[A-Z])")
-"""How bash says that a signal ended a program; the process id in it is never the same."""
+"""The message of bash that a signal ended a program; its process id varies."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command printed, and how it ended."""
+    """The output of a command, and how it ended."""
 
     output: str
     status: int | None
-    """`$?`, or None if the time was up."""
+    """`$?`, or None after a timeout."""
     exited: bool
-    """Bash itself has ended: `status` is its exit code, or minus the signal that killed it."""
+    """Bash itself ended: `status` is its exit code, or minus the signal that killed it."""
     directory: Path
-    """Where the next command begins."""
+    """The working directory of the next command."""
     fresh: bool = False
-    """The shell had ended since the command before, so that this one found a fresh one."""
+    """The shell had ended since the previous command, so this one ran in a fresh shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class _Pipes:
     stdin: asyncio.WriteTransport
     reports: asyncio.StreamReader
     source: asyncio.BaseTransport
-    """Where `reports` are read from."""
+    """The transport that feeds `reports`."""
     status: int
-    """The number in bash of the descriptor that it writes reports to."""
+    """The descriptor in bash that it writes reports to."""
 
     def close(self) -> None:
         self.stdin.close()
@@ -80,11 +80,11 @@ class _Pipes:
 
 @asynccontextmanager
 async def _open_pipes() -> AsyncIterator[tuple[_Pipes, int, int]]:
-    """Open the pipes to a bash that is started in the block; close them if it is not.
+    """Open the pipes to a bash that is started in the block; close them if the block fails.
 
-    Yields the pipes, and bash's ends of them: its stdin, and where it writes reports. They are not
-    asyncio's own pipes of a process: if the event loop is closed while asyncio connects those, the
-    start waits for them forever.
+    Yields the pipes and bash's ends of them: its stdin, and the descriptor for reports. These are
+    not asyncio's own pipes of a subprocess: if the event loop is closed while asyncio connects
+    those, the start waits for them forever.
     """
     loop = asyncio.get_running_loop()
     reports = asyncio.StreamReader()
@@ -94,7 +94,7 @@ async def _open_pipes() -> AsyncIterator[tuple[_Pipes, int, int]]:
         writer = failure.enter_context(os.fdopen(writing, "wb", buffering=0))
         reading, low = os.pipe()
         reader = failure.enter_context(os.fdopen(reading, "rb", buffering=0))
-        status = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        status = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _MIN_DESCRIPTOR)
         ends.callback(os.close, status)
         os.close(low)
         source, _ = await loop.connect_read_pipe(
@@ -107,8 +107,8 @@ async def _open_pipes() -> AsyncIterator[tuple[_Pipes, int, int]]:
         failure.pop_all()
 
 
-class Bash:
-    """One bash, made by `launch`. It carries out one command at a time."""
+class BashProcess:
+    """One bash process, started by `launch`. It runs one command at a time."""
 
     def __init__(
         self,
@@ -123,16 +123,16 @@ class Bash:
         self._exit = asyncio.ensure_future(process.wait())
         self._pipes = pipes
         self.directory = directory
-        """Where it was when a command last ended."""
+        """The working directory after the last command."""
         self._number = 0
         self._last = 0
 
     @classmethod
-    async def launch(cls, directory: Path, sandbox: Sandbox) -> Bash:
+    async def launch(cls, directory: Path, sandbox: Sandbox) -> BashProcess:
         """Start bash in a directory.
 
         Raises:
-            ToolUnavailableError: there is no bash, or it may not be started there.
+            ToolUnavailableError: bash is missing, or may not be started there.
         """
         async with _open_pipes() as (pipes, stdin, status):
             process = await start(
@@ -144,34 +144,34 @@ class Bash:
                 sandbox=sandbox,
             )
         bash = cls(process, pipes, directory, sandbox)
-        bash._say("shopt -s expand_aliases\n")
+        bash._send("shopt -s expand_aliases\n")
         return bash
 
     @property
     def alive(self) -> bool:
-        """Whether it can be given a command."""
+        """Return whether the process can run a command."""
         return not self._exit.done()
 
     async def carry_out(self, text: Path, output: Path, seconds: float) -> int | None:
-        """Carry out the command in a file: `$?`, or how bash ended, or None if the time is up.
+        """Run the command in a file; return `$?`, bash's exit code, or None after a timeout.
 
-        In the last case, and when the caller is cancelled, it goes on until `end`.
+        After a timeout, and when the caller is cancelled, the command continues until `end`.
         """
         self._number += 1
-        words = _SAY.format(
+        words = _COMMAND_SCRIPT.format(
             before=f"(\\exit {self._last}) || " if self._last else "",
             text=shlex.quote(str(text)),
             output=shlex.quote(str(output)),
             number=self._number,
             status=self._pipes.status,
         )
-        self._say(words)
-        report = asyncio.ensure_future(self._report())
+        self._send(words)
+        report = asyncio.ensure_future(self._read_report())
         try:
             async with asyncio.timeout(seconds):
                 await asyncio.wait((report, self._exit), return_when=asyncio.FIRST_COMPLETED)
                 status = report.result() if report.done() else None
-                if status is None:  # bash ends, or has let go of the pipe and ends after that
+                if status is None:  # bash ends, or closed the pipe and will end
                     return self._sandbox.exit_code(await asyncio.shield(self._exit))
         except TimeoutError:
             return None
@@ -180,24 +180,24 @@ class Bash:
         self._last = status
         return status
 
-    def _say(self, words: str) -> None:
+    def _send(self, words: str) -> None:
         self._pipes.stdin.write(os.fsencode(words))
 
-    async def _report(self) -> int | None:
-        """`$?` after the present command; None if bash has gone without a word."""
+    async def _read_report(self) -> int | None:
+        """Return `$?` of the current command; None if bash ended without a report."""
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
-                said = os.fsdecode(await self._pipes.reports.readuntil(b"\0"))
-                about, _, rest = said.removesuffix("\0").partition(" ")
-                status, _, where = rest.partition(" ")
-                if about == str(self._number) and status.isdecimal():
-                    if where.startswith("/"):  # else it is in a folder that was removed
-                        self.directory = Path(where.removesuffix("\n"))
+                report = os.fsdecode(await self._pipes.reports.readuntil(b"\0"))
+                number, _, rest = report.removesuffix("\0").partition(" ")
+                status, _, directory = rest.partition(" ")
+                if number == str(self._number) and status.isdecimal():
+                    if directory.startswith("/"):  # else its folder was removed
+                        self.directory = Path(directory.removesuffix("\n"))
                     return int(status)
         return None
 
     async def end(self) -> None:
-        """End it, and everything that it has started."""
+        """End the process and everything it has started."""
         await end(self._process)
         self._exit.cancel()
         self._pipes.close()
@@ -206,8 +206,8 @@ class Bash:
 class Shell:
     """The shell of one session.
 
-    Commands wait for each other. Whatever has become of bash, the next command works: in a fresh
-    one, in the directory where the old one was when a command last ended.
+    Commands run one at a time. If bash has ended, the next command runs in a fresh one, in the
+    directory of the old one after its last command.
     """
 
     def __init__(self, workspace: Workspace, sandbox: Sandbox) -> None:
@@ -216,70 +216,70 @@ class Shell:
         self._folder = workspace.private / "shell"
         self._name = secrets.token_hex(4)
         self._directory = workspace.root
-        self._bash: Bash | None = None
-        self._lost = False
-        """A shell has ended and nobody has been told."""
+        self._bash: BashProcess | None = None
+        self._was_lost = False
+        """The shell ended, and no result has reported it yet."""
         self._readers: list[PipeReader] = []
         self._commands = 0
         self._turn = asyncio.Lock()
 
     async def run(self, command: bytes, seconds: float) -> CommandResult:
-        """Carry out a command.
+        """Run a command.
 
-        When its time is up, or the caller is cancelled, all that the shell has started is ended.
+        After a timeout, or when the caller is cancelled, everything the shell started is ended.
 
         Raises:
-            ToolUnavailableError: the shell does not start, or has no room for the command.
+            ToolUnavailableError: the shell does not start, or cannot write the command to a file.
         """
         async with self._turn:
-            bash = await self._ready()
+            bash = await self._ensure_process()
             async with self._files(command) as (text, fifo, reader):
-                fresh = self._lost
-                self._lost = False
+                fresh = self._was_lost
+                self._was_lost = False
                 try:
                     async with self._sandbox.limits.watching(bash.pid):
                         status = await bash.carry_out(text, fifo, seconds)
-                    await self._note(bash)
+                    await self._update_directory(bash)
                 except BaseException:
-                    self._lost = True
+                    self._was_lost = True
                     await self._end()
                     raise
                 exited = status is not None and not bash.alive
                 if status is None:
                     await self._end()
-            await reader.wait_until_closed(_LATE)
+            await reader.wait_until_closed(_OUTPUT_DELAY)
             printed = await asyncio.to_thread(reader.take().text)
             output = _CRASH.sub(r"\1 ", printed.replace(str(text), "bash"))
             return CommandResult(output, status, exited, self._directory, fresh)
 
     async def restart(self) -> None:
-        """End all that the shell has started; the next command finds a fresh one in the root."""
+        """End everything the shell started; the next command runs in the root, in a fresh one."""
         async with self._turn:
             await self._end()
             self._directory = self._workspace.root
-            self._lost = False
+            self._was_lost = False
 
     async def close(self) -> None:
-        """End all that the shell has started."""
+        """End everything the shell has started, and close the readers."""
         await self._end()
         for reader in self._readers:
             reader.close()
 
-    async def _ready(self) -> Bash:
+    async def _ensure_process(self) -> BashProcess:
         if self._bash is not None and not self._bash.alive:
-            self._lost = True
-            await self._note(self._bash)
+            self._was_lost = True
+            await self._update_directory(self._bash)
         if self._bash is None:
-            self._bash = await Bash.launch(self._directory, self._sandbox)
+            self._bash = await BashProcess.launch(self._directory, self._sandbox)
         return self._bash
 
-    async def _note(self, bash: Bash) -> None:
-        """Remember where bash is. If it has ended, so do its background jobs."""
+    async def _update_directory(self, bash: BashProcess) -> None:
+        """Record the directory of bash. If bash has ended, end its background jobs too."""
         if not bash.alive:
             await self._end()
-        where = await asyncio.to_thread(os.path.realpath, bash.directory)
-        is_there = await asyncio.to_thread(os.access, where, os.X_OK)
-        self._directory = Path(where) if is_there else self._workspace.root
+        directory = await asyncio.to_thread(os.path.realpath, bash.directory)
+        is_there = await asyncio.to_thread(os.access, directory, os.X_OK)
+        self._directory = Path(directory) if is_there else self._workspace.root
 
     async def _end(self) -> None:
         bash = self._bash
@@ -289,7 +289,7 @@ class Shell:
 
     @asynccontextmanager
     async def _files(self, command: bytes) -> AsyncIterator[tuple[Path, Path, PipeReader]]:
-        """A command in a file, a FIFO for its output, and its reader.
+        """Write a command to a file; yield it, a FIFO for its output, and the reader of that.
 
         The reader outlives the command if a background job does.
         """
@@ -297,10 +297,10 @@ class Shell:
         text = self._folder / f"{self._name}-{self._commands}"
         fifo = text.with_suffix(".out")
         try:
-            await asyncio.to_thread(_lay_down, text, command, fifo)
+            await asyncio.to_thread(_prepare_files, text, command, fifo)
             reader = PipeReader(open_at(fifo, os.O_RDONLY))
             self._readers = [*(old for old in self._readers if not old.closed), reader]
-            # Held open by us too, so that the end is not seen before the command begins to write.
+            # Keep a writer open, so that the reader sees no end of file before the command writes.
             writing = open_at(fifo, os.O_WRONLY)
             try:
                 yield text, fifo, reader
@@ -312,7 +312,7 @@ class Shell:
                     await asyncio.to_thread(remove, path)
 
 
-def _lay_down(text: Path, command: bytes, fifo: Path) -> None:
+def _prepare_files(text: Path, command: bytes, fifo: Path) -> None:
     try:
         write_private(text, command)
         with enter(fifo.parent) as at:
