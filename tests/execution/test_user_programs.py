@@ -166,6 +166,7 @@ async def test_of_opt_only_what_is_on_the_path_is_shown(
 
 IN_OPT = {
     "a Java": (("bin/java", "lib/modules", "conf/security/java.security", "secret"), 3),
+    "a Maven": (("bin/mvn", "lib/a.jar", "boot/b.jar", "conf/settings.xml", "secret"), 3),
     "a Go": (("bin/go", "src/runtime/a.go", "pkg/tool", "secret"), 3),
     "a conda": (("bin/conda", "conda-meta/history", "condabin/conda", ".condarc", "envs/a/b"), 1),
 }
@@ -180,7 +181,7 @@ def test_an_installation_in_opt(home: Path, tmp_path: Path, name: str) -> None:
     programs = expose_user_programs(f"{prefix}/bin:/usr/bin", home, tmp_path / "opt")
     visible = [f for f in files if any(map((prefix / f).is_relative_to, programs.exposure.read))]
     assert visible[:shown] == list(files[:shown])
-    assert not {"secret", ".condarc", "envs/a/b"} & set(visible)
+    assert not {"secret", "conf/settings.xml", ".condarc", "envs/a/b"} & set(visible)
 
 
 STARTERS = {

@@ -22,6 +22,8 @@ OPT = Path("/opt")
 _SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin", "/bin", "/sbin")
 _ALTERNATIVES = "/etc/alternatives"
 _LOADER_SETTINGS = Path("/etc/ld.so.conf.d")
+_OF_APPLICATIONS = ("boot", "platform", "plugins", "jre")
+"""Beside `bin` and `lib`: Maven, the Google Cloud CLI and their like start from there."""
 _OF_JAVA = ("conf", "jmods", "legal", "release")
 _OF_GO = ("src", "pkg", "misc", "api", "go.env", "VERSION")
 _LARGEST_STARTER = 4_000
@@ -120,7 +122,7 @@ def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
 
 def _expose_installation(prefix: Path) -> Exposure:
     """Return the files of a program that has a folder of its own, without its settings."""
-    more: tuple[str, ...] = ()
+    more: tuple[str, ...] = _OF_APPLICATIONS
     if (prefix / "lib" / "modules").is_file():
         more = _OF_JAVA
     elif (prefix / "src" / "runtime").is_dir():
