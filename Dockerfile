@@ -1,12 +1,12 @@
 # Made by scripts/write_dockerfile.py from langgraph.json: change that one, not this.
 FROM langchain/langgraph-api:3.11
 
-# What the tools start: a browser, fonts for what it shows, a sandbox, and the shell's usual company.
+# Programs that the tools start: a browser and its fonts, a sandbox, git and ps.
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends bubblewrap chromium fonts-noto-cjk git procps && rm -rf /var/lib/apt/lists/*
-# The packages before the code, so that a change of the code does not install them again.
+# Packages are installed before the code is copied, so that a change of the code reuses the layer.
 COPY pyproject.toml /tmp/manus/pyproject.toml
 RUN uv pip install --system --no-cache-dir -c /api/constraints.txt -r /tmp/manus/pyproject.toml --extra data --extra mcp --extra postgres && rm -r /tmp/manus
-# A user for those who start it with `user: manus`, and the directories that runs and their records lie in.
+# A user for `user: manus`, and the directories for workspaces and records.
 RUN useradd --create-home --uid 10001 manus && install --directory --owner=manus --group=manus /workspace /records
 ENV MANUS_WORKSPACE=/workspace MANUS_ALLOWED_HOSTS=* MANUS_BROWSER_PATH=/usr/bin/chromium
 
@@ -18,7 +18,7 @@ ADD . /deps/manus
 RUN for dep in /deps/*; do             echo "Installing $dep";             if [ -d "$dep" ]; then                 echo "Installing $dep";                 (cd "$dep" && PYTHONDONTWRITEBYTECODE=1 uv pip install --system --no-cache-dir -c /api/constraints.txt -e .);             fi;         done
 # -- End of local dependencies install --
 ENV LANGGRAPH_HTTP='{"app": "manus.served:app", "cors": {"allow_origins": ["https://smith.langchain.com"], "allow_origin_regex": "http://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?", "allow_methods": ["*"], "allow_headers": ["*"]}}'
-ENV LANGSERVE_GRAPHS='{"agent": {"path": "manus.graph.served:agent", "description": "A general agent: code, commands, the web, files."}, "flow": {"path": "manus.graph.served:flow", "description": "Plans first, then has each step carried out."}, "planner": {"path": "manus.graph.served:planner", "description": "A general agent that keeps a plan of its own."}, "browser": {"path": "manus.graph.served:browser", "description": "Works on web pages in a real browser."}, "swe": {"path": "manus.graph.served:swe", "description": "A software engineer with a shell and an editor."}, "data_analysis": {"path": "manus.graph.served:data_analysis", "description": "Computes, makes charts and reports from data files."}}'
+ENV LANGSERVE_GRAPHS='{"agent": {"path": "manus.graph.served:agent", "description": "A general agent: code, commands, the web, files."}, "flow": {"path": "manus.graph.served:flow", "description": "Makes a plan, then has each step executed."}, "planner": {"path": "manus.graph.served:planner", "description": "A general agent that maintains its own plan."}, "browser": {"path": "manus.graph.served:browser", "description": "Works on web pages in a real browser."}, "swe": {"path": "manus.graph.served:swe", "description": "A software engineer with a shell and an editor."}, "data_analysis": {"path": "manus.graph.served:data_analysis", "description": "Computes from data files, and writes charts and reports."}}'
 
 
 

@@ -1,23 +1,23 @@
-# Every command of the project; `make` alone lists them.
-# Nothing needs to be installed or activated before: each target sets up what it lacks, once.
+# All commands of the project; `make` lists them.
+# Nothing has to be installed or activated first: each target sets up what it needs, once.
 
-# Another Python than .venv's, in an environment of its own, as in `make test PYTHON=3.13`.
+# A Python other than .venv's, in its own environment: `make test PYTHON=3.13`.
 PYTHON =
 SETUP := ./scripts/setup.sh $(if $(PYTHON),--python $(PYTHON))
 BIN := .venv$(if $(PYTHON),-$(PYTHON))/bin
 
-# Taken as typed (`value`), so that a $ in the task is a $, and handed on in the environment, so
-# that no quote in it ever meets a shell.
+# Taken literally (`value`), so that a $ stays a $, and passed in the environment, so that no shell
+# interprets its quotes.
 TASK ?= create a simple Python calculator with add, subtract, multiply, divide, and test it
 override TASK := $(value TASK)
 export TASK
-# More options for the program behind a target, as in `make test ARGS='-k bash -x'`.
+# Further arguments for the program of a target: `make test ARGS='-k bash -x'`.
 ARGS ?=
-# Optional parts of the project to install, as in `make setup EXTRAS=anthropic,google`.
+# Optional dependencies: `make setup EXTRAS=anthropic,google`.
 EXTRAS ?=
 # One process per core, up to four: more only compete for the browser and the database.
 WORKERS ?= --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-# What an agent or a test runs may call make itself: it shall not inherit from this one.
+# Programs started by an agent or a test may call make: they must not inherit this make's flags.
 ALONE := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES;
 
 COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.11 \
@@ -30,16 +30,16 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 help: ## list the commands
 	awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-run: ## do a task: make run TASK="..." (without a model: play the bundled recording)
+run: ## run a task: make run TASK="..." (without a model: replay the bundled recording)
 	$(SETUP) run
 	$(ALONE) exec $(BIN)/manus run --workspace workspace --or-replay manus/recordings/calculator.jsonl -- "$$TASK"
 
 test: ## run the whole test suite: make test ARGS="-k bash" PYTHON=3.13
 	$(SETUP) browser
-	# each process that a test starts would else compile everything anew
+	# otherwise each process that a test starts would compile every module again
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-coverage: ## the same with coverage of manus, child processes included: make coverage ARGS=tests/store
+coverage: ## run the tests and report coverage, child processes included: make coverage ARGS=tests/store
 	$(SETUP) browser
 	$(BIN)/coverage erase
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; $(BIN)/coverage run -m pytest $(WORKERS) $(ARGS); \
@@ -53,35 +53,35 @@ check: ## lint, formatting, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: ## format, and repair what the linter can repair
+format: ## format the code, and apply the linter's fixes
 	$(SETUP) dev
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: ## what a step costs, against a plain loop, and the sandbox: make bench ARGS="..."
+bench: ## measure the cost per step, compared with a plain loop, and of the sandbox: make bench ARGS="..."
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.step_cost $(ARGS)
 	$(BIN)/python -m benchmarks.sandbox
 
-# Without reloading: it would begin anew whenever a run writes a Python file into ./workspace.
-dev: ## the LangGraph server on this machine, for Studio: make dev ARGS="--port 2025"
+# Without reloading: the server would restart whenever a run writes a Python file into ./workspace.
+dev: ## start the LangGraph development server, for Studio: make dev ARGS="--port 2025"
 	$(SETUP) dev
 	$(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10 $(ARGS)
 
-docs: ## write docs/reference/ anew from the code
+docs: ## generate docs/reference/ from the code
 	$(SETUP) dev
 	$(BIN)/python scripts/write_reference.py
 
-setup: ## make .venv ready for all of the above; other providers: make setup EXTRAS=anthropic
+setup: ## prepare .venv for all of the above; other providers: make setup EXTRAS=anthropic
 	$(SETUP) browser
 	if [ -n "$(EXTRAS)" ]; then $(SETUP) extras "$(EXTRAS)"; fi
 
-# One set of versions that suits all extras at once, and the two that are installed taken from it.
-pins: ## bring requirements/ in line with pyproject.toml: make pins ARGS=--upgrade
+# One set of versions that satisfies all extras; the two sets that are installed are subsets of it.
+pins: ## compile requirements/ from pyproject.toml: make pins ARGS=--upgrade
 	$(COMPILE) --group dev --all-extras --output-file requirements/all.txt
 	$(COMPILE) --group dev --constraint requirements/all.txt --output-file requirements/dev.txt
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/run.txt
 
-clean: ## remove .venv and caches; workspace/ and your threads stay
+clean: ## remove .venv and caches; keep workspace/ and your threads
 	rm -rf .venv .venv-3.* .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
