@@ -129,6 +129,8 @@ async def _changes_git(call: Call, digest: str) -> bool:
         return False
     if session.git_guard.was_held(digest):
         return True
+    if type(tool).changes_repository is AgentTool.changes_repository:  # spares a thread switch
+        return False
     if not await asyncio.to_thread(tool.changes_repository, call.args):
         return False
     try:

@@ -49,6 +49,8 @@ EndpointKey = tuple[str | None, str | None]
 # By address and model: the time and the window of the last answer, and the endpoints warned of.
 _windows: dict[EndpointKey, tuple[float, ServerWindow | None]] = {}
 _warned: set[EndpointKey] = set()
+# When a server was last asked again because its count was far too low.
+_asked_again: dict[EndpointKey, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,10 @@ async def check_reply(
     _, cached = _windows.get(key, (0.0, None))
     is_far_below = comparison is not None and comparison.is_far_below
     # a model that was not loaded before has its window now
-    again = is_far_below or (cached is not None and not cached.is_loaded)
+    again = cached is not None and not cached.is_loaded
+    if is_far_below and time.monotonic() - _asked_again.get(key, -_VALID_FOR) >= _VALID_FOR:
+        _asked_again[key] = time.monotonic()
+        again = True
     window = await look_up_window(endpoint, caller_model, again=again)
     warn_of_small_window(endpoint, window)
     if window is not None and not window.is_loaded:  # asking again after each reply is no use

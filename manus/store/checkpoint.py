@@ -1,8 +1,7 @@
-"""The store of threads: a SQLite file or a PostgreSQL database, and its serialization."""
+"""The store of threads: a SQLite file or a PostgreSQL database."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -10,57 +9,13 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.base import id as checkpoint_ids
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from manus.config.files import data_folder
 from manus.config.settings import Settings
-from manus.state.errors import SettingsError, StorageError
+from manus.state.errors import SettingsError
 from manus.state.events import RetryEvent
 
 _POSTGRES = ("postgresql://", "postgres://")
-_MIN_COMPRESSED = 64
-"""Bytes. Smaller values are stored uncompressed."""
-_COMPRESSED = "+z"
-_RAW_DEFLATE = -zlib.MAX_WBITS
-"""No zlib header and checksum, because most values are small."""
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
-"""Errors that deserialization may raise; the base class has no error type of its own."""
-
-
-class CompactSerializer(JsonPlusSerializer):
-    """LangGraph's serializer with compression; reads compressed and plain values.
-
-    It creates only types that LangGraph considers safe: messages and plain data. Anything else in a
-    file (a function to call, a pickle) is returned as raw data or not at all, never executed.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(allowed_msgpack_modules=None)
-
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """Serialize a value; the type name of a compressed value ends in `+z`."""
-        kind, data = super().dumps_typed(obj)
-        if len(data) < _MIN_COMPRESSED:
-            return kind, data
-        return f"{kind}{_COMPRESSED}", zlib.compress(data, 9, _RAW_DEFLATE)
-
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Deserialize a compressed or plain value.
-
-        Raises:
-            StorageError: the value is damaged or has an unknown format.
-        """
-        kind, stored = data
-        try:
-            if kind.endswith(_COMPRESSED):
-                stored = zlib.decompress(stored, _RAW_DEFLATE)
-            return super().loads_typed((kind.removesuffix(_COMPRESSED), stored))
-        except _UNREADABLE as error:
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise StorageError(
-                f"The stored thread cannot be read ({reason}): it is damaged or was written by "
-                "another version of manus; use that version, or restore a backup."
-            ) from error
 
 
 def make_ids_later_than(checkpoint_id: str | None) -> None:

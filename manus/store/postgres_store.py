@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from manus.state.errors import SettingsError, StorageError, ThreadBusyError
 from manus.state.events import RetryEvent
-from manus.store.checkpoint import CompactSerializer, Store, make_ids_later_than
+from manus.store.checkpoint import Store, make_ids_later_than
 from manus.store.postgres_retry import (
     CONNECT_TIMEOUT,
     PostgresRetry,
@@ -29,6 +29,7 @@ from manus.store.postgres_retry import (
     reason_of,
     strip_credentials,
 )
+from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import ATTEMPTS, PAUSE, thread_busy_error
 
 log = logging.getLogger("manus")

@@ -17,7 +17,8 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from manus.state.errors import StorageError
-from manus.store.checkpoint import CompactSerializer, Store, make_ids_later_than
+from manus.store.checkpoint import Store, make_ids_later_than
+from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
 
 _T = TypeVar("_T")
@@ -155,8 +156,6 @@ class SqliteStore(SqliteSaver, Store):
 
     def _configure(self) -> None:
         """Set the file's options and create its tables."""
-        # For a new file: larger pages leave less unused space.
-        self.conn.execute("PRAGMA page_size=8192")
         with self.cursor(transaction=False) as cursor:
             # With the write-ahead log, a commit survives a crash of the process without an fsync,
             # the same guarantee as the journal of tool calls; FULL would sync each commit.

@@ -21,6 +21,7 @@ def unknown_endpoints() -> None:
     tokens._reported.clear()
     window_watch._windows.clear()
     window_watch._warned.clear()
+    window_watch._asked_again.clear()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The context window as the server has it, and a server that drops a part of the request."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from manus.models.window_watch import Comparison
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Raw, ScriptedServer, call, cut, text, tokens
 from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
-from tests.server.replies import json_of
+from tests.server.replies import as_message, json_of
 
 NAME = "qwen3:8b"
 SAID: dict[str, tuple[Pages, ServerWindow]] = {
@@ -184,3 +185,11 @@ async def test_a_server_that_breaks_off_is_not_asked_for_every_step(agent: Scrip
     agent.server.pages = {"/v1/models": cut()}
     await agent.run(*(call("poll") for _ in range(5)), text("Done."))
     assert len(agent.server.looks) == 1
+
+
+async def test_a_server_that_counts_too_little_is_not_asked_for_every_step(
+    agent: ScriptedAgent,
+) -> None:
+    steps = (replace(as_message(call("poll")), usage=tokens(10, 5)) for _ in range(6))
+    await agent.run(*steps, text("Done."))
+    assert len(agent.server.looks) <= 8  # twice, at four addresses

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import fcntl
+import hashlib
 import os
 import pickle
 import sqlite3
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from langgraph.checkpoint.base.id import UUID, uuid6
 from manus.config.settings import Settings
 from manus.state.errors import StorageError, ThreadBusyError
 from manus.store.checkpoint import open_store
+from manus.store.dictionary import DICTIONARY
+from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
 from tests.cli.program import Program, Result, wait_for_file
 from tests.server import ScriptedServer, call, text
@@ -219,3 +223,13 @@ async def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(
     monkeypatch.setattr(fcntl, "flock", flock)
     async with hold_file(tmp_path, "t"):
         assert list(tmp_path.iterdir()) == removed
+
+
+def test_values_of_earlier_versions_are_read() -> None:
+    old = ("msgpack+z", zlib.compress(b"\xd9\x20" + b"0" * 32, 9, -zlib.MAX_WBITS))
+    assert CompactSerializer().loads_typed(old) == "0" * 32
+
+
+def test_the_dictionary_of_stored_values_never_changes() -> None:
+    digest = "557f7853786c33fbe3eceb8728d9f92a559be8ed057f3fd1c6e8965b326c4e80"
+    assert hashlib.sha256(DICTIONARY).hexdigest() == digest

@@ -1,0 +1,74 @@
+"""How the store serializes values: LangGraph's format, compressed with a preset dictionary."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from manus.state.errors import StorageError
+from manus.store.dictionary import DICTIONARY
+
+_MIN_COMPRESSED = 24
+"""Bytes. Smaller values are stored uncompressed."""
+_COMPRESSED = "+d1"
+"""Suffix of the type of values that are compressed with `DICTIONARY`."""
+_COMPRESSED_WITHOUT_DICTIONARY = "+z"
+"""The same of values that versions before 0.2 have written."""
+_RAW_DEFLATE = -zlib.MAX_WBITS
+"""No zlib header and checksum, because most values are small."""
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
+"""Errors that deserialization may raise; the base class has no error type of its own."""
+
+
+class CompactSerializer(JsonPlusSerializer):
+    """LangGraph's serializer with compression; reads compressed and plain values.
+
+    It creates only types that LangGraph considers safe: messages and plain data. Anything else in a
+    file (a function to call, a pickle) is returned as raw data or not at all, never executed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Serialize a value; the type name of a compressed value ends in `+d1`."""
+        kind, data = super().dumps_typed(obj)
+        if len(data) < _MIN_COMPRESSED:
+            return kind, data
+        compressor = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE, zdict=DICTIONARY)
+        compressed = compressor.compress(data) + compressor.flush()
+        if len(compressed) >= len(data):
+            return kind, data
+        return f"{kind}{_COMPRESSED}", compressed
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Deserialize a compressed or plain value.
+
+        Raises:
+            StorageError: the value is damaged or has an unknown format.
+        """
+        kind, stored = data
+        try:
+            if kind.endswith(_COMPRESSED):
+                kind = kind.removesuffix(_COMPRESSED)
+                stored = _decompress(stored)
+            elif kind.endswith(_COMPRESSED_WITHOUT_DICTIONARY):
+                kind = kind.removesuffix(_COMPRESSED_WITHOUT_DICTIONARY)
+                stored = zlib.decompress(stored, _RAW_DEFLATE)
+            return super().loads_typed((kind, stored))
+        except _UNREADABLE as error:
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise StorageError(
+                f"The stored thread cannot be read ({reason}): it is damaged or was written by "
+                "another version of manus; use that version, or restore a backup."
+            ) from error
+
+
+def _decompress(stored: bytes) -> bytes:
+    decompressor = zlib.decompressobj(_RAW_DEFLATE, zdict=DICTIONARY)
+    data = decompressor.decompress(stored) + decompressor.flush()
+    if not decompressor.eof:
+        raise ValueError("the compressed value is cut off")
+    return data
