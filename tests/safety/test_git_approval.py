@@ -1,0 +1,162 @@
+"""The user is asked once a run before programs change their repository."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+from tests.helpers.agent import ScriptedAgent
+from tests.mcp.conftest import ASKING
+from tests.server import call, text
+
+pytestmark = pytest.mark.sandboxes("bubblewrap")
+
+COMMIT = "git commit -q --allow-empty -m {}"
+DONE = text("Done.")
+
+
+def bash(command: str) -> Any:
+    return call("bash", command=command)
+
+
+def commit(message: str) -> Any:
+    return bash(COMMIT.format(message))
+
+
+@pytest.fixture
+async def agent(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
+    """An agent in a repository, with the shell and Python."""
+    git(agent, "init", "-q", "-b", "main")
+    git(agent, "config", "user.name", "U")
+    git(agent, "config", "user.email", "u@x.example")
+    git(agent, "commit", "-q", "--allow-empty", "-m", "First")
+    profile = replace(ASKING, tools=("bash", "python_execute"))
+    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield made
+    await made.graph.close_waiting()
+
+
+def git(agent: ScriptedAgent, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(agent.workspace), *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def log(agent: ScriptedAgent) -> list[str]:
+    """Return the subjects of the commits, the newest first."""
+    return git(agent, "log", "--format=%s").split()
+
+
+async def test_one_yes_holds_for_the_run(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(bash("git status; git branch"), commit("A"))
+    assert waiting.stop_reason == "interrupted"
+    [question] = waiting.questions
+    assert "it changes your git repository" in question.value["question"]
+    assert "changes to git repositories until the run ends" in question.value["question"]
+    assert log(agent) == ["First"]
+    outcome = await agent.invoke(Command(resume="yes"), commit("B"), bash("git tag v1"), DONE)
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == ["B", "A", "First"]
+    assert git(agent, "tag") == "v1\n"
+
+
+async def test_the_next_run_asks_again(agent: ScriptedAgent) -> None:
+    await agent.run(commit("A"))
+    await agent.invoke(Command(resume="yes"), DONE)
+    waiting = await agent.run(commit("B"))
+    assert waiting.stop_reason == "interrupted"
+    assert log(agent) == ["A", "First"]
+
+
+async def test_a_no_changes_nothing(agent: ScriptedAgent) -> None:
+    await agent.run(commit("A"))
+    outcome = await agent.invoke(Command(resume="no: not yet"), DONE)
+    assert outcome.stop_reason == "answered"
+    assert "not yet" in (await agent.observations())[-1]
+    assert log(agent) == ["First"]
+
+
+@pytest.mark.parametrize("request_text", ["Fix it and commit it.", "Run git commit.", "修好后提交"])
+async def test_what_the_request_asks_for_needs_no_question(
+    agent: ScriptedAgent, request_text: str
+) -> None:
+    outcome = await agent.run(commit("A"), DONE, request=request_text)
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == ["A", "First"]
+
+
+async def test_what_only_reads_needs_no_question(agent: ScriptedAgent) -> None:
+    script = "git status && git diff && git log -1 && git branch -a && git config user.name"
+    outcome = await agent.run(bash(script), DONE)
+    assert outcome.stop_reason == "answered"
+
+
+async def test_a_program_is_held_back_and_asked_about_when_it_is_called_again(
+    agent: ScriptedAgent,
+) -> None:
+    code = "import subprocess\nsubprocess.run(['git', 'tag', 'v1'])"
+    python = call("python_execute", code=code)
+    waiting = await agent.run(python, python)
+    assert waiting.stop_reason == "interrupted"
+    assert "Make the same call again" in (await agent.observations())[0]
+    assert git(agent, "tag") == ""
+    outcome = await agent.invoke(Command(resume="yes"), DONE)
+    assert outcome.stop_reason == "answered"
+    assert git(agent, "tag") == "v1\n"
+
+
+async def test_a_run_without_a_person_refuses_and_lists_it(agent: ScriptedAgent) -> None:
+    hidden = bash("g=git; $g tag v2")
+    outcome = await agent.run(commit("A"), hidden, DONE, approve="refuse")
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == ["First"]
+    assert git(agent, "tag") == ""
+    reasons = [entry["reason"] for entry in outcome.as_json()["refused"]]
+    assert reasons == ["it changes your git repository"] * 2
+
+
+async def test_yolo_asks_nothing(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(commit("A"), DONE, approve="yolo")
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == ["A", "First"]
+
+
+async def test_ask_asks_once_for_both(agent: ScriptedAgent) -> None:
+    waiting = await agent.run(commit("A"), approve="ask")
+    [question] = waiting.questions
+    assert "it may change something and it changes your git" in question.value["question"]
+    outcome = await agent.invoke(Command(resume="yes"), DONE, approve="ask")
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == ["A", "First"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "subjects"),
+    [
+        ('allow = ["git"]', ["A", "First"]),
+        ('allow = ["bash(git commit *)"]', ["A", "First"]),
+        ('deny = ["git"]', ["First"]),
+    ],
+)
+async def test_rules(agent: ScriptedAgent, lines: str, subjects: list[str]) -> None:
+    (agent.workspace.parent / "manus.toml").write_text(f"[approve]\n{lines}\n")
+    outcome = await agent.run(commit("A"), DONE)
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == subjects
+
+
+async def test_a_repository_of_the_run_needs_no_question(agent: ScriptedAgent) -> None:
+    script = (
+        "git init -q new && cd new && git config user.name N && git config user.email n@x.example"
+        " && git commit -q --allow-empty -m One && git log --format=%s"
+    )
+    agent.workspace.joinpath(".git").rename(agent.workspace.parent / "away")
+    outcome = await agent.run(bash(script), DONE)
+    assert outcome.stop_reason == "answered"
+    assert (await agent.observations())[-1].startswith("One")
