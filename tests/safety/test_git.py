@@ -264,6 +264,20 @@ WORKS = {
         "cd tree; echo 2 > a; git commit -qam Tree; git log -1 --format=%s tree; cd ..",
         "Tree",
     ),
+    "a new worktree": (
+        "git worktree add -q other; cd other; git commit -q --allow-empty -m O; "
+        "git -C .. log -1 --format=%s other --; cd ..",
+        "O",
+    ),
+    "back to an earlier commit": (
+        "git reset -q --hard HEAD~1; ls .gitmodules; git merge -q main@{1}; ls .gitmodules",
+        "\n.gitmodules",
+    ),
+    "a new submodule": (
+        "git -c protocol.file.allow=always submodule --quiet add ./nested more; "
+        "git commit -qm More; git submodule status more; git log -1 --format=%s",
+        "More",
+    ),
     "a commit in a submodule": (
         f"cd sub; {WHO}; echo 2 > l; git commit -qam L; cd ..; git add sub; git commit -qm Up; "
         "git log -1 --format=%s; git status -s --untracked-files=no; git -C sub log -1 --format=%s",
@@ -319,6 +333,90 @@ async def test_what_was_made_in_the_run_is_closed_to_later_programs(session: Ses
     )
     observation = await PythonExecute(session=session).observe(code=code)
     assert observation.text.startswith("Read-only file system\nTwo")
+
+
+@CLOSED
+async def test_hooks_are_left_out_and_named(session: Session) -> None:
+    root = session.workspace.root
+    hook = root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\ntouch ran\n")
+    hook.chmod(0o755)
+    observation = await run(session, "git commit --allow-empty -qm X; git log -1 --format=%s")
+    assert "hooks were not run (pre-commit)" in observation
+    assert not (root / "ran").exists()
+
+
+@CLOSED
+async def test_a_worktree_of_a_repository_elsewhere(tmp_path: Path) -> None:
+    main, tree, other = tmp_path / "main", tmp_path / "tree", tmp_path / "other"
+    for folder in (main, other):
+        folder.mkdir()
+        git(folder, f"git init -q -b main; {WHO}; git commit -q --allow-empty -m Secret")
+    git(main, "git worktree add -q ../tree")
+    session = session_in(tree, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
+    try:
+        script = (
+            f"git commit -q --allow-empty -m Tree && git log -1 --format=%s; touch {main}/.git/x"
+        )
+        assert (await run(session, script)).startswith("Tree")
+        assert not (main / ".git" / "x").exists()
+        # a planted file leads to no repository that does not know this folder
+        planted = f"mkdir sub; echo gitdir: {other}/.git > sub/.git; git -C sub log --format=%s"
+        assert "Secret" not in await run(session, planted)
+    finally:
+        await session.close()
+    assert git(main, "git log -1 --format=%s tree") == "Tree\n"
+
+
+WORKFLOW = ".github/workflows/ci.yml"
+
+
+def with_another_branch(root: Path) -> None:
+    """Commit files that configure other programs, other ones on a branch."""
+    git(root, f"mkdir -p .github/workflows .vscode; echo 1 > {WORKFLOW}; echo 1 > .vscode/a")
+    git(root, "git add .; git commit -qm Settings; git checkout -qb next; mkdir .idea")
+    git(root, f"echo 2 > {WORKFLOW}; echo 2 > .vscode/b; echo 2 > .idea/x; git rm -q .vscode/a")
+    git(root, "git add .; git commit -qm Next; git checkout -q main")
+
+
+@CLOSED
+async def test_another_branch_may_bring_its_settings(repository: Path) -> None:
+    with_another_branch(repository)
+    session = session_in(repository, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
+    try:
+        observation = await run(
+            session, f"git checkout -q next && cat {WORKFLOW} .vscode/b .idea/x"
+        )
+        assert observation.splitlines()[:3] == ["2", "2", "2"]
+        assert not (repository / ".vscode" / "a").exists()
+        assert (
+            await run(session, "git status -s --untracked-files=no") == "[exit code 0, no output]"
+        )
+        observation = await run(session, f"git checkout -q main && cat {WORKFLOW} .vscode/a")
+        assert observation.splitlines()[:2] == ["1", "1"]
+        assert not (repository / ".idea").exists()
+    finally:
+        await session.close()
+
+
+@CLOSED
+@pytest.mark.parametrize("name", [".envrc", WORKFLOW, ".vscode/new", ".idea/x", ".idea/new"])
+async def test_what_the_run_has_committed_is_not_brought_back(repository: Path, name: str) -> None:
+    with_another_branch(repository)
+    before = (repository / name).read_text() if (repository / name).exists() else None
+    session = session_in(repository, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
+    try:
+        await run(
+            session,
+            f"echo planted > p; id=$(git hash-object -w p); git update-index --add --cacheinfo "
+            f"100644,$id,{name}; git commit -qm Planted; git checkout -q -f HEAD -- .; "
+            "git reset -q --hard",
+        )
+    finally:
+        await session.close()
+    now = (repository / name).read_text() if (repository / name).exists() else None
+    assert git(repository, f"git show HEAD:{name}") == "planted\n", "the attempt is real"
+    assert now == before
 
 
 @CLOSED

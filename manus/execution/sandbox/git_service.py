@@ -23,8 +23,9 @@ from typing import NamedTuple, Protocol
 
 from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.git_arguments import FORWARDED, Command, judge, parse
+from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.limits import Limits
-from manus.execution.sandbox.name_guard import NameGuard
+from manus.execution.sandbox.name_guard import NameGuard, Repository
 
 SPOOL = "git-requests"
 """The folder of the requests in the programs' `/tmp`."""
@@ -54,7 +55,16 @@ _REFUSED = "git: not executed: {reason}; if it is needed, the user can run it in
 _EDITOR = "an editor (`{name}`) is not started; give the message with `-m`, or use `--no-edit`"
 _OUTSIDE = "the folder is not in the workspace"
 _WORKTREE_OUTSIDE = "a worktree outside of the workspace is out of reach; choose a folder in it"
-_HOOKS = "git: the hooks of this repository were not run ({names}); the user can run them"
+_HOOKS = "git: hooks were not run ({names}); the user can run them in their own terminal"
+_HOOKS_OF = {
+    "am": ("applypatch-msg", "pre-applypatch", "post-applypatch"),
+    "checkout": ("post-checkout",),
+    "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
+    "merge": ("pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"),
+    "push": ("pre-push",),
+    "rebase": ("pre-rebase", "post-rewrite"),
+    "switch": ("post-checkout",),
+}
 
 
 class Confine(Protocol):
@@ -92,27 +102,36 @@ class GitService:
         workspace: Path,
         folder: Path,
         *,
+        names: NameGuard,
         confine: Confine,
         limits: Limits,
-        guards_repository: bool,
     ) -> None:
-        """`folder` holds what becomes `/etc` and `/tmp` of the programs."""
+        """Blocking. `folder` holds what becomes `/etc` and `/tmp` of the programs.
+
+        `names` guards the calls in which the commands are handed over.
+        """
         self._workspace = workspace
         self._spool = folder / "tmp" / SPOOL
         self._confine = confine
         self._limits = limits
-        self._names = NameGuard(workspace, restores=False)
+        self._call_names = names
+        self._names = NameGuard(workspace, restores=True, accepts=self._is_own)
+        self._repositories = self._names.repositories()
+        self._history = GitHistory(self._repositories)
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = b""
         self.hold: Callable[[], str] = lambda: ""
         """Returns why a repository may not be changed; empty if it may."""
-        self.guards_repository = guards_repository
+        self.guards_repository = bool(self._repositories)
         """Whether there was a repository when the run began, which is not the run's own."""
         queue = folder / "etc" / "manus" / QUEUE
         os.mkfifo(queue, 0o600)
         # read and write, so that it never ends
         self._queue = os.open(queue, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def start(self) -> None:
+        """Receive commands from now on."""
         asyncio.get_running_loop().add_reader(self._queue, self._receive)
 
     def _receive(self) -> None:
@@ -166,7 +185,36 @@ class GitService:
             code = await self._run(exchange, gone)
             if note := await self._names.finish():
                 _say(exchange.err, note.strip())
+            self._call_names.accept(self._names.accepted)
+        if hooks := await asyncio.to_thread(self._hooks_left_out, request):
+            _say(exchange.err, _HOOKS.format(names=", ".join(hooks)))
         return str(code)
+
+    def _hooks_left_out(self, request: Request) -> list[str]:
+        """Return the names of the hooks that the user's own git would have started. Blocking."""
+        names = _HOOKS_OF.get(parse(request.arguments).name, ())
+        repository = self._nearest_repository(request.directory)
+        if not names or repository is None:
+            return []
+        folders = [folder / "hooks" for folder in repository.directories]
+        folders += filter(Path.is_dir, repository.named)
+        paths = ((name, folder / name) for name in names for folder in folders)
+        found = [name for name, path in paths if path.is_file() and os.access(path, os.X_OK)]
+        return list(dict.fromkeys(found))
+
+    def _nearest_repository(self, path: Path) -> Repository | None:
+        """Return the repository that a path in the workspace is in. Blocking."""
+        around = [r for r in self._names.repositories() if path.is_relative_to(r.git.parent)]
+        return max(around, key=lambda repository: len(repository.git.parts), default=None)
+
+    def _is_own(self, name: str, content: bytes) -> bool:
+        """Return whether a file held that content before the run, in its repository. Blocking."""
+        path = self._workspace / name
+        nearest = self._nearest_repository(path.parent)
+        if nearest is None:
+            return False
+        inside = path.relative_to(nearest.git.parent).as_posix()
+        return self._history.holds(nearest, inside, content)
 
     def _objection(self, request: Request) -> str:
         """Return why a command is not carried out. Blocking."""

@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,14 +82,22 @@ def find_repository(git: Path, workspace: Path) -> Repository:
 class NameGuard:
     """Compares the protected names of a workspace before and after a call that runs programs."""
 
-    def __init__(self, root: Path, *, restores: bool) -> None:
-        """`restores`: programs can write to existing names, so that their contents are compared."""
+    def __init__(
+        self, root: Path, *, restores: bool, accepts: Callable[[str, bytes], bool] | None = None
+    ) -> None:
+        """`restores`: programs can write to existing names, so that their contents are compared.
+
+        `accepts` says of a name and a content whether that is the user's own, and may be there.
+        """
         self._root = root
         self._restores = restores
         self._names = ProtectedNames(root)
         self._existing: frozenset[str] = frozenset()
         self._dangers: frozenset[str] = frozenset()
         self._contents: dict[str, bytes] = {}
+        self._accepts = accepts
+        self.accepted: set[str] = set()
+        """New names that `finish` has let stay."""
 
     def existing_paths(self) -> list[Path]:
         """Return the protected names that exist, but for git directories. Blocking."""
@@ -119,7 +127,11 @@ class NameGuard:
         found = self._names.find()
         new = {name for name in found - self._existing if Path(name).name != GIT}
         new |= set(self._dangerous(found)) - self._dangers
-        restored = self._restore(kept_names)
+        present = self._read(kept_names)
+        restored = self._restore(present)
+        new |= self._added(present)
+        self.accepted = {name for name in new if self._is_accepted(name)}
+        new -= self.accepted
         moved = move_out(self._root, new - restored.keys(), self._root / _QUARANTINE)
         note = ""
         if moved:
@@ -174,13 +186,30 @@ class NameGuard:
                     contents[name] = content
         return contents
 
-    def _restore(self, names: Iterable[str]) -> dict[str, Path | None]:
+    def _added(self, present: Iterable[str]) -> set[str]:
+        """Return the files that are new in protected folders that were there before."""
+        if not self._restores or len(self._contents) >= _MOST_FILES:
+            return set()
+        names = set(present) - self._contents.keys()
+        return {name for name in names if GIT not in Path(name).parts}
+
+    def _is_accepted(self, name: str) -> bool:
+        """Return whether a new file, or all in a new folder, is the user's own."""
+        if self._accepts is None or GIT in Path(name).parts:
+            return False
+        contents = self._read([name])
+        return bool(contents) and all(self._accepts(*each) for each in contents.items())
+
+    def accept(self, names: Iterable[str]) -> None:
+        """Take names that git has brought back for such that were there before the call."""
+        self._existing |= frozenset(names)
+
+    def _restore(self, present: Mapping[str, bytes]) -> dict[str, Path | None]:
         """Write back the files that differ from what they were.
 
         Returns:
             Their names, and where what was there is kept; None if the file was gone.
         """
-        present = self._read(names)
         restored: dict[str, Path | None] = {}
         for name, content in self._contents.items():
             new = present.get(name)
@@ -212,6 +241,8 @@ class NameGuard:
 
     def _is_harmless_change(self, name: str, old: bytes, new: bytes | None) -> bool:
         """Return whether a file is of a repository, and names no program that it did not name."""
+        if self._accepts is not None and self._accepts(name, old if new is None else new):
+            return True
         path = self._root / name
         if path.name == GIT:
             return path.exists() and not any(dangers_in(path))

@@ -52,6 +52,7 @@ _HARMLESS_KEYS = {
     "gc": {"auto"},
 }
 """`extensions.worktreeConfig` is harmless since `config.worktree` is looked at by itself."""
+_SUBMODULE_KEYS = frozenset({"path", "update", "fetchrecursesubmodules"})
 _HARMLESS_PROTOCOLS = frozenset(
     {"protocol.file.allow", "protocol.http.allow", "protocol.https.allow"}
 )
@@ -259,6 +260,21 @@ def is_harmless_entry(key: str, value: str) -> bool:
 def is_harmless_url(address: str) -> bool:
     """Return whether the address of a remote names no program, as `ext::` and its kind do."""
     return _URL.fullmatch(address) is not None
+
+
+def is_harmless_submodule_list(content: bytes) -> bool:
+    """Return whether a `.gitmodules` names no program. Blocking."""
+    entries = dangerous_entries(content)
+    return entries is not None and all(
+        key.startswith("submodule.")
+        and key.rpartition(".")[2] in _SUBMODULE_KEYS
+        and _is_name(value)
+        for key, value in entries
+    )
+
+
+def _is_name(value: str) -> bool:
+    return _is_plain(value) and not value.startswith("!")
 
 
 def _is_plain(value: str) -> bool:

@@ -24,10 +24,16 @@ from manus.execution.network.egress_proxy import EgressProxy, egress_of
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.advice import Advice, advise
 from manus.execution.sandbox.confined import Confined
-from manus.execution.sandbox.git_service import QUEUE, SPOOL, GitService, wrapper
+from manus.execution.sandbox.git_layout import (
+    GIT_BIN,
+    ClosedPaths,
+    closed_paths,
+    git_environment,
+    lay_out_git,
+)
+from manus.execution.sandbox.git_service import GitService
 from manus.execution.sandbox.git_settings import VARIABLE, copy_git_settings
 from manus.execution.sandbox.home import HOME, SandboxHome
-from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.interpreter import own_python
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
@@ -47,21 +53,12 @@ CERTIFICATES = (
 _NAMED = 3
 """Hosts named at most of those that were not reached."""
 _FILTER = "9"
-_OWN_ETC = "/etc/manus"
-_GIT_BIN = f"{_OWN_ETC}/bin"
-_GIT_SETTINGS = "gitconfig"
-_GIT_VARIABLES = {
-    "GIT_CONFIG_GLOBAL": f"{_OWN_ETC}/{_GIT_SETTINGS}",
-    "GIT_EDITOR": "true",
-    "GIT_SEQUENCE_EDITOR": "true",
-    "GIT_TERMINAL_PROMPT": "0",
-}
 _LIMITED = f'ulimit -f "$1"; exec {_FILTER}<"$2"; shift 2; exec "$@"'
 _SIGNS = ("Read-only file system", "Device or resource busy")
 _KEPT = (
-    "\n[read-only here: `.env` files, settings of editors, shells and git, `manus.toml`, `.manus`, "
-    "environments outside the workspace; change what has to be changed with `str_replace_editor`, "
-    "which asks the user]"
+    "\n[read-only here: `.git` (`git` itself can change it), `.env` files, settings of editors and "
+    "shells, `manus.toml`, `.manus`, environments outside the workspace; change what has to be "
+    "changed with `str_replace_editor`, which asks the user]"
 )
 _OWN_CODE = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
@@ -115,7 +112,7 @@ class Sandbox:
         """A file with the rules for system calls; empty if there are none."""
         if home is not None and wall == "bubblewrap":
             bubblewrap.lay_out(home.path)
-            self._git_program = _lay_out_git(home.path, workspace)
+            self._git_program = lay_out_git(home.path, workspace)
             if rules := seccomp.program():
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
@@ -176,15 +173,15 @@ class Sandbox:
             )
         else:
             if self._git_program is not None:
-                known["PATH"] = f"{_GIT_BIN}:{known.get('PATH', os.defpath)}"
+                known["PATH"] = f"{GIT_BIN}:{known.get('PATH', os.defpath)}"
             known["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes nothing
-            inside, outside = self._closed_repositories()
+            shut = self._closed_paths()
             front = bubblewrap.words(
                 self._workspace,
                 home,
                 directory,
-                read=[*read, *outside],
-                read_only=[*self._read_only, *inside],
+                read=[*read, *shut.outside],
+                read_only=[*self._read_only, *shut.inside],
                 hidden=hidden,
                 filter_at=self._filter and _FILTER,
             )
@@ -199,32 +196,25 @@ class Sandbox:
         if self._home is None:
             raise ToolUnavailableError("There is no sandbox for git.")
         home = self._home.path
-        repositories = self.names.repositories() if self.names is not None else []
-        _, outside = self._closed_repositories()
-        hooks = [folder / "hooks" for r in repositories for folder in r.directories]
-        named = [path for r in repositories for path in r.named]
+        closed = self._closed_paths()
+        certificates = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
+        read = [Path(path) for path in (*self._settings.read, *certificates.values())]
         front = bubblewrap.words(
             self._workspace,
             home / "git",
             directory,
-            read=[Path(path).expanduser() for path in self._settings.read],
-            read_only=[*self._read_only, *hooks, *named],
-            writable=outside,
+            read=[path.expanduser() for path in read],
+            read_only=[*own_code_in(self._workspace), *closed.programs],
+            writable=closed.outside,
             filter_at=self._filter and _FILTER,
         )
-        kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ") if name in os.environ}
-        path = f"{Path(self._git_program or '/usr/bin/git').parent}:{os.defpath}"
-        known = {"PATH": path, **kept, **self._own_variables(home, chosen=False), **_GIT_VARIABLES}
-        return Confined((*self._limited(), *front, *argv), known)
+        variables = {**certificates, **self._own_variables(home, chosen=False)}
+        environment = git_environment(self._git_program or "/usr/bin/git", variables)
+        return Confined((*self._limited(), *front, *argv), environment)
 
-    def _closed_repositories(self) -> tuple[list[Path], list[Path]]:
-        """Return what is closed of the repositories: in the workspace, and outside of it."""
-        if self.names is None:
-            return [], []
-        repositories = self.names.repositories()
-        paths = [path for r in repositories for path in (r.git, *r.directories, *r.named)]
-        inside = [path for path in paths if path.is_relative_to(self._workspace)]
-        return inside, [path for path in paths if path not in inside]
+    def _closed_paths(self) -> ClosedPaths:
+        repositories = self.names.repositories() if self.names is not None else []
+        return closed_paths(repositories, self._workspace)
 
     def _limited(self) -> tuple[str, ...]:
         """Return the words that limit the size of files and enter the sandbox's network."""
@@ -278,14 +268,15 @@ class Sandbox:
     async def serve_git(self) -> None:
         """Carry out from now on what changes a closed repository."""
         if self._home is not None and self.names is not None and self._git_program is not None:
-            repositories = await asyncio.to_thread(self.names.repositories)
-            self.git = GitService(
+            self.git = await asyncio.to_thread(
+                GitService,
                 self._workspace,
                 self._home.path,
+                names=self.names,
                 confine=self.confine_git,
                 limits=self.limits,
-                guards_repository=bool(repositories),
             )
+            self.git.start()
 
     async def close(self) -> None:
         """End the network and remove the programs' own folders."""
@@ -301,28 +292,6 @@ class Sandbox:
             await asyncio.to_thread(self.broker.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
-
-
-def _lay_out_git(folder: Path, workspace: Path) -> str | None:
-    """Put the wrapper and the user's harmless settings into a run's own folder. Blocking.
-
-    Returns:
-        The machine's git; None if it has none.
-    """
-    git = find_host_program("git")
-    own = folder / _OWN_ETC.lstrip("/")
-    (own / "bin").mkdir(parents=True)
-    if git is None:
-        return None
-    (own / _GIT_SETTINGS).touch()
-    copy_git_settings(workspace, own / _GIT_SETTINGS, os.environ)
-    program = own / "bin" / "git"
-    program.write_text(wrapper(git, f"{_OWN_ETC}/{QUEUE}", f"/tmp/{SPOOL}"))
-    program.chmod(0o755)
-    (folder / "git" / "home").mkdir(parents=True)
-    for name in ("etc", "tmp", "empty"):
-        (folder / "git" / name).symlink_to(folder / name)
-    return git
 
 
 def _link_user_packages(home: Path) -> None:

@@ -1,0 +1,83 @@
+"""What a repository held before the run: files that git may bring back, whatever their names.
+
+A file that configures other programs is the user's own where one of their branches or tags holds
+exactly it. So `git checkout` of another branch works, and a file that the run has committed itself
+does not get past the user in this way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from manus.execution.sandbox.host_programs import find_host_program
+from manus.execution.sandbox.name_guard import Repository
+from manus.execution.sandbox.repositories import is_harmless_submodule_list
+
+_MOST_COMMITS = 300
+_SECONDS = 20.0
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "HOME": "/",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched for a partial clone
+}
+
+
+class GitHistory:
+    """The commits that the branches and tags of the user's repositories led to at the start."""
+
+    def __init__(self, repositories: Iterable[Repository]) -> None:
+        """Note the commits. Blocking."""
+        self._commits: dict[Path, list[str]] = {}
+        for repository in repositories:
+            for folder in repository.directories[-1:]:
+                self._commits.setdefault(folder, _commits(folder))
+
+    def holds(self, repository: Repository, name: str, content: bytes) -> bool:
+        """Return whether a file at a path of a repository was there with that content. Blocking."""
+        if Path(name).name == ".gitmodules" and is_harmless_submodule_list(content):
+            return True
+        for folder in repository.directories[-1:]:
+            commits = self._commits.get(folder, [])
+            wanted = "".join(f"{commit}:{name}\n" for commit in commits)
+            found = _git(folder, ["cat-file", "--batch-check=%(objectname)"], wanted.encode())
+            if _blob(content) in found.split():
+                return True
+        return False
+
+
+def _commits(folder: Path) -> list[str]:
+    listing = _git(folder, ["for-each-ref", "--format=%(objectname)"])
+    head = _git(folder, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    return list(dict.fromkeys([*head.split(), *listing.split()]))[:_MOST_COMMITS]
+
+
+def _blob(content: bytes) -> str:
+    """Return the name that git gives a file with that content."""
+    header = b"blob %d\0" % len(content)
+    return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+
+
+def _git(folder: Path, words: Sequence[str], text: bytes = b"") -> str:
+    """Return what a git command prints that reads objects alone; nothing if it fails."""
+    git = find_host_program("git")
+    if git is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [git, "--git-dir", str(folder), "-c", "core.fsmonitor=false", *words],
+            input=text,
+            capture_output=True,
+            cwd="/",
+            env=_ENVIRONMENT,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
