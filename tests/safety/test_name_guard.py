@@ -115,6 +115,15 @@ async def test_a_repository_works_and_starts_nothing(session: Session) -> None:
 
 
 @SANDBOXES
+async def test_a_new_file_in_a_folder_that_was_there(session: Session) -> None:
+    root = session.workspace.root
+    (root / ".vscode").mkdir()
+    (root / ".vscode" / "settings.json").write_text("mine\n")
+    await Bash(session=session).observe(command="echo id > .vscode/tasks.json")
+    assert files_in(root) == {".vscode/settings.json"}
+
+
+@SANDBOXES
 async def test_what_the_user_has_made_between_two_calls_stays(session: Session) -> None:
     bash, root = Bash(session=session), session.workspace.root
     await bash.observe(command="true")

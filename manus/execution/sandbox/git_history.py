@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from manus.execution.sandbox.host_programs import find_host_program
@@ -18,6 +18,7 @@ from manus.execution.sandbox.name_guard import Repository
 from manus.execution.sandbox.repositories import is_harmless_submodule_list
 
 _MOST_COMMITS = 300
+_MOST_REPOSITORIES = 20
 _SECONDS = 20.0
 _ENVIRONMENT = {
     "PATH": os.defpath,
@@ -32,30 +33,48 @@ _ENVIRONMENT = {
 class GitHistory:
     """The commits that the branches and tags of the user's repositories led to at the start."""
 
-    def __init__(self, repositories: Iterable[Repository]) -> None:
-        """Note the commits. Blocking."""
+    def __init__(self, workspace: Path, find: Callable[[], list[Repository]]) -> None:
+        """Note the commits; `find` returns the repositories of the workspace. Blocking."""
+        self._workspace = workspace
+        self._find = find
+        self.repositories = find()
+        """Those that were there at the start."""
         self._commits: dict[Path, list[str]] = {}
-        for repository in repositories:
+        for repository in self.repositories[:_MOST_REPOSITORIES]:
             for folder in repository.directories[-1:]:
-                self._commits.setdefault(folder, _commits(folder))
+                if folder not in self._commits:
+                    self._commits[folder] = _commits(folder)
 
-    def holds(self, repository: Repository, name: str, content: bytes) -> bool:
-        """Return whether a file at a path of a repository was there with that content. Blocking."""
+    def holds(self, name: str, content: bytes) -> bool:
+        """Return whether a file in the workspace held that content before the run. Blocking."""
         if Path(name).name == ".gitmodules" and is_harmless_submodule_list(content):
             return True
+        path = self._workspace / name
+        repository = self.nearest_repository(path.parent)
+        if repository is None:
+            return False
         for folder in repository.directories[-1:]:
-            commits = self._commits.get(folder, [])
-            wanted = "".join(f"{commit}:{name}\n" for commit in commits)
+            inside = path.relative_to(repository.git.parent).as_posix()
+            wanted = "".join(f"{commit}:{inside}\n" for commit in self._commits.get(folder, ()))
             found = _git(folder, ["cat-file", "--batch-check=%(objectname)"], wanted.encode())
             if _blob(content) in found.split():
                 return True
         return False
 
+    def nearest_repository(self, path: Path) -> Repository | None:
+        """Return the repository that a path in the workspace is in. Blocking."""
+        around = [r for r in self._find() if path.is_relative_to(r.git.parent)]
+        return max(around, key=lambda repository: len(repository.git.parts), default=None)
+
 
 def _commits(folder: Path) -> list[str]:
-    listing = _git(folder, ["for-each-ref", "--format=%(objectname)"])
-    head = _git(folder, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    return list(dict.fromkeys([*head.split(), *listing.split()]))[:_MOST_COMMITS]
+    listing = _git(folder, ["for-each-ref", "--format=%(objectname)"]).split()
+    try:
+        head = (folder / "HEAD").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        head = ""
+    detached = [] if head.startswith("ref:") else [head]
+    return list(dict.fromkeys([*filter(None, detached), *listing]))[:_MOST_COMMITS]
 
 
 def _blob(content: bytes) -> str:

@@ -25,7 +25,7 @@ from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.git_arguments import FORWARDED, Command, judge, parse
 from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.limits import Limits
-from manus.execution.sandbox.name_guard import NameGuard, Repository
+from manus.execution.sandbox.name_guard import NameGuard
 
 SPOOL = "git-requests"
 """The folder of the requests in the programs' `/tmp`."""
@@ -102,28 +102,23 @@ class GitService:
         workspace: Path,
         folder: Path,
         *,
-        names: NameGuard,
+        history: GitHistory,
         confine: Confine,
         limits: Limits,
     ) -> None:
-        """Blocking. `folder` holds what becomes `/etc` and `/tmp` of the programs.
-
-        `names` guards the calls in which the commands are handed over.
-        """
+        """`folder` holds what becomes `/etc` and `/tmp` of the programs."""
         self._workspace = workspace
         self._spool = folder / "tmp" / SPOOL
         self._confine = confine
         self._limits = limits
-        self._call_names = names
-        self._names = NameGuard(workspace, restores=True, accepts=self._is_own)
-        self._repositories = self._names.repositories()
-        self._history = GitHistory(self._repositories)
+        self._history = history
+        self._names = NameGuard(workspace, restores=True, accepts=history.holds)
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = b""
         self.hold: Callable[[], str] = lambda: ""
         """Returns why a repository may not be changed; empty if it may."""
-        self.guards_repository = bool(self._repositories)
+        self.guards_repository = bool(history.repositories)
         """Whether there was a repository when the run began, which is not the run's own."""
         queue = folder / "etc" / "manus" / QUEUE
         os.mkfifo(queue, 0o600)
@@ -185,7 +180,6 @@ class GitService:
             code = await self._run(exchange, gone)
             if note := await self._names.finish():
                 _say(exchange.err, note.strip())
-            self._call_names.accept(self._names.accepted)
         if hooks := await asyncio.to_thread(self._hooks_left_out, request):
             _say(exchange.err, _HOOKS.format(names=", ".join(hooks)))
         return str(code)
@@ -193,7 +187,7 @@ class GitService:
     def _hooks_left_out(self, request: Request) -> list[str]:
         """Return the names of the hooks that the user's own git would have started. Blocking."""
         names = _HOOKS_OF.get(parse(request.arguments).name, ())
-        repository = self._nearest_repository(request.directory)
+        repository = self._history.nearest_repository(request.directory)
         if not names or repository is None:
             return []
         folders = [folder / "hooks" for folder in repository.directories]
@@ -201,20 +195,6 @@ class GitService:
         paths = ((name, folder / name) for name in names for folder in folders)
         found = [name for name, path in paths if path.is_file() and os.access(path, os.X_OK)]
         return list(dict.fromkeys(found))
-
-    def _nearest_repository(self, path: Path) -> Repository | None:
-        """Return the repository that a path in the workspace is in. Blocking."""
-        around = [r for r in self._names.repositories() if path.is_relative_to(r.git.parent)]
-        return max(around, key=lambda repository: len(repository.git.parts), default=None)
-
-    def _is_own(self, name: str, content: bytes) -> bool:
-        """Return whether a file held that content before the run, in its repository. Blocking."""
-        path = self._workspace / name
-        nearest = self._nearest_repository(path.parent)
-        if nearest is None:
-            return False
-        inside = path.relative_to(nearest.git.parent).as_posix()
-        return self._history.holds(nearest, inside, content)
 
     def _objection(self, request: Request) -> str:
         """Return why a command is not carried out. Blocking."""

@@ -85,19 +85,15 @@ class NameGuard:
     def __init__(
         self, root: Path, *, restores: bool, accepts: Callable[[str, bytes], bool] | None = None
     ) -> None:
-        """`restores`: programs can write to existing names, so that their contents are compared.
-
-        `accepts` says of a name and a content whether that is the user's own, and may be there.
-        """
+        """`restores`: programs can write to existing names, so that their contents are compared."""
         self._root = root
         self._restores = restores
         self._names = ProtectedNames(root)
         self._existing: frozenset[str] = frozenset()
         self._dangers: frozenset[str] = frozenset()
         self._contents: dict[str, bytes] = {}
-        self._accepts = accepts
-        self.accepted: set[str] = set()
-        """New names that `finish` has let stay."""
+        self.accepts = accepts
+        """Says of a name and a content whether that is the user's own, and may be there."""
 
     def existing_paths(self) -> list[Path]:
         """Return the protected names that exist, but for git directories. Blocking."""
@@ -130,8 +126,7 @@ class NameGuard:
         present = self._read(kept_names)
         restored = self._restore(present)
         new |= self._added(present)
-        self.accepted = {name for name in new if self._is_accepted(name)}
-        new -= self.accepted
+        new = {name for name in new if not self._is_accepted(name)}
         moved = move_out(self._root, new - restored.keys(), self._root / _QUARANTINE)
         note = ""
         if moved:
@@ -195,14 +190,10 @@ class NameGuard:
 
     def _is_accepted(self, name: str) -> bool:
         """Return whether a new file, or all in a new folder, is the user's own."""
-        if self._accepts is None or GIT in Path(name).parts:
+        if self.accepts is None or GIT in Path(name).parts:
             return False
         contents = self._read([name])
-        return bool(contents) and all(self._accepts(*each) for each in contents.items())
-
-    def accept(self, names: Iterable[str]) -> None:
-        """Take names that git has brought back for such that were there before the call."""
-        self._existing |= frozenset(names)
+        return bool(contents) and all(self.accepts(*each) for each in contents.items())
 
     def _restore(self, present: Mapping[str, bytes]) -> dict[str, Path | None]:
         """Write back the files that differ from what they were.
@@ -241,7 +232,7 @@ class NameGuard:
 
     def _is_harmless_change(self, name: str, old: bytes, new: bytes | None) -> bool:
         """Return whether a file is of a repository, and names no program that it did not name."""
-        if self._accepts is not None and self._accepts(name, old if new is None else new):
+        if self.accepts is not None and self.accepts(name, old if new is None else new):
             return True
         path = self._root / name
         if path.name == GIT:

@@ -24,6 +24,7 @@ from manus.execution.network.egress_proxy import EgressProxy, egress_of
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.advice import Advice, advise
 from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.git_layout import (
     GIT_BIN,
     ClosedPaths,
@@ -100,6 +101,10 @@ class Sandbox:
         self._workspace = workspace
         self.names = None if wall == "none" else NameGuard(workspace, restores=wall == "landlock")
         """Undoes what programs do to names that configure programs outside; None without a wall."""
+        self._history: GitHistory | None = None
+        if self.names is not None:
+            self._history = GitHistory(workspace, self.names.repositories)
+            self.names.accepts = self._history.holds
         self._read_only: list[Path] = []
         if wall == "bubblewrap" and self.names is not None:
             self._read_only = [*own_code_in(workspace), *self.names.existing_paths()]
@@ -267,16 +272,16 @@ class Sandbox:
 
     async def serve_git(self) -> None:
         """Carry out from now on what changes a closed repository."""
-        if self._home is not None and self.names is not None and self._git_program is not None:
-            self.git = await asyncio.to_thread(
-                GitService,
-                self._workspace,
-                self._home.path,
-                names=self.names,
-                confine=self.confine_git,
-                limits=self.limits,
-            )
-            self.git.start()
+        if self._home is None or self._history is None or self._git_program is None:
+            return
+        self.git = GitService(
+            self._workspace,
+            self._home.path,
+            history=self._history,
+            confine=self.confine_git,
+            limits=self.limits,
+        )
+        self.git.start()
 
     async def close(self) -> None:
         """End the network and remove the programs' own folders."""
