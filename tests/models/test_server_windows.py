@@ -191,5 +191,5 @@ async def test_a_server_that_counts_too_little_is_not_asked_for_every_step(
     agent: ScriptedAgent,
 ) -> None:
     steps = (replace(as_message(call("poll")), usage=tokens(10, 5)) for _ in range(6))
-    await agent.run(*steps, text("Done."))
+    await agent.run(*steps, text("Done."), request="word " * 4_000)
     assert len(agent.server.looks) <= 8  # twice, at four addresses
