@@ -106,7 +106,7 @@ def model_in(annotation: Any) -> Any:
 def settings_page() -> Iterator[str]:
     """`settings.md`."""
     from manus.config.model_settings import ModelSettings
-    from manus.config.settings import _FOREIGN, _GROUPED, Settings
+    from manus.config.settings import _OPENAI_VARIABLES, _SHORT_VARIABLES, Settings
 
     yield (
         "# Settings\n\nA flag counts before the environment, that before the `manus.toml` of "
@@ -126,9 +126,9 @@ def settings_page() -> Iterator[str]:
         else:
             yield from fields(kind)
     yield "\n## Other variables\n\n| Variable | Stands for |\n| --- | --- |"
-    for variable, field in _FOREIGN.items():
+    for variable, field in _OPENAI_VARIABLES.items():
         yield row(variable, f"`{field}`, where ours is not set")
-    for variable, (group, field) in _GROUPED.items():
+    for variable, (group, field) in _SHORT_VARIABLES.items():
         yield row(variable, f"`{field}` of `[{group}]`")
 
 

@@ -1,4 +1,4 @@
-"""Settings of everything that goes to the web: the browser, the search, the egress rules."""
+"""Settings of the browser, the web search and the egress rules."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ SearchEngine = Literal[
 
 
 class BrowserSettings(BaseModel, frozen=True, extra="forbid"):
-    """The browser. Times in seconds, sizes in pixels of the page unless it says otherwise."""
+    """The browser. Times are in seconds, sizes in CSS pixels unless stated otherwise."""
 
     path: str | None = None
-    """The browser's program; looked for where none is given. Environment: `MANUS_BROWSER_PATH`."""
+    """The browser's executable; unset: searched for. Environment: `MANUS_BROWSER_PATH`."""
     cdp_url: str | None = None
-    """A running Chromium on this machine to use instead (`http://127.0.0.1:9222`), in a context
-    of its own. Environment: `MANUS_BROWSER_CDP_URL`."""
+    """A running Chromium on this machine to use instead (`http://127.0.0.1:9222`), with a separate
+    browser context. Environment: `MANUS_BROWSER_CDP_URL`."""
     profile_dir: str | None = None
-    """A folder for cookies and logins that outlast the run; a fresh profile where none is given."""
+    """A folder for cookies and logins that persist after the run. Unset: a fresh profile."""
     headless: bool = True
-    """Without a window."""
+    """Whether the browser runs without a window."""
     sandbox: bool | None = None
-    """Chromium's own sandbox: on, off, or (None) on wherever this machine and user allow it."""
+    """Chromium's own sandbox: on or off. Unset: on if this machine and user allow it."""
     width: int = Field(1280, ge=320, le=7680)
-    """Of the page's visible part."""
+    """Width of the viewport."""
     height: int = Field(800, ge=240, le=4320)
-    """Of the page's visible part."""
+    """Height of the viewport."""
     locale: str = "en-US"
-    """Language and country that pages are asked for."""
+    """Language and country that pages are requested in."""
     page_characters: int = Field(8_000, ge=1_000)
-    """Upper limit of the page's text in the next-step prompt."""
+    """Maximum characters of the page's text in the next-step prompt."""
     action_timeout: float = Field(30.0, ge=2.0)
-    """Whatever a page does, an action answers within about this time."""
+    """Timeout of an action, whatever the page does."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
-    """What becomes of `confirm` and `prompt` where an action does not say yes to them."""
+    """How `confirm` and `prompt` dialogs are answered if an action does not accept them."""
 
 
 class SearchSettings(BaseModel, frozen=True, extra="forbid"):
-    """The web search. Engines that need a key or an address are left out while it is missing."""
+    """The web search. Engines without their required key or address are skipped."""
 
     engines: tuple[SearchEngine, ...] = (
         "tavily",
@@ -59,10 +59,10 @@ class SearchSettings(BaseModel, frozen=True, extra="forbid"):
         "mojeek",
         "wikipedia",
     )
-    """In the order in which they are asked, until one has results. Those without a key or an
-    address of their own are asked together by `ddgs`."""
+    """Search engines in order of use, until one has results. Those that need neither key nor
+    address are queried together by `ddgs`."""
     timeout: float = Field(10.0, gt=0)
-    """For one engine, in seconds."""
+    """Timeout of one engine, in seconds."""
     tavily_api_key: SecretStr | None = None
     """Environment: `TAVILY_API_KEY`."""
     brave_api_key: SecretStr | None = None
@@ -72,7 +72,7 @@ class SearchSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class EgressSettings(BaseModel, frozen=True, extra="forbid"):
-    """Where the browser, the search and the page reader may go.
+    """Hosts that the browser, the search and the page reader may connect to.
 
     An entry of `allow`, `deny` or `allow_private` is a host name (`example.com`, which covers the
     names below it), an address or a network (`10.1.0.0/16`), each with a port if wanted
@@ -80,11 +80,11 @@ class EgressSettings(BaseModel, frozen=True, extra="forbid"):
     """
 
     allow: tuple[str, ...] = ()
-    """If not empty, nothing else may be reached."""
+    """If not empty, no other hosts are allowed."""
     deny: tuple[str, ...] = ()
-    """Never reached, whatever the other lists say."""
+    """Never allowed, even if another list contains them."""
     allow_private: tuple[str, ...] = ()
-    """Private, loopback and link-local places that may be reached all the same; `*` for all."""
+    """Private, loopback and link-local addresses that are allowed; `*` for all."""
     upstream_proxy: str | None = None
-    """`http://host:port` of the proxy that this network asks for. Names are then resolved there, so
-    that of `allow` only names count for them."""
+    """`http://host:port` of the proxy that this network requires. The proxy resolves names, so only
+    the names in `allow` apply to them."""

@@ -1,4 +1,4 @@
-"""The run configuration: one frozen, JSON-able object that Studio can fill from a form."""
+"""The context of a run: a frozen, JSON-serializable object that Studio can show as a form."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from manus.state.usage import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
 HELD = "__manus_held"
-"""Where a run's configuration says that whoever begins it holds its thread already."""
+"""Key in a run's configuration: the caller has already locked the thread."""
 
 
 class Context(BaseModel, frozen=True, extra="forbid"):
-    """What a caller may choose for a run; everything has a default."""
+    """Options of a run that the caller may set; all have defaults."""
 
     workspace: str | None = Field(
         None, description="The one directory the run may write to (default ./workspace)"
@@ -59,12 +59,12 @@ class Context(BaseModel, frozen=True, extra="forbid"):
 
 
 def is_watched(config: Mapping[str, Any] | None) -> bool:
-    """False only where it is certain: inside a run whose callbacks have no handler.
+    """Return whether a callback handler may be listening; False only if there is certainly none.
 
-    The manager of a run has everybody who was asked for when the run began, by its configuration,
-    the environment or a context manager. LangChain tells handlers of each call, and makes managers,
-    tasks and copies of the history for it, whether or not there are any: with many runs at once
-    that is a sixth of their work.
+    The callback manager of a run has all handlers that were requested when it started, by its
+    configuration, the environment or a context manager. LangChain creates managers, tasks and
+    copies of the history for each call even without handlers: with many concurrent runs, that is a
+    sixth of their work.
     """
     callbacks = (config or {}).get("callbacks")
     if not isinstance(callbacks, BaseCallbackManager):

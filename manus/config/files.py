@@ -1,4 +1,4 @@
-"""The one way to write a file: whole, or not at all."""
+"""Write files atomically, and find the folders for the program's own data."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from typing import Any
 
 log = logging.getLogger("manus")
 
-_MOST_LINKS = 40
-_NO_READER = "It is no regular file, and no program reads from it"
-_STALLED_SECONDS = 10.0
-"""For which a pipe that takes no data is waited for, where a program must not wait for ever."""
+_MAX_LINKS = 40
+_NO_READER = "It is not a regular file, and no program reads from it"
+_WRITE_TIMEOUT = 10.0
+"""Seconds to wait for a pipe that accepts no data, where a program must not wait forever."""
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and those above it, that only its user can look into. Blocking.
+    """Create a folder, and its parents, with mode 0700. Blocking.
 
-    One that is there is left as it is.
+    Existing folders are not changed.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
     if not folder.is_dir():
         make_private_folder(folder.parent)
@@ -36,81 +36,82 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that only its user can read, if there is none. Blocking.
+    """Create an empty file with mode 0600, if there is none. Blocking.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the file cannot be created.
     """
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def data_folder() -> Path:
-    """Where threads are kept, and the key of their records."""
+    """Return the folder of the threads, and of the key for their records."""
     from platformdirs import user_data_path
 
     return _or_temporary(Path(os.path.realpath(user_data_path("manus", appauthor=False))), "data")
 
 
 def state_folder() -> Path:
-    """Where records of runs are kept, and what a person has said earlier."""
+    """Return the folder of the records of runs, and of the user's earlier answers."""
     from platformdirs import user_state_path
 
     return _or_temporary(Path(os.path.realpath(user_state_path("manus", appauthor=False))), "state")
 
 
 def _or_temporary(folder: Path, name: str) -> Path:
-    """Return the folder, or a temporary one of the user's where it can never be made.
+    """Return the folder, or a temporary one of the user if it cannot be created.
 
-    So a first run works with a home that is read-only, as in many containers. A folder that exists
-    is not passed over, since threads may be in it.
+    So a first run works in a read-only home, as in many containers. An existing folder is always
+    used, since it may contain threads.
     """
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    is_in_the_way = not nearest.is_dir()
-    if nearest == folder or is_in_the_way or os.access(nearest, os.W_OK | os.X_OK):
+    is_read_only = nearest.is_dir() and not os.access(nearest, os.W_OK | os.X_OK)
+    if nearest == folder or not is_read_only:
         return folder
     return _temporary_folder(nearest) / name
 
 
 @functools.cache
 def _temporary_folder(home: Path) -> Path:
-    """Return the private folder of this user that stands in for a home. Blocking."""
+    """Return a private temporary folder that replaces a read-only home. Blocking."""
     temporary = Path(os.path.realpath(tempfile.gettempdir()))
     folder = temporary / f"manus-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    about = folder.lstat()
-    is_private = stat.S_ISDIR(about.st_mode) and about.st_mode & 0o077 == 0
-    if not is_private or about.st_uid != os.getuid():  # somebody else was there first
+    status = folder.lstat()
+    is_private = stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 == 0
+    if not is_private or status.st_uid != os.getuid():  # another user may have created it
         folder = Path(tempfile.mkdtemp(prefix="manus-"))
     log.warning(
         "%s is read-only: threads and records are kept in %s, which is temporary. Set "
         "XDG_DATA_HOME and XDG_STATE_HOME to keep them elsewhere.",
-        *(home, folder),
+        home,
+        folder,
     )
     return folder
 
 
 def read_record(name: str) -> dict[str, Any]:
-    """What a person has said earlier, kept in their state folder; empty if nothing. Blocking."""
+    """Return a record of the user's earlier answers; empty if there is none. Blocking."""
     try:
-        said = json.loads(_record(name).read_text("utf-8"))
-    except (OSError, ValueError):  # there is none, or it is damaged: people are asked again
+        record = json.loads(_record_path(name).read_text("utf-8"))
+    except (OSError, ValueError):  # missing or damaged: the user is asked again
         return {}
-    return said if isinstance(said, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
-def write_record(name: str, said: dict[str, Any]) -> None:
-    """Keep it. Blocking.
+def write_record(name: str, record: dict[str, Any]) -> None:
+    """Store a record of the user's answers in the state folder. Blocking.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
-    file = _record(name)
-    make_private_folder(file.parent)
-    write_atomically(file, json.dumps(said, indent=1).encode(), 0o600)
+    path = _record_path(name)
+    make_private_folder(path.parent)
+    write_atomically(path, json.dumps(record, indent=1).encode(), 0o600)
 
 
-def _record(name: str) -> Path:
+def _record_path(name: str) -> Path:
     return state_folder() / f"{name}.json"
 
 
@@ -122,50 +123,57 @@ def write_atomically(
     *,
     keep_mode: bool = True,
 ) -> None:
-    """Replace a file so that a reader, or a crash, meets the old or the new one, never a part.
+    """Replace a file atomically: after a crash, too, it has either the old or the new content.
 
-    A file that is there keeps its owner, and its mode with `keep_mode`; a new one gets `mode`, or
-    what the umask leaves. What is written can be read by nobody else before its mode is set.
+    An existing file keeps its owner, and its mode with `keep_mode`; a new file gets `mode`, or the
+    default of the umask. Nobody else can read the content before the mode is set.
 
-    Only a regular file is replaced. A symbolic link stays, and the file that it leads to is
-    replaced. A pipe, a device and a link to a descriptor such as `/dev/stdout` are written to.
+    Only a regular file is replaced. A symbolic link stays, and its target is replaced. A pipe, a
+    device and a link to a descriptor such as `/dev/stdout` are written to directly.
 
     With `at`, the descriptor of a folder, `path` is a name in it, no link is followed, and a pipe
     is written to only if a program reads from it. Blocking.
 
     Raises:
-        OSError: it cannot be written; nothing has changed.
+        OSError: the file cannot be written; nothing has changed.
     """
     if at is None:
         descriptor = own_descriptor(path)
         if descriptor is not None:
             _write_all(os.dup(descriptor), data)
             return
-    before = _replaced(path, at)
-    if before is not None and is_stream(before):
-        _write_through(path, data, at)
+    old_status = _status_of(path, at)
+    if old_status is not None and is_stream(old_status):
+        _write_to_stream(path, data, at)
         return
     if at is None:
         path = Path(os.path.realpath(path))
-    fresh = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
-    first = 0o600 if before is not None or mode is not None else 0o666
-    descriptor = os.open(
-        fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, first, dir_fd=at
-    )
+    temporary_path = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
+    first_mode = 0o666 if old_status is None and mode is None else 0o600
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(temporary_path, flags, first_mode, dir_fd=at)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            if before is not None:
-                _take_owner(descriptor, before)
-            if before is not None and keep_mode:
-                os.fchmod(descriptor, stat.S_IMODE(before.st_mode))  # chown takes set-id bits away
-            elif mode is not None:
-                os.fchmod(descriptor, mode)
-        os.replace(fresh, path, src_dir_fd=at, dst_dir_fd=at)
+            _set_owner_and_mode(descriptor, old_status, mode, keep_mode=keep_mode)
+        os.replace(temporary_path, path, src_dir_fd=at, dst_dir_fd=at)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(fresh, dir_fd=at)
+            os.unlink(temporary_path, dir_fd=at)
         raise
+
+
+def _set_owner_and_mode(
+    descriptor: int, old_status: os.stat_result | None, mode: int | None, *, keep_mode: bool
+) -> None:
+    """Give a new file the owner and, with `keep_mode`, the mode of the file that it replaces."""
+    if old_status is not None:
+        with contextlib.suppress(PermissionError):  # only root may change the owner
+            os.fchown(descriptor, old_status.st_uid, old_status.st_gid)
+        if keep_mode:
+            mode = stat.S_IMODE(old_status.st_mode)
+    if mode is not None:
+        os.fchmod(descriptor, mode)  # after chown, which removes set-id bits
 
 
 def is_regular(path: Path) -> bool:
@@ -173,18 +181,18 @@ def is_regular(path: Path) -> bool:
     return path.is_file() and own_descriptor(path) is None
 
 
-def is_stream(about: os.stat_result) -> bool:
-    """Return whether this is a pipe, a socket or a device: written to, never replaced."""
-    return not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode))
+def is_stream(status: os.stat_result) -> bool:
+    """Return whether a file is a pipe, a socket or a device: written to, never replaced."""
+    return not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
 
 
 def own_descriptor(path: Path) -> int | None:
-    """Return the number of the open file of this process that a path names, such as `/dev/stdout`.
+    """Return the descriptor of this process that a path such as `/dev/stdout` names, or None.
 
-    Opening such a path again starts at the beginning of the file that a shell has redirected it to.
+    Opening such a path again would start at the beginning of the file that it is redirected to.
     """
     folders = (Path(os.path.realpath("/proc/self/fd")), Path("/dev/fd"))
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         path = Path(os.path.realpath(path.parent), path.name)
         if path.parent in folders and path.name.isdecimal():
             return int(path.name)
@@ -194,22 +202,17 @@ def own_descriptor(path: Path) -> int | None:
     return None
 
 
-def _replaced(path: Path, at: int | None) -> os.stat_result | None:
-    """Return what is known of the file that is there, None if there is none."""
+def _status_of(path: Path, at: int | None) -> os.stat_result | None:
+    """Return the status of a file; None if there is none, or if it is a link in the folder `at`."""
     try:
-        about = os.stat(path, dir_fd=at, follow_symlinks=at is None)
+        status = os.stat(path, dir_fd=at, follow_symlinks=at is None)
     except FileNotFoundError:
         return None
-    return None if stat.S_ISLNK(about.st_mode) else about
+    return None if stat.S_ISLNK(status.st_mode) else status
 
 
-def _take_owner(descriptor: int, before: os.stat_result) -> None:
-    with contextlib.suppress(PermissionError):  # only root may give a file away
-        os.fchown(descriptor, before.st_uid, before.st_gid)
-
-
-def _write_through(path: Path, data: bytes, at: int | None) -> None:
-    """Write to a pipe or device as it is."""
+def _write_to_stream(path: Path, data: bytes, at: int | None) -> None:
+    """Write to a pipe or device without replacing it."""
     flags = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC
     if at is None:
         _write_all(os.open(path, flags), data)
@@ -220,21 +223,21 @@ def _write_through(path: Path, data: bytes, at: int | None) -> None:
         if error.errno == errno.ENXIO:  # "No such device or address" explains nothing
             raise OSError(errno.ENXIO, _NO_READER) from None
         raise
-    _write_all(descriptor, data, patience=_STALLED_SECONDS)
+    _write_all(descriptor, data, timeout=_WRITE_TIMEOUT)
 
 
-def _write_all(descriptor: int, data: bytes, *, patience: float | None = None) -> None:
-    """Write everything, and close the descriptor.
+def _write_all(descriptor: int, data: bytes, *, timeout: float | None = None) -> None:
+    """Write all data, and close the descriptor.
 
     Raises:
-        TimeoutError: nothing was taken for `patience` seconds.
+        TimeoutError: no data was accepted for `timeout` seconds.
     """
     rest = memoryview(data)
     writable = select.poll()
     writable.register(descriptor, select.POLLOUT)
     try:
         while rest:
-            if not writable.poll(None if patience is None else patience * 1000):
+            if not writable.poll(None if timeout is None else timeout * 1000):
                 raise TimeoutError(errno.ETIMEDOUT, _NO_READER)
             rest = rest[os.write(descriptor, rest) :]
     finally:

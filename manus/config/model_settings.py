@@ -1,4 +1,4 @@
-"""Settings of a model endpoint, of prices, and of the context that a model is given."""
+"""Settings of a model endpoint, of prices, and of context compaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROVIDERS = (
     *("azure_ai", "anthropic_bedrock", "bedrock_mantle_anthropic", "bedrock_mantle_openai"),
     "google_anthropic_vertex",
 )
-"""What may stand before the colon of a model; a name with another prefix is OpenAI's."""
+"""Providers before the colon of a model; a name with any other prefix is OpenAI's."""
 ALIASES = {
     "azure_openai": "azure",
     "google_genai": "google",
@@ -25,23 +25,25 @@ ENDPOINT = ("base_url", "api_key", "api_version")
 
 
 def provider_of(model: str | None) -> str:
-    """The provider that a model's name means; `openai` where it names none."""
+    """Return the provider in a model's name; `openai` if it names none."""
     return split_spec(model or "")[0]
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """Split `PROVIDER:NAME`. A name may hold a colon itself (`llama3:8b`): it is openai's."""
+    """Split `PROVIDER:NAME`; a bare name, also one with a colon (`llama3:8b`), is OpenAI's."""
     prefix, colon, name = spec.partition(":")
     provider = prefix.lower().replace("-", "_")
     provider = ALIASES.get(provider, provider)
-    return (provider, name) if colon and name and provider in PROVIDERS else ("openai", spec)
+    if colon and name and provider in PROVIDERS:
+        return provider, name
+    return "openai", spec
 
 
 def check_name(spec: str) -> None:
-    """Check that a model's name is one.
+    """Raise an error if a model's name is not valid.
 
     Raises:
-        ValueError: it is empty, or there is nothing behind its provider.
+        ValueError: it is empty, or names only a provider.
     """
     if not spec.strip():
         raise ValueError("it is empty; name a model")
@@ -52,94 +54,104 @@ def check_name(spec: str) -> None:
 
 
 def shown_address(address: str) -> str:
-    """An address as anybody may see it: without a password that stands in it, or a query."""
-    before, slashes, rest = address.partition("://")
+    """Return an address without user, password and query, for messages."""
+    scheme, slashes, rest = address.partition("://")
+    if not slashes:
+        return address
     host, slash, path = rest.partition("?")[0].partition("/")
-    return f"{before}{slashes}{host.rpartition('@')[2]}{slash}{path}" if slashes else address
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 class ModelSettings(BaseModel, frozen=True, extra="forbid"):
-    """One model endpoint. Waiting times in seconds, windows in tokens."""
+    """A model endpoint. Times are in seconds, windows in tokens."""
 
     model: str | None = None
     """`PROVIDER:NAME`, or a bare name for the OpenAI protocol, or `replay:FILE`."""
     base_url: str | None = None
-    """Address of an OpenAI-compatible server, or of Azure OpenAI; else the provider's own."""
+    """Address of an OpenAI-compatible server, or of Azure OpenAI. Unset: the provider's own."""
     api_key: SecretStr | None = None
-    """Goes only to the provider and address that it is set beside."""
+    """Sent only to the provider and address that it is set together with."""
     temperature: float | None = None
-    """Sent only if it is set: reasoning models take none."""
+    """Sent only if it is set: reasoning models refuse it."""
     max_tokens: int | None = Field(None, ge=1)
-    """Tokens of one reply, at most."""
+    """Maximum tokens of one reply."""
     reasoning_effort: str | None = None
-    """For models that think before they answer: `low`, `medium`, `high`, or what the server has."""
+    """For reasoning models: `low`, `medium`, `high`, or another value that the server supports."""
     send_reasoning: bool | None = None
-    """Whether a compatible server is sent back what its model thought. Unset: what is signed or
-    encrypted always (`reasoning_details`, signatures of calls), the words themselves
-    (`reasoning_content`) to the servers that are known to want them (DeepSeek, Moonshot)."""
+    """Whether the model's reasoning is sent back to a compatible server. Unset: signed or encrypted
+    reasoning (`reasoning_details`, signatures of calls) always is, readable reasoning
+    (`reasoning_content`) only to servers that require it (DeepSeek, Moonshot)."""
     timeout: float = Field(120.0, gt=0)
-    """Silence: before a reply begins and between two pieces of it. Not for a whole reply."""
+    """Timeout until a reply starts and between two of its chunks, not for a whole reply."""
     retry_for: float = Field(300.0, ge=0)
-    """For which a server that is away (no connection, 429, 5xx, silence) is tried again; then the
-    run stops, and `manus resume` goes on with it. The same for a Postgres database with the
-    threads. 0: not at all."""
+    """How long to retry an unavailable server (connection error, 429, 5xx, timeout). After that the
+    run pauses; `manus resume` continues it. Also applies to a Postgres database with the threads.
+    0 disables retries."""
     vision: bool = True
-    """Whether the model sees images; if not they are left out with a line that says so."""
+    """Whether the model can see images; if not, a note replaces them."""
     tool_calling: Literal["native", "prompted"] = "native"
-    """`prompted`: tools are described in the prompt and calls read from the text, for models that
-    have none."""
+    """`prompted`: tools are described in the prompt and calls parsed from the text, for models
+    without tool calling."""
     context_window: int | None = Field(None, ge=1000)
-    """Input tokens. Unset: as the model's package says, else as its name does, else 128,000, until
-    the server says better."""
+    """Input tokens. Unset: as the server reports, else as the model's package or name tells, else
+    128,000."""
     api_version: str | None = None
     """Azure OpenAI only."""
     fallback: tuple[ModelSettings, ...] = ()
-    """Asked in this order when the endpoint fails for good. A text is the model's name; what one
-    does not set is taken from here, the address only for the same provider, the key only for the
-    same address."""
+    """Endpoints to call, in this order, if this one fails for good. A string is a model's name.
+    Unset fields are inherited: the address only for the same provider, the key only for the same
+    address."""
 
     @field_validator("model")
     @classmethod
-    def _has_name(cls, given: str | None) -> str | None:
-        if given is not None:
-            check_name(given)
-        return given
+    def _check_model(cls, model: str | None) -> str | None:
+        if model is not None:
+            check_name(model)
+        return model
 
     @field_validator("fallback", mode="before")
     @classmethod
-    def _names(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            given = [name.strip() for name in given.split(",") if name.strip()]
-        if not isinstance(given, list | tuple):
-            return given
-        return tuple({"model": one} if isinstance(one, str) else one for one in given)
+    def _parse_fallback(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = [name.strip() for name in value.split(",") if name.strip()]
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple({"model": item} if isinstance(item, str) else item for item in value)
 
     def at(self, model: str | None, base_url: str | None) -> ModelSettings:
-        """These settings for another model or address; what is None stays.
+        """Return these settings for another model or address; None leaves one unchanged.
 
-        A key goes only to the provider and address it was configured for: who may choose these for
-        a run, over a server's interface for one, shall not have the key sent to a place of theirs.
+        A key is sent only to the provider and address it was configured for. Otherwise whoever may
+        choose these for a run, for example over a server's API, could have the key sent to a
+        server of their own.
         """
-        other = model is not None and provider_of(model) != provider_of(self.model)
-        changed: dict[str, Any] = dict.fromkeys(ENDPOINT) if other else {}
-        if base_url not in (None, self.base_url):
-            changed.update(api_key=None, fallback=())
-        given = {"model": model, "base_url": base_url}
-        changed.update({name: value for name, value in given.items() if value is not None})
-        return self.model_copy(update=changed)
+        update: dict[str, Any] = {}
+        if model is not None:
+            if provider_of(model) != provider_of(self.model):
+                update.update(dict.fromkeys(ENDPOINT))
+            update["model"] = model
+        if base_url is not None:
+            if base_url != self.base_url:
+                update.update(api_key=None, fallback=())
+            update["base_url"] = base_url
+        return self.model_copy(update=update)
 
     def with_fallbacks(self) -> list[ModelSettings]:
-        """This endpoint and those asked after it."""
-        alone = self.model_copy(update={"fallback": ()})
-        return [alone, *(alone._fallen_back_to(one) for one in self.fallback)]
+        """Return this endpoint, followed by its fallbacks."""
+        endpoint = self.model_copy(update={"fallback": ()})
+        return [endpoint, *map(endpoint._merge_fallback, self.fallback)]
 
-    def _fallen_back_to(self, other: ModelSettings) -> ModelSettings:
-        chosen = self.overlaid(other)
-        moved = chosen.base_url != self.base_url and "api_key" not in other.model_fields_set
-        return chosen.model_copy(update={"api_key": None}) if moved else chosen
+    def _merge_fallback(self, fallback: ModelSettings) -> ModelSettings:
+        endpoint = self.merge(fallback)
+        if endpoint.base_url != self.base_url and "api_key" not in fallback.model_fields_set:
+            endpoint = endpoint.model_copy(update={"api_key": None})
+        return endpoint
 
-    def overlaid(self, other: ModelSettings) -> ModelSettings:
-        """This endpoint with what another one sets; of another provider without address and key."""
+    def merge(self, other: ModelSettings) -> ModelSettings:
+        """Return this endpoint with the fields that another one sets.
+
+        Address and key are not inherited by another provider, the window not by another model.
+        """
         values: dict[str, Any] = {name: getattr(self, name) for name in ModelSettings.model_fields}
         if other.model and provider_of(other.model) != provider_of(self.model):
             values.update(dict.fromkeys(ENDPOINT))
@@ -150,38 +162,37 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class Price(BaseModel, frozen=True, extra="forbid"):
-    """What a model costs, for a million tokens, in the currency of the table."""
+    """Prices of a model per million tokens, in the currency of the settings."""
 
     input: float = Field(ge=0, allow_inf_nan=False)
     """For the tokens of a request."""
     output: float = Field(ge=0, allow_inf_nan=False)
-    """For those of a reply, and for what was thought before it."""
+    """For the tokens of a reply, including its reasoning."""
     cached: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """For input that the provider had in its cache; the price of input where it is not given."""
+    """For input read from the provider's prompt cache. Unset: the price of input."""
     cache_write: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """For input that the provider wrote to its cache, for however long it keeps it; the price of
-    input where it is not given."""
+    """For input written to the provider's prompt cache. Unset: the price of input."""
 
     def cost(
         self, input_tokens: int, output_tokens: int, cached_tokens: int, written_tokens: int = 0
     ) -> float:
-        """What a call costs; the tokens read from a cache and written to it are of the input."""
-        cached = min(cached_tokens, input_tokens)
-        written = min(written_tokens, input_tokens - cached)
-        given = (input_tokens - cached - written) * self.input
-        given += cached * self._or_input(self.cached) + written * self._or_input(self.cache_write)
-        return (given + output_tokens * self.output) / 1_000_000
-
-    def _or_input(self, price: float | None) -> float:
-        return self.input if price is None else price
+        """Return the cost of a call; `input_tokens` include cache reads and writes."""
+        cached_price = self.input if self.cached is None else self.cached
+        write_price = self.input if self.cache_write is None else self.cache_write
+        cached_tokens = min(cached_tokens, input_tokens)
+        written_tokens = min(written_tokens, input_tokens - cached_tokens)
+        uncached_tokens = input_tokens - cached_tokens - written_tokens
+        cost = uncached_tokens * self.input
+        cost += cached_tokens * cached_price + written_tokens * write_price
+        return (cost + output_tokens * self.output) / 1_000_000
 
 
 class ContextSettings(BaseModel, frozen=True, extra="forbid"):
-    """When a history is made shorter, as parts of the model's context window."""
+    """Limits of context compaction, as parts of the model's context window."""
 
     compact_at: float = Field(0.8, gt=0, lt=1)
-    """From this size on, older turns are replaced by notes."""
+    """At this size, older turns are replaced by notes."""
     compact_to: float = Field(0.4, gt=0, lt=1)
-    """The size that the request then has at most, where older turns can make it so."""
+    """Maximum size of the request after compaction, if older turns can be removed for it."""
     notes_words: int = Field(800, ge=50, le=20_000)
-    """Words that the notes may have."""
+    """Maximum words of the notes."""

@@ -1,6 +1,6 @@
-"""The code in a folder that its `manus.toml` names: modules of tools and profiles, MCP servers.
+"""Find the code in a folder that its `manus.toml` names: modules of tools, profiles, MCP servers.
 
-Trust in a folder covers this code; a change of it ends the trust.
+Trust in a folder covers this code, and ends when it changes.
 """
 
 from __future__ import annotations
@@ -14,43 +14,43 @@ from typing import Any
 
 _MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """`mytool:hello`, as `profile` and `tools` name code."""
-_MOST_FILES = 500
-_MOST_BYTES = 5_000_000
-"""Of one file; no code is longer."""
+_MAX_FILES = 500
+_MAX_BYTES = 5_000_000
+"""Size of one file; no code is larger."""
 
 
-def named_code(folder: Path) -> list[Path]:
-    """Return the files of code that the settings of a folder name, and what these import. Blocking.
+def code_files(folder: Path) -> list[Path]:
+    """Return the code files that the settings of a folder name, and their imports. Blocking.
 
-    Only files in the folder are returned: what is installed elsewhere is not the folder's.
+    Only files in the folder are returned, not installed packages.
     """
     root = folder.resolve()
     try:
         settings = tomllib.loads((root / "manus.toml").read_text("utf-8"))
-    except (OSError, ValueError):  # none, or a broken one, which names nothing
+    except (OSError, ValueError):  # missing or invalid
         return []
-    found: dict[Path, None] = {}
-    waiting = list(_named_files(root, settings))
-    while waiting and len(found) < _MOST_FILES:
-        path = waiting.pop()
-        if path in found or not _is_code(root, path):
+    files: set[Path] = set()
+    candidates = list(_named_files(root, settings))
+    while candidates and len(files) < _MAX_FILES:
+        path = candidates.pop()
+        if path in files or not _is_code(root, path):
             continue
-        found[path] = None
+        files.add(path)
         if path.suffix == ".py":
-            waiting += _imported_files(root, path)
-    return sorted(found)
+            candidates += _imported_files(root, path)
+    return sorted(files)
 
 
 def _is_code(root: Path, path: Path) -> bool:
     try:
         is_inside = path.resolve().is_relative_to(root)
-        return is_inside and path.is_file() and path.stat().st_size <= _MOST_BYTES
+        return is_inside and path.is_file() and path.stat().st_size <= _MAX_BYTES
     except (OSError, ValueError):  # too long for a path, or with a NUL
         return False
 
 
 def _named_files(root: Path, value: Any, before: Any = None) -> Iterator[Path]:
-    """Yield the files that a value of the settings may name, whether they are there or not."""
+    """Yield the files that a value of the settings may name, whether they exist or not."""
     if isinstance(value, dict):
         for inner in value.values():
             yield from _named_files(root, inner)
@@ -69,16 +69,16 @@ def _named_files(root: Path, value: Any, before: Any = None) -> Iterator[Path]:
 
 
 def _files_of_module(root: Path, name: str) -> Iterator[Path]:
-    """Yield where a module may be, and the packages around it."""
+    """Yield the possible files of a module and of the packages around it."""
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
-        place = root.joinpath(*parts[:depth])
-        yield place / "__init__.py"
-        yield place.with_suffix(".py")
+        path = root.joinpath(*parts[:depth])
+        yield path / "__init__.py"
+        yield path.with_suffix(".py")
 
 
 def _imported_files(root: Path, path: Path) -> Iterator[Path]:
-    """Yield where the modules may be that a Python file imports."""
+    """Yield the possible files of the modules that a Python file imports."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, ValueError, SyntaxError, RecursionError):
@@ -88,7 +88,9 @@ def _imported_files(root: Path, path: Path) -> Iterator[Path]:
             for alias in node.names:
                 yield from _files_of_module(root, alias.name)
         elif isinstance(node, ast.ImportFrom):
-            base = path.parents[node.level - 1] if 0 < node.level <= len(path.parents) else root
+            base = root
+            if 0 < node.level <= len(path.parents):
+                base = path.parents[node.level - 1]
             module = f"{node.module}." if node.module else ""
             for alias in node.names:  # a name may be a module of the package
                 yield from _files_of_module(base, f"{module}{alias.name}".removesuffix(".*"))

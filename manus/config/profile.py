@@ -1,4 +1,4 @@
-"""An agent profile: a named set of prompts, tools and limits; and one as `manus.toml` sets it."""
+"""Agent profiles: named sets of prompts, tools and limits, and their settings in `manus.toml`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from manus.state.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What kind of agent a run is.
+    """The kind of an agent: its prompts, tools, limits and model.
 
-    `tools` names tools of the catalogue or holds LangChain tools of the user's own.
-    `special_tools` names those whose call may end the run, in any letter case. `max_steps` counts
-    think-and-act rounds; `max_observe` is in characters. `model`, a name or a chat model of
-    LangChain's (wrapped or not), is asked unless the run's context names another one.
+    `tools` contains names from the catalog, or LangChain tools of your own. `special_tools` names
+    those whose call may end the run, in any letter case. `max_steps` counts think-and-act rounds;
+    `max_observe` is in characters. `model`, a name or a LangChain chat model (wrapped or not), is
+    used unless the run's context names another one.
     """
 
     name: str
@@ -35,10 +35,10 @@ class Profile:
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Names of special tools are compared in lower case.
+        """Convert the names of special tools to lower case, and check the prompts.
 
         Raises:
-            SettingsError: a prompt holds a `$` that stands for nothing.
+            SettingsError: a prompt contains an unknown `$` variable.
         """
         object.__setattr__(self, "tools", tuple(self.tools))
         object.__setattr__(self, "special_tools", tuple(map(str.lower, self.special_tools)))
@@ -54,22 +54,22 @@ class Profile:
 
 
 class ProfileSettings(BaseModel, frozen=True, extra="forbid"):
-    """`[profiles.NAME]`: what differs from the profile it is based on."""
+    """`[profiles.NAME]`: the differences from the profile that it is based on."""
 
     based_on: str = "manus"
-    """The profile of the project from which everything is taken that is not set here."""
+    """The built-in profile from which unset fields are taken."""
     description: str | None = Field(None, min_length=1)
-    """What it is good for: a flow chooses by it who carries out a step."""
+    """What the agent is good at: a flow chooses the executor of a step by it."""
     tools: tuple[str, ...] | None = None
-    """Names of tools, and functions of the user's own as `MODULE:NAME`."""
+    """Names of tools, and your own functions as `MODULE:NAME`."""
     system_prompt: str | None = None
-    """Who the agent is. `$workspace` stands for its directory, `$place` for where it is (system,
-    date, files, the project's `AGENTS.md`), `$$` for a dollar sign."""
+    """The system prompt. `$workspace` stands for the agent's directory, `$place` for its
+    environment (system, date, files, the project's `AGENTS.md`), `$$` for a dollar sign."""
     next_step_prompt: str | None = None
-    """What it is told before each step."""
+    """The prompt before each step."""
     max_steps: int | None = Field(None, ge=1)
-    """Steps of a run."""
+    """Maximum number of steps of a run."""
     max_observe: int | None = Field(None, ge=200)
-    """Characters of an observation that the model sees."""
+    """Maximum characters of an observation that the model sees."""
     role: str | None = Field(None, min_length=1)
-    """The model it works with: `main`, or one of `[roles.NAME]`."""
+    """The role of its model: `main`, or one of `[roles.NAME]`."""

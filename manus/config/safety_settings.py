@@ -1,4 +1,4 @@
-"""Settings of safety: which calls a person is asked about, and the wall around programs."""
+"""Safety settings: which tool calls need approval, and the sandbox of programs."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ Rule = Annotated[str, StringConstraints(pattern=r"^[\w*?-]+(\(.+\))?$")]
 
 
 class ApproveSettings(BaseModel, frozen=True, extra="forbid"):
-    """Which calls wait for a person. A rule is `TOOL` or `TOOL(PATTERN)`; `*` stands for anything.
+    """Approval of tool calls. A rule is `TOOL` or `TOOL(PATTERN)`; `*` matches anything.
 
-    The pattern fits the path of an edit, `ACTION HOST` of the browser, or each command of a shell
-    line: `bash(git *)`, `str_replace_editor(.env*)`, `browser_use(upload_file *.example.org)`.
-    `host(*.example.org)` is about whatever is sent to a host.
+    The pattern is matched against the path of an edit, `ACTION HOST` of the browser, or each
+    command of a shell line: `bash(git *)`, `str_replace_editor(.env*)`,
+    `browser_use(upload_file *.example.org)`. `host(*.example.org)` matches everything that is sent
+    to a host.
     """
 
     mode: ApproveMode = "auto"
-    """`auto` asks about what leaves the workspace and the sandbox, `ask` about each call that
-    changes something, `yolo` about nothing. `refuse` is for runs without a person: what `auto`
-    would ask about is refused, the agent is told, and the end of the run lists it. Environment:
-    `MANUS_APPROVE`."""
+    """`ask`: every call that modifies something needs approval; `auto`: only calls that leave the
+    workspace or the sandbox; `yolo`: none. `refuse`, for unattended runs: calls that need approval
+    in `auto` are refused, and listed at the end of the run. Environment: `MANUS_APPROVE`."""
     allow: tuple[Rule, ...] = ()
-    """Calls that need no question."""
+    """Calls that need no approval."""
     deny: tuple[Rule, ...] = ()
-    """Calls that are refused without one, in every mode; they count before `allow`."""
+    """Calls that are refused in every mode; these rules override `allow`."""
 
 
 def matches(rule: str, tool: str, subject: str = "") -> bool:
-    """Whether a rule is about a call of a tool on a subject. `git *` is about `git` alone too."""
+    """Return whether a rule matches a call of a tool on a subject; `git *` also matches `git`."""
     name, _, rest = rule.partition("(")
     if not fnmatchcase(tool.lower(), name.lower()):
         return False
@@ -41,24 +41,28 @@ def matches(rule: str, tool: str, subject: str = "") -> bool:
 
 
 def is_covered(rules: Iterable[str], tool: str, subjects: Iterable[str]) -> bool:
-    """Whether the rules are about all that a call is about."""
-    known = list(rules)
-    return all(any(matches(r, tool, s) for r in known) for s in list(subjects) or [""])
+    """Return whether every subject of a call is matched by a rule."""
+    rules = list(rules)
+
+    def is_matched(subject: str) -> bool:
+        return any(matches(rule, tool, subject) for rule in rules)
+
+    return all(map(is_matched, list(subjects) or [""]))
 
 
 class SandboxSettings(BaseModel, frozen=True, extra="forbid"):
     """The sandbox of a run."""
 
     kind: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
-    """`auto` takes the strongest that works here, and refuses where none does. Environment:
-    `MANUS_SANDBOX`."""
+    """`auto`: the strongest that works on this machine; if none does, programs are refused.
+    Environment: `MANUS_SANDBOX`."""
     network: Literal["off", "rules", "open"] = "rules"
-    """What programs reach: nothing, what `[egress]` allows, or all that this machine does."""
+    """Network access of programs: none, what `[egress]` allows, or everything."""
     read: tuple[str, ...] = ()
-    """Further files and folders that programs may read, such as a toolchain in your home."""
+    """Additional files and folders that programs may read, such as a toolchain in your home."""
     memory_megabytes: int = Field(4_096, ge=64)
-    """Of a call's programs together; looked at four times a second, and above it they are ended."""
+    """Memory of all programs of one call; checked four times a second, above it they are killed."""
     processes: int = Field(512, ge=16)
-    """Of a call, at the same time; above it they are ended."""
+    """Concurrent processes of one call; above it they are killed."""
     file_megabytes: int = Field(16_000, ge=1)
-    """Of one file that a program writes."""
+    """Size of one file that a program writes."""

@@ -1,4 +1,4 @@
-"""Secrets by name: `<secret:NAME>` is filled in at the last moment, and masked where it is seen."""
+"""Secrets by name: `<secret:NAME>` is replaced at the last moment; secret values are masked."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pydantic import BaseModel, Field
 
 from manus.state.errors import ToolError
 
-_NAMED = re.compile(r"<secret:([\w-]+)>")
+_REFERENCE = re.compile(r"<secret:([\w-]+)>")
 _HEAD = 16
-"""Characters of a secret by which it is known where it was cut."""
+"""Leading characters by which a truncated secret is recognized."""
 
 
 class SecretSettings(BaseModel, frozen=True, extra="forbid"):
-    """A secret: `<secret:NAME>` in a text that is typed into a page."""
+    """A secret, used as `<secret:NAME>` in text that is typed into a page."""
 
     env: str = Field(min_length=1)
-    """The environment variable that holds it; it stands in no file."""
+    """The environment variable with the value, which is never in a file."""
     host: str = Field(min_length=1)
-    """The host whose pages, and those of hosts below it, may be given it."""
+    """The host whose pages, and those of its subdomains, may receive it."""
 
 
 def names_in(text: str) -> list[str]:
-    """The names of the secrets that a text asks for."""
-    return _NAMED.findall(text)
+    """Return the names of the secrets that a text refers to."""
+    return _REFERENCE.findall(text)
 
 
 def fill(text: str, secrets: Mapping[str, SecretSettings], host: str) -> str:
-    """The text with the secrets in it, for a page of that host.
+    """Return the text with the values of its secrets, for a page of this host.
 
     Raises:
         ToolError: there is no such secret, it is for another host, or its variable is not set.
@@ -40,20 +40,21 @@ def fill(text: str, secrets: Mapping[str, SecretSettings], host: str) -> str:
     def value(match: re.Match[str]) -> str:
         name = match[1]
         if name not in secrets:
-            known = ", ".join(secrets) or "none"
-            raise ToolError(f"There is no secret `{name}`; there is: {known}.")
+            names = ", ".join(secrets) or "none"
+            raise ToolError(f"There is no secret `{name}`; there is: {names}.")
         secret = secrets[name]
         if host != secret.host and not host.endswith(f".{secret.host}"):
             raise ToolError(f"The secret `{name}` is for {secret.host}, and this is {host}.")
-        if not (found := os.environ.get(secret.env)):
+        text = os.environ.get(secret.env)
+        if not text:
             raise ToolError(f"The secret `{name}` is not set: {secret.env} is empty.")
-        return found
+        return text
 
-    return _NAMED.sub(value, text)
+    return _REFERENCE.sub(value, text)
 
 
 def mask(text: str, secrets: Mapping[str, SecretSettings]) -> str:
-    """The text with names in place of the secrets in it, also of one that was cut or quoted."""
+    """Return the text with secret values, also truncated or URL-quoted ones, as `<secret:NAME>`."""
     for name, secret in secrets.items():
         value = os.environ.get(secret.env, "")
         for form in {value, quote(value, safe=""), quote_plus(value)} - {""}:

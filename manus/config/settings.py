@@ -1,12 +1,12 @@
-"""Settings of the program: environment > `manus.toml` here > the user's own > default.
+"""Load the settings: environment > `manus.toml` here > the user's own `manus.toml` > default.
 
-Flags come in as a `Context`.
+Command-line options are passed as a `Context`.
 
-`OPENAI_API_KEY` and `OPENAI_BASE_URL` stand in where neither the environment nor the file sets
-ours, and only for a model that is asked in OpenAI's own protocol.
+`OPENAI_API_KEY` and `OPENAI_BASE_URL` are used if neither the environment nor a file sets this
+project's own, and only for a model that is called with OpenAI's protocol.
 
-Nothing is read on import. A setting that nobody knows, or that does not fit, is a `SettingsError`
-that names it, where it came from and what would be right.
+Nothing is read on import. An unknown or invalid setting raises a `SettingsError` that names it, its
+source and what would be valid.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from manus.state.usage import Budget
 
 FILE = "manus.toml"
 _PREFIX = "MANUS_"
-# Counted where ours are not set, so that a shell made ready for any OpenAI tool works here too.
-_FOREIGN = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
-# A setting of a group has its own (`MANUS_BROWSER_PATH`) and, if it stands here, a shorter one.
-_GROUPED = {
+# Defaults for this project's own variables, so that a shell set up for any OpenAI tool works.
+_OPENAI_VARIABLES = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
+# Short variables of settings in a group, beside the regular ones such as `MANUS_BROWSER_PATH`.
+_SHORT_VARIABLES = {
     "MANUS_SANDBOX": ("sandbox", "kind"),
     "MANUS_APPROVE": ("approve", "mode"),
     "MANUS_SEARXNG_URL": ("search", "searxng_url"),
@@ -52,126 +52,142 @@ _GROUPED = {
     "BRAVE_API_KEY": ("search", "brave_api_key"),
 }
 VISION = "vision"
-"""The role that is asked about pictures where the agent's own model sees none."""
+"""The role of the model that describes images if the agent's own model cannot see them."""
 
 
 class Settings(ModelSettings):
-    """Everything that can be set. The model fields here are the `main` role's."""
+    """All settings. The model fields at the top level are those of the `main` role."""
 
     workspace: str = "./workspace"
     """The one directory that a run may write to."""
     checkpoint: str | None = None
     """A file or a `postgresql://` URL; default a file in the user's data folder."""
     profile: str = "manus"
-    """The agent that works if none is named."""
+    """The agent profile of a run that names none."""
     max_steps: int | None = Field(None, ge=1)
-    """Steps of a run; the profile's if not set."""
+    """Maximum number of steps of a run; unset: that of the profile."""
     roles: dict[str, ModelSettings] = Field(default_factory=dict)
-    """Models by role: `summary`, `plan`, `extract`, `vision`; what one does not set is `main`'s."""
+    """Models by role: `summary`, `plan`, `extract`, `vision`. Unset fields are those of `main`."""
     prices: dict[str, Price] = Field(default_factory=dict)
-    """Prices by model name, or by how it begins: `[prices."gpt-5"]`."""
+    """Prices by model name or by a prefix of it: `[prices."gpt-5"]`."""
     currency: str = Field("$", max_length=4)
-    """What stands before an amount of money; prices and budgets are in it."""
+    """Currency sign of prices and budgets, printed before an amount."""
     budget: Budget = Field(default_factory=lambda: Budget())
-    """Limits of every run, where the run itself sets none."""
+    """Limits of every run that sets none itself."""
     memory: bool = True
-    """Whether the agent is told what you have asked it to remember, and can keep more."""
+    """Whether the agent sees what you have asked it to remember, and can remember more."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
-    """Agents of the user's own, by name."""
+    """Your own agent profiles, by name."""
     browser: BrowserSettings = Field(default_factory=BrowserSettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     egress: EgressSettings = Field(default_factory=EgressSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     approve: ApproveSettings = Field(default_factory=ApproveSettings)
     secrets: dict[str, SecretSettings] = Field(default_factory=dict)
-    """Secrets by name, which the agent can type into pages without seeing them."""
+    """Secrets by name. The agent can type them into pages without seeing them."""
     mcp: dict[str, McpServer] = Field(default_factory=dict)
-    """MCP servers by name; profiles with `mcp` among their tools get the tools of all of them."""
+    """MCP servers by name. Profiles with `mcp` among their tools get the tools of all servers."""
 
     def for_role(self, role: str) -> ModelSettings:
-        """The endpoint of a role: what the role sets, over what `main` has.
+        """Return the endpoint of a role: its own settings over those of `main`.
 
-        A role of another provider does not get `main`'s address and key.
+        A role of another provider does not inherit the address and key of `main`.
         """
         main = ModelSettings(**{name: getattr(self, name) for name in ModelSettings.model_fields})
-        own = self.roles.get(role)
-        chosen = main if own is None else main.overlaid(own)
-        # the model that is there for pictures sees them, though `main` may not
-        blind = role == VISION and own is not None and "vision" not in own.model_fields_set
-        return chosen.model_copy(update={"vision": True}) if blind else chosen
+        role_settings = self.roles.get(role)
+        if role_settings is None:
+            return main
+        endpoint = main.merge(role_settings)
+        if role == VISION and "vision" not in role_settings.model_fields_set:
+            # a model for images sees them, even if `main` does not
+            endpoint = endpoint.model_copy(update={"vision": True})
+        return endpoint
 
     def price_of(self, model: str) -> Price | None:
-        """The price of a model: of its name, or of the longest beginning of it in the table."""
-        bare = split_spec(model)[1]
-        fitting = [name for name in self.prices if bare.startswith(name) or model == name]
-        return self.prices[max(fitting, key=len)] if fitting else None
+        """Return the price of a model: that of its name, or of the longest prefix of its name."""
+        _, bare_name = split_spec(model)
+        matches = [name for name in self.prices if bare_name.startswith(name) or model == name]
+        if not matches:
+            return None
+        return self.prices[max(matches, key=len)]
 
 
 def load_settings(environment: Mapping[str, str], file: str | Path | None = None) -> Settings:
-    """Settings from the environment over those of a file, if it exists. Blocking.
+    """Return the settings of the environment over those of a file, if it exists. Blocking.
 
-    Without a file it is the working directory's `manus.toml`, over the user's own; of one that
-    nobody has trusted yet only what makes a run stricter counts, and a warning names the rest.
+    By default the file is `manus.toml` in the working directory, over the user's own. In an
+    untrusted folder, only settings that make a run stricter count, and a warning names the others.
 
     Raises:
-        SettingsError: a file is not TOML, or a value is unknown or does not fit.
+        SettingsError: a file is not TOML, or a setting is unknown or invalid.
     """
-    place = Path(file or FILE)
-    found = _from_file(place)
+    path = Path(file or FILE)
+    file_values = _read_file(path)
     if file is not None:
-        return _settings(environment, found, {}, place)
-    own = _from_file(user_file())
-    if found and not is_trusted(Path.cwd(), environment):
-        found, dropped = only_stricter(found, _settings(environment, {}, own, place))
-        if dropped:
-            warn_of_untrusted(Path.cwd(), f"its settings {', '.join(dropped)} are ignored")
-    return _settings(environment, found, own, place)
+        return _build_settings(environment, file_values, {}, path)
+    user_values = _read_file(user_file())
+    if file_values and not is_trusted(Path.cwd(), environment):
+        without_file = _build_settings(environment, {}, user_values, path)
+        file_values, ignored = only_stricter(file_values, without_file)
+        if ignored:
+            warn_of_untrusted(Path.cwd(), f"its settings {', '.join(ignored)} are ignored")
+    return _build_settings(environment, file_values, user_values, path)
 
 
 def settings_to_trust(file: Path, environment: Mapping[str, str]) -> list[str]:
-    """Return the names of what a `manus.toml` sets that counts only once it is trusted. Blocking.
+    """Return the names of the settings in a `manus.toml` that are ignored until trusted. Blocking.
 
     Raises:
-        SettingsError: it is not TOML, or the user's own settings do not fit.
+        SettingsError: the file is not TOML, or the user's own settings are invalid.
     """
-    without = _settings(environment, {}, _from_file(user_file()), file)
-    return only_stricter(_from_file(file), without)[1]
+    without_file = _build_settings(environment, {}, _read_file(user_file()), file)
+    _, ignored = only_stricter(_read_file(file), without_file)
+    return ignored
 
 
 def user_file() -> Path:
-    """The `manus.toml` of the user's own, which `manus setup` writes; it counts everywhere."""
+    """Return the path of the user's own `manus.toml`, which `manus setup` writes."""
     from platformdirs import user_config_path
 
     return user_config_path("manus", appauthor=False) / FILE
 
 
-def _settings(
-    environment: Mapping[str, str], found: dict[str, Any], own: dict[str, Any], file: Path
+def _build_settings(
+    environment: Mapping[str, str],
+    file_values: dict[str, Any],
+    user_values: dict[str, Any],
+    file: Path,
 ) -> Settings:
-    above = _over(found, _from_environment(environment, Settings, _PREFIX))
-    values = _over(_fitting(own, above), above)
-    values = {**_from_others(environment, values), **values}
-    _add_grouped(values, environment)
+    overrides = _merge(file_values, _read_environment(environment, Settings, _PREFIX))
+    values = _merge(_without_foreign_key(user_values, overrides), overrides)
+    values = {**_read_openai_variables(environment, values), **values}
+    _add_short_variables(values, environment)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         problem = error.errors()[0]
-        place = file if problem["loc"][0] in found else user_file()
-        raise SettingsError(_explain(problem, environment, place if own else file)) from None
+        source = file
+        if user_values and problem["loc"][0] not in file_values:
+            source = user_file()
+        raise SettingsError(_explain(problem, environment, source)) from None
 
 
-def _fitting(own: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's settings; without their address and key where another place is asked."""
-    model = above.get("model")
-    address = above.get("base_url", own.get("base_url"))
-    other = isinstance(model, str) and provider_of(model) != provider_of(own.get("model"))
-    if not other and address == own.get("base_url"):
-        return own
-    return {name: value for name, value in own.items() if name not in ENDPOINT}
+def _without_foreign_key(
+    user_values: dict[str, Any], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the user's settings, without their address and key for another server."""
+    model = overrides.get("model")
+    user_address = user_values.get("base_url")
+    is_other_provider = False
+    if isinstance(model, str):
+        is_other_provider = provider_of(model) != provider_of(user_values.get("model"))
+    if not is_other_provider and overrides.get("base_url", user_address) == user_address:
+        return user_values
+    return {name: value for name, value in user_values.items() if name not in ENDPOINT}
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as handle:
             return tomllib.load(handle)
@@ -183,69 +199,86 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} is not valid TOML: {error}.") from None
 
 
-def _from_environment(
+def _read_environment(
     environment: Mapping[str, str], schema: type[BaseModel], prefix: str
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, field in schema.model_fields.items():
         variable = prefix + name.upper()
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            value: Any = _from_environment(environment, inner, f"{variable}_")
+            value: Any = _read_environment(environment, inner, f"{variable}_")
         else:
             value = environment.get(variable, "").strip()
         if value:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
-def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """The values of two sources, table by table; `above` counts where both have one."""
-    merged = {**below, **above}
-    for name in below.keys() & above.keys():
-        if isinstance(below[name], dict) and isinstance(above[name], dict):
-            merged[name] = _over(below[name], above[name])
+def _merge(defaults: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of two sources, merged table by table."""
+    merged = {**defaults, **overrides}
+    for name in defaults.keys() & overrides.keys():
+        if isinstance(defaults[name], dict) and isinstance(overrides[name], dict):
+            merged[name] = _merge(defaults[name], overrides[name])
     return merged
 
 
-def _from_others(environment: Mapping[str, str], ours: Mapping[str, Any]) -> dict[str, str]:
-    model = ours.get("model")
-    if provider_of(model if isinstance(model, str) else None) != "openai":
-        return {}  # another provider's server must not be sent OpenAI's key
-    found = {field: environment.get(name, "").strip() for name, field in _FOREIGN.items()}
-    return {field: value for field, value in found.items() if value}
+def _read_openai_variables(
+    environment: Mapping[str, str], values: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the values of OpenAI's variables, unless another provider's model is set."""
+    model = values.get("model")
+    if isinstance(model, str) and provider_of(model) != "openai":
+        return {}  # another provider's server must not receive OpenAI's key
+    openai_values = {}
+    for variable, field in _OPENAI_VARIABLES.items():
+        value = environment.get(variable, "").strip()
+        if value:
+            openai_values[field] = value
+    return openai_values
 
 
-def _add_grouped(values: dict[str, Any], environment: Mapping[str, str]) -> None:
-    for name, (group, field) in _GROUPED.items():
-        given = values.get(group, {})
-        if (value := environment.get(name, "").strip()) and isinstance(given, dict):
-            values[group] = {**given, field: value}
+def _add_short_variables(values: dict[str, Any], environment: Mapping[str, str]) -> None:
+    for variable, (group, field) in _SHORT_VARIABLES.items():
+        value = environment.get(variable, "").strip()
+        group_values = values.get(group, {})
+        if value and isinstance(group_values, dict):
+            values[group] = {**group_values, field: value}
 
 
 def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Path) -> str:
+    """Return a sentence for the user about an unknown or invalid setting."""
     path = [str(part) for part in error["loc"]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
-        known = _known_at(path[:-1])
-        near = difflib.get_close_matches(path[-1].lower(), known, n=1)
-        meant = f"; did you mean `{near[0]}`?" if near else "."
-        return f"{file} sets `{name}`, which is not a setting{meant} Known are: {', '.join(known)}."
+        return f"{file} sets `{name}`, which is not a setting{_suggest_names(path)}"
     variable = _PREFIX + "_".join(path).upper()
     source = variable if environment.get(variable) else str(file)
-    secret = "api_key" in path[-1] or path[0] == "mcp"  # what a server is given may hold a key
-    value = "" if secret else f" is {reprlib.repr(error['input'])}, which"
+    is_secret = "api_key" in path[-1] or path[0] == "mcp"  # an MCP server's values may hold a key
+    value = "" if is_secret else f" is {reprlib.repr(error['input'])}, which"
     problem = error["msg"].removeprefix("Value error, ")
     problem = problem[:1].lower() + problem[1:]
     return f"{source}: `{name}`{value} does not fit: {problem}."
 
 
-def _known_at(path: Sequence[str]) -> Sequence[str]:
-    """The names of what may be set at a place: at the top, in a table, in one of several."""
-    place: Any = Settings
+def _suggest_names(path: Sequence[str]) -> str:
+    """Return the end of the sentence about an unknown setting: a close name, and all names."""
+    names = _names_at(path[:-1])
+    suggestion = "."
+    close_names = difflib.get_close_matches(path[-1].lower(), names, n=1)
+    if close_names:
+        suggestion = f"; did you mean `{close_names[0]}`?"
+    return f"{suggestion} Known are: {', '.join(names)}."
+
+
+def _names_at(path: Sequence[str]) -> Sequence[str]:
+    """Return the names of the settings at a path: at the top level, or in a table."""
+    schema: Any = Settings
     for part in path:
-        if fields := getattr(place, "model_fields", None):
-            place = fields[part].annotation
-        else:
-            place = next(kind for kind in get_args(place) if hasattr(kind, "model_fields"))
-    return sorted(place.model_fields)
+        fields = getattr(schema, "model_fields", None)
+        if fields:
+            schema = fields[part].annotation
+        else:  # a dict or tuple of tables
+            schema = next(kind for kind in get_args(schema) if hasattr(kind, "model_fields"))
+    return sorted(schema.model_fields)

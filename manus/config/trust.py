@@ -1,10 +1,10 @@
-"""Trust in a folder, and the calls that are approved in it.
+"""Trust in a folder, and the rules of tool calls approved in it.
 
-Until a person trusts a folder, its `.env`, `AGENTS.md`, skills and code do not count, nor settings
-that do not make a run stricter, and what its files say is untrusted text. Otherwise a cloned
-repository could send a key to its own address, run its code or instruct the agent. The answer is
-kept outside the folder, by its real path and a hash of these files and of the code that they name:
-a change asks again.
+Until the user trusts a folder, its `.env`, `AGENTS.md`, skills and code are ignored, as are
+settings that do not make a run stricter, and the text of its files is untrusted. Otherwise a cloned
+repository could send a key to its own address, run its code or instruct the agent (prompt
+injection). The answer is stored outside the folder, by its real path and a hash of these files and
+of the code that they name: after a change, the user is asked again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from manus.config.files import read_record, write_record
-from manus.config.named_code import named_code
+from manus.config.named_code import code_files
 
 log = logging.getLogger("manus")
 
@@ -29,55 +29,62 @@ SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 VARIABLE = "MANUS_TRUST"
 _RECORD = "trusted"
 _APPROVED = "approved"
-_NEVER = re.compile(
+_FORBIDDEN_VARIABLES = re.compile(
     r"PATH|HOME|SHELL|(BASH_)?ENV|PYTHON\w*|(LD|DYLD|NODE|NPM|PLAYWRIGHT|SSL|GIT|XDG)_\w+|\w+_PROXY"
     r"|(LANGSMITH|LANGCHAIN|OTEL|TRACELOOP)_\w+|\w*_CA_BUNDLE|MANUS_TRUST|MANUS_TRACING\w*",
     re.IGNORECASE,
 )
-_OURS = re.compile(r"(MANUS|OPENAI|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS)_\w+|\w+_API_KEY")
+_OWN_VARIABLES = re.compile(r"(MANUS|OPENAI|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS)_\w+|\w+_API_KEY")
 
 
 def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:
-    """Return what a person has said of a folder as it is now; None if not asked. Blocking."""
+    """Return whether the user trusts a folder in its current state; None if not asked. Blocking."""
     if environment.get(VARIABLE, "") not in ("", "0"):
         return True
-    said = read_record(_RECORD).get(str(folder.resolve()))
-    if not isinstance(said, dict) or said.get("content") != _content(folder):
+    answer = read_record(_RECORD).get(str(folder.resolve()))
+    if not isinstance(answer, dict) or answer.get("content") != _content_hash(folder):
         return None
-    return bool(said.get("trusted"))
+    return bool(answer.get("trusted"))
 
 
 @cache
-def warn_of_untrusted(folder: Path, what: str) -> None:
-    """Say once what does not count of a folder that nobody has trusted: `its … are ignored`."""
+def warn_of_untrusted(folder: Path, consequence: str) -> None:
+    """Log once what an untrusted folder's consequence is: `its … are ignored`."""
     log.warning(
         "%s is not trusted, so %s; `manus trust` there, or MANUS_TRUST=1, lets them count.",
         folder,
-        what,
+        consequence,
     )
 
 
 def trust(folder: Path, *, trusted: bool = True) -> None:
-    """Keep what a person has said of a folder as it is now. Blocking.
+    """Store whether the user trusts a folder in its current state. Blocking.
 
     Raises:
-        OSError: it cannot be kept.
+        OSError: the record cannot be written.
     """
-    said = {"content": _content(folder), "trusted": trusted}
-    write_record(_RECORD, {**read_record(_RECORD), str(folder.resolve()): said})
+    answer = {"content": _content_hash(folder), "trusted": trusted}
+    write_record(_RECORD, {**read_record(_RECORD), str(folder.resolve()): answer})
 
 
 def allowed_variables(
     values: Mapping[str, str | None], *, trusted: bool
 ) -> tuple[dict[str, str], list[str]]:
-    """Of a `.env`: what may be set, and the names of ours that may not."""
-    found = {name: value for name, value in values.items() if value is not None}
-    kept = {name: value for name, value in found.items() if trusted and not _NEVER.fullmatch(name)}
-    return kept, [name for name in found if name not in kept and _OURS.fullmatch(name)]
+    """Return the variables of a `.env` that may be set, and the ignored ones meant for `manus`."""
+    allowed: dict[str, str] = {}
+    ignored: list[str] = []
+    for name, value in values.items():
+        if value is None:
+            continue
+        if trusted and not _FORBIDDEN_VARIABLES.fullmatch(name):
+            allowed[name] = value
+        elif _OWN_VARIABLES.fullmatch(name):
+            ignored.append(name)
+    return allowed, ignored
 
 
-def _content(folder: Path) -> str:
-    hashed = hashlib.sha256()
+def _content_hash(folder: Path) -> str:
+    content_hash = hashlib.sha256()
     for name in (*FILES, INSTRUCTIONS):
         try:
             data = (folder / name).read_bytes()
@@ -85,33 +92,37 @@ def _content(folder: Path) -> str:
             if name == INSTRUCTIONS:
                 continue
             data = b""
-        hashed.update(f"{name} {len(data)}\n".encode() + data)
+        content_hash.update(f"{name} {len(data)}\n".encode() + data)
     for path in skill_files(folder):
-        hashed.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    for path in named_code(folder):
-        with contextlib.suppress(OSError):  # it has just gone
+        content_hash.update(str(path.relative_to(folder)).encode() + path.read_bytes())
+    for path in code_files(folder):
+        with contextlib.suppress(OSError):  # removed in the meantime
             data = path.read_bytes()
-            hashed.update(f"{os.path.relpath(path, folder)} {len(data)}\n".encode() + data)
-    return hashed.hexdigest()
+            content_hash.update(f"{os.path.relpath(path, folder)} {len(data)}\n".encode() + data)
+    return content_hash.hexdigest()
 
 
 def skill_files(folder: Path) -> list[Path]:
-    """The texts of a folder's own skills. Blocking."""
-    found = (path for place in SKILL_FOLDERS for path in (folder / place).glob("*/SKILL.md"))
-    return sorted(path for path in found if path.is_file())
+    """Return the `SKILL.md` files of a folder's skills. Blocking."""
+    paths: list[Path] = []
+    for name in SKILL_FOLDERS:
+        paths += (folder / name).glob("*/SKILL.md")
+    return sorted(path for path in paths if path.is_file())
 
 
-def known_rules(folder: Path) -> list[str]:
-    """The rules that a person has approved for all runs in a folder. Blocking."""
-    found = read_record(_APPROVED).get(str(folder.resolve()))
-    return [str(rule) for rule in found] if isinstance(found, list) else []
+def approved_rules(folder: Path) -> list[str]:
+    """Return the rules that the user has approved for all runs in a folder. Blocking."""
+    rules = read_record(_APPROVED).get(str(folder.resolve()))
+    if not isinstance(rules, list):
+        return []
+    return [str(rule) for rule in rules]
 
 
-def keep_rules(folder: Path, rules: Sequence[str]) -> None:
-    """Add rules to those of a folder. Blocking.
+def approve_rules(folder: Path, rules: Sequence[str]) -> None:
+    """Add rules to the approved ones of a folder. Blocking.
 
     Raises:
-        OSError: they cannot be kept.
+        OSError: the record cannot be written.
     """
-    known = list(dict.fromkeys([*known_rules(folder), *rules]))
-    write_record(_APPROVED, {**read_record(_APPROVED), str(folder.resolve()): known})
+    all_rules = list(dict.fromkeys([*approved_rules(folder), *rules]))
+    write_record(_APPROVED, {**read_record(_APPROVED), str(folder.resolve()): all_rules})

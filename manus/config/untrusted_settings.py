@@ -1,4 +1,4 @@
-"""What counts of a `manus.toml` that nobody has trusted: only what makes a run stricter."""
+"""Filter the settings of an untrusted `manus.toml`: only those that make a run stricter count."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from manus.config.settings import Settings
 
 FEWEST_STEPS = 40
-"""The smallest step budget of a built-in profile: up to this one, `max_steps` is no increase."""
+"""The smallest step limit of a built-in profile: a `max_steps` up to this is no increase."""
 _STRICTER_MODES = {"yolo": ("auto", "ask", "refuse"), "auto": ("ask", "refuse")}
-"""Modes of approval that let fewer calls pass than another one."""
+"""For each mode of approval, the modes that allow fewer calls."""
 _STRICTER_NETWORKS = {"open": ("rules", "off"), "rules": ("off",)}
 _LIMITS = ("memory_megabytes", "processes", "file_megabytes")
 
@@ -21,21 +21,29 @@ _LIMITS = ("memory_megabytes", "processes", "file_megabytes")
 def only_stricter(
     values: Mapping[str, Any], settings: Settings
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what counts of an untrusted file, over the settings without it.
+    """Return the values of an untrusted file that count, and the names of those ignored.
 
-    Second come the names of what does not count.
+    `settings` are those without the file.
     """
-    kept: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     for name, value in values.items():
-        keep = _RULES.get(name)
-        stricter = keep(value, settings) if keep else None
-        if stricter is not None and _fits(settings, name, stricter):
-            kept[name] = stricter
-    added = {"approve": {"deny": settings.approve.deny}, "egress": {"deny": settings.egress.deny}}
-    return kept, [name for name, value in values.items() if not _is_whole(name, value, kept, added)]
+        rule = _RULES.get(name)
+        stricter = rule(value, settings) if rule else None
+        if stricter is not None and _is_valid(settings, name, stricter):
+            accepted[name] = stricter
+    extended = {
+        "approve": {"deny": settings.approve.deny},
+        "egress": {"deny": settings.egress.deny},
+    }
+    ignored = [
+        name
+        for name, value in values.items()
+        if not _is_accepted(name, value, accepted, extended.get(name, {}))
+    ]
+    return accepted, ignored
 
 
-def _fits(settings: Settings, name: str, value: Any) -> bool:
+def _is_valid(settings: Settings, name: str, value: Any) -> bool:
     try:
         type(settings).model_validate({name: value})
     except ValidationError:
@@ -43,42 +51,48 @@ def _fits(settings: Settings, name: str, value: Any) -> bool:
     return True
 
 
-def _is_whole(
-    name: str, value: Any, kept: Mapping[str, Any], added: Mapping[str, Mapping[str, Any]]
+def _is_accepted(
+    name: str, value: Any, accepted: Mapping[str, Any], extended: Mapping[str, Any]
 ) -> bool:
-    """Return whether all of a setting counts; a list may have grown by the user's own entries."""
-    if not isinstance(value, dict) or not isinstance(kept.get(name), dict):
-        return bool(kept.get(name, value is None) == value)
-    own = added.get(name, {})
-    return all(
-        kept[name].get(key) == (inner if key not in own else [*own[key], *inner])
-        for key, inner in value.items()
-    )
+    """Return whether a setting is accepted as a whole.
+
+    `extended` are lists of the user's own, to which entries of the file were appended.
+    """
+    accepted_value = accepted.get(name, value is None)
+    if not isinstance(value, dict) or not isinstance(accepted_value, dict):
+        return bool(accepted_value == value)
+    for key, inner in value.items():
+        expected = [*extended[key], *inner] if key in extended else inner
+        if accepted_value.get(key) != expected:
+            return False
+    return True
 
 
 def _fewer_steps(value: Any, settings: Settings) -> Any:
-    own = [profile.max_steps for profile in settings.profiles.values() if profile.max_steps]
-    most = settings.max_steps or min([FEWEST_STEPS, *own])
-    return value if _is_number(value) and value <= most else None
+    limit = settings.max_steps
+    if not limit:
+        profile_limits = [profile.max_steps for profile in settings.profiles.values()]
+        limit = min([FEWEST_STEPS, *filter(None, profile_limits)])
+    return value if _is_number(value) and value <= limit else None
 
 
 def _smaller_budget(value: Any, settings: Settings) -> Any:
-    return _lower(value, settings.budget, tuple(type(settings.budget).model_fields))
+    return _lower_limits(value, settings.budget, tuple(type(settings.budget).model_fields))
 
 
 def _stricter_approval(value: Any, settings: Settings) -> Any:
     if not isinstance(value, dict):
         return None
-    kept: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     if value.get("mode") in _STRICTER_MODES.get(settings.approve.mode, ()):
-        kept["mode"] = value["mode"]
+        accepted["mode"] = value["mode"]
     if isinstance(value.get("deny"), list):
-        kept["deny"] = [*settings.approve.deny, *value["deny"]]
-    return kept or None
+        accepted["deny"] = [*settings.approve.deny, *value["deny"]]
+    return accepted or None
 
 
 def _narrower_egress(value: Any, settings: Settings) -> Any:
-    """Keep the deny list. An allow list would also count as hosts that the user has named."""
+    """Return the deny list; an allow list would also count as hosts that the user has named."""
     if isinstance(value, dict) and isinstance(value.get("deny"), list):
         return {"deny": [*settings.egress.deny, *value["deny"]]}
     return None
@@ -87,27 +101,27 @@ def _narrower_egress(value: Any, settings: Settings) -> Any:
 def _tighter_sandbox(value: Any, settings: Settings) -> Any:
     if not isinstance(value, dict):
         return None
-    kept: dict[str, Any] = _lower(value, settings.sandbox, _LIMITS) or {}
+    accepted: dict[str, Any] = _lower_limits(value, settings.sandbox, _LIMITS) or {}
     if value.get("network") in _STRICTER_NETWORKS.get(settings.sandbox.network, ()):
-        kept["network"] = value["network"]
-    return kept or None
+        accepted["network"] = value["network"]
+    return accepted or None
 
 
 def _without_memory(value: Any, _: Settings) -> Any:
     return value if value is False else None
 
 
-def _lower(value: Any, limits: BaseModel, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return those limits of a table that are lower than what holds, or where none holds."""
+def _lower_limits(value: Any, limits: BaseModel, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the limits of a table that do not exceed the current ones."""
     if not isinstance(value, dict):
         return None
-    kept = {}
+    accepted = {}
     for name in names:
         limit = value.get(name)
-        present = getattr(limits, name)
-        if _is_number(limit) and (present is None or limit <= present):
-            kept[name] = limit
-    return kept or None
+        current = getattr(limits, name)
+        if _is_number(limit) and (current is None or limit <= current):
+            accepted[name] = limit
+    return accepted or None
 
 
 def _is_number(value: Any) -> bool:
@@ -122,4 +136,4 @@ _RULES: dict[str, Callable[[Any, Settings], Any]] = {
     "sandbox": _tighter_sandbox,
     "memory": _without_memory,
 }
-"""For each setting that can make a run stricter: what counts of a value, or None."""
+"""By setting: a function that returns the part of a value that makes a run stricter, or None."""

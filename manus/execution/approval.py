@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from manus.config.safety_settings import is_covered, matches
-from manus.config.trust import keep_rules
+from manus.config.trust import approve_rules
 from manus.execution.base import AgentTool
 from manus.execution.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.execution.egress_guard import HOST, Access
@@ -294,7 +294,7 @@ def _changed(call: Call, args: dict[str, Any]) -> Verdict:
 
 def _keep(rules: Sequence[str], session: Session) -> None:
     try:
-        keep_rules(session.workspace.root, rules)
+        approve_rules(session.workspace.root, rules)
     except OSError as error:  # the answer holds for this run
         log.warning("The approval cannot be kept for the folder: %s.", error)
 

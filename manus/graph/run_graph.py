@@ -19,7 +19,7 @@ from langgraph.types import Interrupt, StateSnapshot
 
 from manus.config.context import HELD, Context
 from manus.config.profile import Profile
-from manus.config.trust import known_rules
+from manus.config.trust import approved_rules
 from manus.execution.decisions import QuestionSlot
 from manus.execution.siblings import Siblings
 from manus.graph.active_runs import ActiveRuns, StreamHandle, key_of
@@ -319,7 +319,7 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             journal.fork()  # a fork repeats effects on purpose
         if is_new:  # what was approved for the run before does not hold for this one
             root = active_run.session.workspace.root
-            active_run.approved = await asyncio.to_thread(known_rules, root)
+            active_run.approved = await asyncio.to_thread(approved_rules, root)
             active_run.refused = []
         found = None if is_new else await self.stored_state(configurable)
         if found is not None and (usage := found.values.get("usage")) is not None:

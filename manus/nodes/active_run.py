@@ -25,7 +25,7 @@ from manus.config.context import Context
 from manus.config.model_settings import ModelSettings
 from manus.config.profile import Profile
 from manus.config.settings import VISION, Settings, load_settings
-from manus.config.trust import known_rules
+from manus.config.trust import approved_rules
 from manus.execution.archive import Archive
 from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
 from manus.execution.downloads import read_downloads
@@ -271,7 +271,7 @@ def _build(
     elif waited is not None:
         made.refused = waited.refused
     if parent is None:
-        made.approved = waited.approved if waited is not None else known_rules(workspace.root)
+        made.approved = waited.approved if waited is not None else approved_rules(workspace.root)
     else:
         made.approved = parent.approved  # what a person approves holds for the whole flow
         made.client.chat_models = parent.client.chat_models

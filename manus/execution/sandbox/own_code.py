@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from manus.config.named_code import named_code
+from manus.config.named_code import code_files
 from manus.execution.sandbox.interpreter import own_prefixes
 
 
@@ -14,7 +14,7 @@ def own_code_in(workspace: Path) -> list[Path]:
 
     A program in the sandbox that could write there would run outside of it the next time.
     """
-    paths = [*own_prefixes(), *_package_folders(), *named_code(workspace)]
+    paths = [*own_prefixes(), *_package_folders(), *code_files(workspace)]
     inside = sorted({path for path in paths if path.is_relative_to(workspace)})
     return [path for path in inside if not any(other in path.parents for other in inside)]
 
