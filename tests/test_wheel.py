@@ -23,9 +23,9 @@ import pathlib
 import graph, models, nodes, prompts, state, tools
 from manus import build_agent, build_flow
 from manus.tools.bash import Bash
-from manus.tools.skill import skills_of
+from manus.tools.skill import find_skills
 
-assert "web-research" in skills_of(pathlib.Path())
+assert "web-research" in find_skills(pathlib.Path())
 assert {m.MINE for m in (graph, models, nodes, prompts, state, tools)} == {"the user's"}
 print(build_agent("swe").name, build_flow.__name__, Bash.__module__)
 """

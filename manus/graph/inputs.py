@@ -24,7 +24,7 @@ from manus.models.providers import REPLAY
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
 from manus.state.text import sanitize, sanitize_all
-from manus.tools.web.parser import pdf_text
+from manus.tools.web.parser import extract_pdf
 
 NO_REQUEST = (
     "There is no request: give a text in `request`, or messages of which one is the user's."
@@ -220,7 +220,7 @@ def _said(path: str, kind: str, data: bytes) -> str:
     if kind != "application/pdf":
         return f"[The attached file is in the workspace: {path}]"
     try:
-        text = pdf_text(data)
+        text = extract_pdf(data)
     except ValueError as error:
         return f"[The attached file is in the workspace: {path}; {error}]"
     return f'<file name="{path}">\n{text[:_MOST_TEXT]}\n</file>'

@@ -17,7 +17,7 @@ from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
 from manus.state.plan import at_work, ready_steps, taken_last, waiting_steps
 from manus.state.taint import facts_of
-from manus.tools.planning import Shelf, with_plans
+from manus.tools.planning import PlanCollection, inject_plans
 from manus.tools.recall import NAME as RECALL
 
 AfterThink = Literal["call", "no_call", "budget", "error"]
@@ -79,8 +79,8 @@ def route_after_think(
         ids = [task["id"] for task in tasks]
         for task in tasks:
             task["calls"] = ids
-    shelf = Shelf(state.get("plans", {}), state.get("active_plan"))
-    return [Send("act", task) for task in with_plans(tasks, shelf)]
+    shelf = PlanCollection(state.get("plans", {}), state.get("active_plan"))
+    return [Send("act", task) for task in inject_plans(tasks, shelf)]
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:

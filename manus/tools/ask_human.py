@@ -1,4 +1,4 @@
-"""`ask_human`: a question to the person, answered now or in a week."""
+"""`ask_human`: ask the user a question; the answer may come much later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AskHumanArgs(Arguments):
 
 
 class AskHuman(AgentTool):
-    """Asks the person; the run waits as long as it takes."""
+    """Ask the user a question; the run pauses until the answer."""
 
     name: str = ASK_HUMAN
     description: str = (
@@ -40,26 +40,26 @@ class AskHuman(AgentTool):
 
     @override
     async def observe(self, inquire: str, **_: Any) -> Observation:
-        # the empty `answer` is the text field of chat UIs that know no decision `respond`
+        # the empty `answer` is the text field of chat UIs without the decision `respond`
         args = {"inquire": inquire, "answer": ""}
-        asked = hitl_question(QUESTION, self.name, args, inquire, ["respond", "edit", "reject"])
-        return _read(ask_person(self.session, asked), inquire)
+        question = hitl_question(QUESTION, self.name, args, inquire, ["respond", "edit", "reject"])
+        return _read_answer(ask_person(self.session, question), inquire)
 
 
-def _read(answer: Any, inquire: str) -> Observation:
-    """Return the answer in words, with the pictures that came with it."""
+def _read_answer(answer: Any, inquire: str) -> Observation:
+    """Return the answer as an observation, with its pictures."""
     decision = single_decision(answer)
     if not isinstance(decision, Mapping):
         return Observation(str(answer))
     images = tuple(Image(i["base64"], i["mime_type"]) for i in decision.get("images", ()))
     action = decision.get("edited_action")
     if isinstance(action, Mapping):
-        return Observation(_edited(action.get("args"), inquire), images)
+        return Observation(_read_edited(action.get("args"), inquire), images)
     return Observation(message_of(decision), images)
 
 
-def _edited(args: Any, inquire: str) -> str:
-    """Return the answer that was typed into one of the fields, below the question or over it."""
+def _read_edited(args: Any, inquire: str) -> str:
+    """Return the answer that was typed into a field: `answer`, or below or over the question."""
     fields = args if isinstance(args, Mapping) else {}
     if answer := str(fields.get("answer") or ""):
         return answer

@@ -1,4 +1,4 @@
-"""`browser_use`: a real browser, one for each run."""
+"""`browser_use`: a real browser, one per run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from manus.state.user_words import asks_to_send, is_phrase_of
 from manus.tools.web_search import WebSearchArgs, search
 
 PICTURE = "screenshot.png"
-"""Where a screenshot goes whose file is not named."""
+"""Default path of a screenshot."""
 
 ACTIONS: dict[str, tuple[str, ...]] = {
     "go_to_url": ("url",),
@@ -49,19 +49,19 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "wait": (),
     "screenshot": (),
 }
-"""The actions, each with the arguments that it cannot do without."""
+"""The actions, each with its required arguments."""
 
 AIMED = frozenset({name for name, needs in ACTIONS.items() if {"index", "keys", "x"} & {*needs}})
-"""Actions that are meant for a page that has been seen, and wrong on any other."""
+"""Actions that refer to the page that the model has seen."""
 
 _IS_FILE = re.compile(
     r"(/(?!/)|\.\.?/)[^?#\ud800-\udfff]*|(?!localhost/)([\w -]+/)*[\w .-]+\.(x?html?|svg|pdf)",
     re.IGNORECASE,
 )
-"""What can only be a file where an address is wanted: `/tmp/ws/a.html`, `./a`, `site/a.html`."""
+"""Addresses that can only be files: `/tmp/ws/a.html`, `./a`, `site/a.html`."""
 
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
-"""Actions that change nothing."""
+"""Actions without side effects."""
 
 
 class BrowserArgs(Arguments):
@@ -85,10 +85,10 @@ class BrowserArgs(Arguments):
 
 
 class BrowserUse(AgentTool):
-    """Acts on web pages.
+    """Act on web pages.
 
-    Where a next-step prompt shows the page (`session.page_is_prompted`), the answers say what
-    was done; where there is none, such as over MCP, they show the page too.
+    If a next-step prompt shows the page (`session.page_is_prompted`), observations only describe
+    the effect of an action; otherwise, such as over MCP, they also show the page.
     """
 
     name: str = "browser_use"
@@ -102,7 +102,9 @@ class BrowserUse(AgentTool):
         if action == "web_search":
             return frozenset()
         touched = {Resource("browser")}
-        if self._address(str(args.get("url") or "")).startswith("file:"):  # once it is written
+        if self._address(str(args.get("url") or "")).startswith(
+            "file:"
+        ):  # after the file is written
             touched.add(Resource(WORKSPACE, write=False))
         if action == "upload_file":
             touched.add(Resource(f"{WORKSPACE}/{args.get('path')}", write=False))
@@ -152,7 +154,7 @@ class BrowserUse(AgentTool):
         return answers or args.get("action") in ("input_text", "select_dropdown_option")
 
     def _host(self, url: str) -> str:
-        """The host of an address; without one, that of the page that is open."""
+        """Return the host of an address; of the active page if the address is empty."""
         url = self._address(url)
         try:
             return urlsplit(url if "://" in url else f"//{url}").hostname or ""
@@ -166,23 +168,23 @@ class BrowserUse(AgentTool):
         return self._file_address(url).strip().replace("\\", "/")  # as a browser reads it
 
     def _file_address(self, url: str) -> str:
-        """The address of what can only be a file, since paths are given as to other tools."""
+        """Return the `file:` address of a path, since models name files as for other tools."""
         is_file = _IS_FILE.fullmatch(url.strip())
         return (self.session.workspace.root / url.strip()).as_uri() if is_file else url
 
     @override
-    async def observe(self, **given: Any) -> Observation:
-        arguments = BrowserArgs(**given)
+    async def observe(self, **values: Any) -> Observation:
+        arguments = BrowserArgs(**values)
         if arguments.url:
             arguments.url = self._file_address(arguments.url)
-        needed = ACTIONS[arguments.action]
-        if lacking := [name for name in needed if getattr(arguments, name) is None]:
-            names = " and ".join(f"`{name}`" for name in lacking)
+        required = ACTIONS[arguments.action]
+        if missing := [name for name in required if getattr(arguments, name) is None]:
+            names = " and ".join(f"`{name}`" for name in missing)
             raise ToolError(f"`{arguments.action}` needs {names}.")
         if arguments.action == "web_search":
             query = WebSearchArgs(query=str(arguments.query))
             return Observation(await search(self.session, query), source=WEB)
-        # Playwright takes a while to load, which a run that looks at no page need not wait for.
+        # Importing Playwright is slow, and runs without a browser need not wait for it.
         await asyncio.to_thread(import_module, "manus.tools.browser.act")
         from manus.tools.browser.act import act
 

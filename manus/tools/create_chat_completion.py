@@ -1,4 +1,4 @@
-"""`create_chat_completion`: an answer in a form that was asked for, checked before it counts."""
+"""`create_chat_completion`: a structured output, validated against its type."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _FIELD = "response"
 
 
 class CreateChatCompletion(AgentTool):
-    """Gives an answer of `response_type`: a scalar, a list, a dict, a union, a pydantic model.
+    """Return an answer of `response_type`: a scalar, a list, a dict, a union, a pydantic model.
 
-    A model's own fields are the arguments; any other type is that of one argument, `response`.
+    The fields of a model become the arguments; any other type is the type of one argument,
+    `response`.
     """
 
     name: str = "create_chat_completion"
@@ -29,7 +30,7 @@ class CreateChatCompletion(AgentTool):
     @override
     def model_post_init(self, context: Any) -> None:
         self.args_schema = self.response_type
-        # a root model is one value, without fields
+        # a root model is one value without fields
         if not is_model(self.response_type) or issubclass(self.response_type, RootModel):
             fields: Any = {_FIELD: (self.response_type, Field(description="The answer"))}
             name = "CreateChatCompletionArgs"

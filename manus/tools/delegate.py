@@ -1,4 +1,4 @@
-"""`delegate`: a task for another agent, which works on it in a context of its own."""
+"""`delegate`: give a task to another agent, which works on it in its own context window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manus.state.errors import ToolError
 
 DELEGATE = "delegate"
 agent_at_work: ContextVar[Callable[[str, str], Awaitable[Observation]]] = ContextVar("agent")
-"""Runs an agent: a task, and the profile's name. Set by whoever carries out the call."""
+"""The function that runs an agent with a task and a profile name. Set by the caller of the tool."""
 
 
 class DelegateArgs(Arguments):
@@ -33,7 +33,7 @@ class DelegateArgs(Arguments):
 
 
 class Delegate(AgentTool):
-    """Another agent does it, with a journal of its own; only its answer comes back."""
+    """Run another agent with its own journal, and return its answer."""
 
     name: str = DELEGATE
     description: str = (
@@ -45,7 +45,7 @@ class Delegate(AgentTool):
     args_schema: type[BaseModel] = DelegateArgs
     time_limit: ClassVar[float] = 86_400.0  # its own steps and the run's budget end it
     without_effect: ClassVar[bool] = True
-    """It may be made again: the agent goes on, and its own journal knows its effects."""
+    """A repeated call is idempotent: the agent continues, and its journal records its effects."""
 
     @override
     async def observe(self, task: str, profile: str = "manus", **_: Any) -> Observation:

@@ -1,6 +1,6 @@
-"""`make_report`: Markdown as one HTML file with the charts in it.
+"""`make_report`: render Markdown as one HTML file with embedded charts.
 
-HTML in the Markdown is text; nothing in the result fetches anything.
+HTML in the Markdown is escaped; the page makes no requests.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from manus.state.errors import ToolError
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-LONGEST = 200_000
-"""Characters of the Markdown of a report: the parser's time grows faster than odd text does."""
-_NAMED = 5
-"""Things left out that an answer names; of more it gives the number."""
-_LEFT_OVER = re.compile(r"!\[[^\]\n]*\]\([^)\n]+\)")
-_PAGES = (".html", ".htm")
+MAX_CHARACTERS = 200_000
+"""Maximum size of the Markdown: the parser takes superlinear time for some inputs."""
+_MAX_NAMED = 5
+"""Maximum number of omitted things that an observation names."""
+_UNPARSED_PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]+\)")
+_HTML_SUFFIXES = (".html", ".htm")
 _WEB = re.compile(r"https?:", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ class MakeReportArgs(Arguments):
 
 
 class MakeReport(AgentTool):
-    """Makes reports."""
+    """Make reports."""
 
     name: str = "make_report"
     description: str = REPORT
@@ -60,99 +60,104 @@ class MakeReport(AgentTool):
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = MakeReportArgs.model_validate(arguments)
-        if bool(wanted.markdown.strip()) == bool(wanted.source.strip()):
+        request = MakeReportArgs.model_validate(arguments)
+        if bool(request.markdown.strip()) == bool(request.source.strip()):
             raise ToolError("Give either `markdown`, the text, or `source`, the path of a file.")
-        return Observation(await asyncio.to_thread(_make, wanted, self.session.workspace))
+        return Observation(await asyncio.to_thread(_make_report, request, self.session.workspace))
 
 
-def _make(wanted: MakeReportArgs, workspace: Workspace) -> str:
-    """The report, written; and what to say of it. Blocking."""
-    output = workspace.writable(wanted.output)
-    if output.suffix.lower() not in _PAGES:
-        raise ToolError(f"`output` is {wanted.output}, and a report is HTML; end it with `.html`.")
-    markdown, folder = _markdown(wanted, workspace)
+def _make_report(request: MakeReportArgs, workspace: Workspace) -> str:
+    """Write the report, and return the observation. Blocking."""
+    output = workspace.writable(request.output)
+    if output.suffix.lower() not in _HTML_SUFFIXES:
+        raise ToolError(f"`output` is {request.output}, and a report is HTML; end it with `.html`.")
+    markdown, folder = _read_markdown(request, workspace)
     pictures = _Pictures(workspace, folder)
-    page, tables = _to_page(markdown, wanted.title.strip(), pictures)
+    page, tables = _render_page(markdown, request.title.strip(), pictures)
     data = page.encode("utf-8", "replace")
-    shown = workspace.show(output)
+    label = workspace.show(output)
     try:
         replace_file(output, data)
     except OSError as error:
-        raise ToolError(f"{shown} cannot be written: {error.strerror}.") from None
+        raise ToolError(f"{label} cannot be written: {error.strerror}.") from None
+    picture_count = _format_count(pictures.count, "picture")
+    table_count = _format_count(tables, "table")
     lines = [
-        f"{shown}: {_count(pictures.count, 'picture')} and {_count(tables, 'table')}, "
-        f"{len(data):,} bytes; one file that works offline."
+        f"{label}: {picture_count} and {table_count}, {len(data):,} bytes; one file that works "
+        "offline."
     ]
     if pictures.links:
-        lines.append(f"Not fetched, and left as links: {_some(pictures.links)}.")
+        lines.append(f"Not fetched, and left as links: {_join_names(pictures.links)}.")
     if pictures.missing:
         lines.append(
-            f"There is no picture {_some(pictures.missing)}; its text stands there instead. "
-            f"{_draft(wanted, output, workspace)} (A path with spaces belongs between < and >.)"
+            f"There is no picture {_join_names(pictures.missing)}; its text stands there instead. "
+            f"{_advise_correction(request, output, workspace)} "
+            "(A path with spaces belongs between < and >.)"
         )
     return "\n".join(lines)
 
 
-def _draft(wanted: MakeReportArgs, output: Path, workspace: Workspace) -> str:
-    """How to correct the Markdown without writing all of it again; keeps what came in the call."""
-    if wanted.source.strip():
+def _advise_correction(request: MakeReportArgs, output: Path, workspace: Workspace) -> str:
+    """Return advice on how to correct the report, and save Markdown that came in the call."""
+    if request.source.strip():
         return "Correct the path and make the report again."
-    kept = workspace.writable(f"{workspace.show(output)}.md")
-    replace_file(kept, wanted.markdown.encode("utf-8", "replace"))
-    shown = workspace.show(kept)
-    return f"The Markdown is kept: correct the path in {shown} and give that as `source`."
+    draft = workspace.writable(f"{workspace.show(output)}.md")
+    replace_file(draft, request.markdown.encode("utf-8", "replace"))
+    label = workspace.show(draft)
+    return f"The Markdown is kept: correct the path in {label} and give that as `source`."
 
 
-def _markdown(wanted: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
-    """The Markdown, and the folder from which it names its pictures."""
-    text = wanted.markdown
-    shown = "`markdown`"
+def _read_markdown(request: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
+    """Return the Markdown, and the folder that its picture paths are relative to."""
+    text = request.markdown
+    label = "`markdown`"
     folder = workspace.root
-    if wanted.source.strip():
-        source = workspace.readable(wanted.source)
-        shown = workspace.show(source)
+    if request.source.strip():
+        source = workspace.readable(request.source)
+        label = workspace.show(source)
         folder = source.parent
         try:
-            text = _read(source, shown).decode("utf-8-sig")
+            text = _read(source, label).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise ToolError(f"{shown} is no text in UTF-8; write the Markdown in that.") from None
-    if len(text) > LONGEST:
-        size = f"{shown} has {len(text):,} characters, and {LONGEST:,} is the most of a report"
+            raise ToolError(f"{label} is no text in UTF-8; write the Markdown in that.") from None
+    if len(text) > MAX_CHARACTERS:
+        size = (
+            f"{label} has {len(text):,} characters, and {MAX_CHARACTERS:,} is the most of a report"
+        )
         raise ToolError(f"{size}; leave the data in files and name those.")
-    return text.encode("utf-8", "replace").decode(), folder  # half a character is no text
+    return text.encode("utf-8", "replace").decode(), folder  # replaces lone surrogates
 
 
-def _read(path: Path, shown: str) -> bytes:
+def _read(path: Path, label: str) -> bytes:
     try:
-        return read_file(path, shown)
+        return read_file(path, label)
     except OSError as error:
-        raise ToolError(f"{shown} cannot be read: {error.strerror}.") from None
+        raise ToolError(f"{label} cannot be read: {error.strerror}.") from None
 
 
 class _Pictures:
-    """The pictures of a report, by names that count from its Markdown's folder, or the root."""
+    """The pictures of a report, with paths relative to the folder of its Markdown or the root."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self.count = 0
         self.links: list[str] = []
-        """Those on the web, which are not fetched."""
+        """Pictures on the web, which are not fetched."""
         self.missing: list[str] = []
-        """Those that are not there, or are none in Markdown, such as a path with a space."""
+        """Missing pictures, and those that Markdown does not parse, such as a path with a space."""
         self._workspace = workspace
         self._folders = dict.fromkeys((folder.relative_to(workspace.root), Path()))
 
     def embed(self, part: Token) -> None:
-        """Put a picture into its place; where there is none to put there, a link to it."""
+        """Embed a picture; replace one that cannot be embedded by a link."""
         source = str(part.attrs["src"])
         if _WEB.match(source):
             self.links.append(source)
-        elif source.startswith("data:"):  # the parser lets none through but pictures
+        elif source.startswith("data:"):  # the parser allows only images here
             self.count += 1
             return
-        elif path := self._found(unquote(source)):
+        elif path := self._find(unquote(source)):
             self.count += 1
-            part.attrSet("src", self._url(path))
+            part.attrSet("src", self._to_data_url(path))
             return
         else:
             self.missing.append(source)
@@ -160,52 +165,54 @@ class _Pictures:
         part.type = "html_inline"
         part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
 
-    def _found(self, name: str) -> Path | None:
+    def _find(self, name: str) -> Path | None:
         for folder in self._folders:
             path = self._workspace.readable(str(folder / name))
-            if path.suffix.lower() in _PAGES:
-                path = path.with_suffix(".png")  # a chart's page has a PNG beside it
-            with contextlib.suppress(OSError):  # a name that is too long for any file
+            if path.suffix.lower() in _HTML_SUFFIXES:
+                path = path.with_suffix(".png")  # a chart's page has a PNG next to it
+            with contextlib.suppress(OSError):  # the name may be too long for a file
                 if path.is_file():
                     return path
         return None
 
-    def _url(self, path: Path) -> str:
-        """The data URL of a picture."""
-        shown = self._workspace.show(path)
-        data = _read(path, shown)
+    def _to_data_url(self, path: Path) -> str:
+        """Return the data URL of a picture."""
+        label = self._workspace.show(path)
+        data = _read(path, label)
         kind = "image/svg+xml" if path.suffix.lower() == ".svg" else image_type(data)
         if kind is None:
-            raise ToolError(f"{shown} is no picture; there are: PNG, JPEG, GIF, WebP, SVG.")
+            raise ToolError(f"{label} is no picture; there are: PNG, JPEG, GIF, WebP, SVG.")
         return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(name[:100] for name in names[:_NAMED]) + more
+def _join_names(names: list[str]) -> str:
+    joined = ", ".join(name[:100] for name in names[:_MAX_NAMED])
+    if len(names) > _MAX_NAMED:
+        joined += f" and {len(names) - _MAX_NAMED:,} more"
+    return joined
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _to_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, int]:
-    """The page of a report, and how many tables it has; its title may be its first heading."""
+def _render_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, int]:
+    """Render the page of a report; return it and its number of tables."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     tokens = parser.parse(markdown)
-    headings = _name_headings(tokens)
+    headings = _add_heading_ids(tokens)
     for part in itertools.chain.from_iterable(token.children or () for token in tokens):
         if part.type == "link_open":
             part.attrSet("rel", "noopener noreferrer")
         elif part.type == "text":
-            pictures.missing += _LEFT_OVER.findall(part.content)
+            pictures.missing += _UNPARSED_PICTURE.findall(part.content)
         elif part.type == "image":
             pictures.embed(part)
     _make_figures(tokens)
-    split = 3 if tokens and tokens[0].tag == "h1" else 0
-    parts = (tokens[:split], tokens[split:])
+    heading_end = 3 if tokens and tokens[0].tag == "h1" else 0
+    parts = (tokens[:heading_end], tokens[heading_end:])
     heading, body = (Markup(parser.renderer.render(part, parser.options, {})) for part in parts)
     templates = Environment(loader=PackageLoader("manus.tools", ""), autoescape=True)
     page = templates.get_template("report.html.j2").render(
@@ -217,9 +224,9 @@ def _to_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, int]:
     return page, sum(token.type == "table_open" for token in tokens)
 
 
-def _name_headings(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
-    """Give each heading an id, as links within the report name it; the tag, id and text of each."""
-    found: list[tuple[str, str, str]] = []
+def _add_heading_ids(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
+    """Give each heading an id for links in the report; return tag, id and text of each."""
+    headings: list[tuple[str, str, str]] = []
     used: Counter[str] = Counter()
     for opening, inline in itertools.pairwise(tokens):
         if opening.type == "heading_open":
@@ -228,12 +235,12 @@ def _name_headings(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
             key = f"{name}-{used[name]}" if used[name] else name
             used[name] += 1
             opening.attrSet("id", key)
-            found.append((opening.tag, key, text))
-    return found
+            headings.append((opening.tag, key, text))
+    return headings
 
 
 def _make_figures(tokens: Sequence[Token]) -> None:
-    """A picture that stands alone becomes a figure; its title, or else its text, is the caption."""
+    """Turn a picture in its own paragraph into a figure, with its title or text as the caption."""
     from markdown_it.token import Token
 
     for opening, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):

@@ -1,4 +1,4 @@
-"""`planning`: plans that live in the state; a call is given them and gives them back changed."""
+"""`planning`: plans in the state; a call receives them and returns the changed ones."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NO_PLANS = "There are no plans yet; make one with the command `create`."
 Command = Literal["create", "update", "list", "get", "set_active", "mark_step", "delete"]
 
 
-class Shelf(NamedTuple):
-    """The plans there are, by id, and the id of the one that is meant when none is named."""
+class PlanCollection(NamedTuple):
+    """The plans by id, and the id of the active one, which is the default of calls."""
 
     plans: Mapping[str, Plan]
     active: str | None
 
 
 class Change(NamedTuple):
-    """What a call says, and what it changes: plans by id (None: deleted) and the active one."""
+    """The observation of a call, and its changes: plans by id (None: deleted), the active plan."""
 
     text: str
     plans: Mapping[str, Plan | None]
@@ -39,7 +39,7 @@ class Change(NamedTuple):
 
 
 class StepArgs(BaseModel, str_strip_whitespace=True):
-    """A step with more than a text."""
+    """A step with more fields than its text."""
 
     text: str = Field(  # type: ignore[pydantic-alias]  # names that models give it
         validation_alias=AliasChoices("text", "description", "task", "step", "title"),
@@ -67,7 +67,7 @@ class StepArgs(BaseModel, str_strip_whitespace=True):
     @field_validator("status", mode="before")
     @classmethod
     def _ignore_other_statuses(cls, status: Any) -> Any:
-        """Read a status that a model repeats from the plan as none."""
+        """Ignore a status that a model repeats from the plan."""
         return status if status == "not_started" else None
 
 
@@ -95,13 +95,13 @@ class PlanningArgs(Arguments):
     @field_validator("steps", mode="before")
     @classmethod
     def _as_list(cls, steps: Any) -> Any:
-        """Models send a list as lines, too."""
+        """Accept a list as lines too, as some models send it."""
         if not isinstance(steps, str):
             return steps
         return [line for line in steps.splitlines() if line.strip()]
 
-    def wanted(self) -> list[NewStep] | None:
-        """The steps that the call asks for; None if it says nothing of steps."""
+    def requested_steps(self) -> list[NewStep] | None:
+        """Return the steps in the arguments; None if `steps` is missing."""
         if self.steps is None:
             return None
         steps = [StepArgs(text=step) if isinstance(step, str) else step for step in self.steps]
@@ -109,7 +109,7 @@ class PlanningArgs(Arguments):
 
 
 class Planning(AgentTool):
-    """Makes and keeps plans."""
+    """Create and update plans."""
 
     name: str = NAME
     description: str = (
@@ -124,108 +124,116 @@ class Planning(AgentTool):
     async def observe(
         self, plans: dict[str, Plan] | None = None, active: str | None = None, **arguments: Any
     ) -> Observation:
-        change = carry_out(PlanningArgs(**arguments), Shelf(plans or {}, active))
+        change = carry_out(PlanningArgs(**arguments), PlanCollection(plans or {}, active))
         changes = bool(change.plans) or change.active != active
         update = {"plans": dict(change.plans), "active_plan": change.active} if changes else {}
         return Observation(change.text, update=update)
 
 
-def carry_out(args: PlanningArgs, shelf: Shelf) -> Change:
-    """What a call says and changes; a pure function.
+def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
+    """Return the observation and the changes of a call; a pure function.
 
     Raises:
-        PlanError: it does not fit the plans there are.
+        PlanError: the call does not fit the existing plans.
     """
     match args.command:
         case "create":
-            return _create(args, shelf)
+            return _create_plan(args, plans)
         case "list":
-            return Change(_listed(shelf) or _NO_PLANS, {}, shelf.active)
-    plan = _named(args, shelf)
+            return Change(_list_plans(plans) or _NO_PLANS, {}, plans.active)
+    plan = _select_plan(args, plans)
     match args.command:
         case "get":
-            return Change(as_text(plan), {}, shelf.active)
+            return Change(as_text(plan), {}, plans.active)
         case "update":
             if not args.title and args.steps is None:
                 raise PlanError("`update` needs a `title`, `steps`, or both.")
-            return _changed("Plan updated.", update(plan, args.title, args.wanted()), shelf.active)
+            return _make_change(
+                "Plan updated.", update(plan, args.title, args.requested_steps()), plans.active
+            )
         case "mark_step":
-            return _mark_step(args, plan, shelf)
+            return _mark_step(args, plan, plans)
         case "set_active":
-            said = f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}"
-            return Change(said, {}, plan["id"])
+            message = f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}"
+            return Change(message, {}, plan["id"])
         case "delete":
-            active = None if shelf.active == plan["id"] else shelf.active
+            active = None if plans.active == plan["id"] else plans.active
             return Change(f"Plan `{plan['id']}` deleted.", {plan["id"]: None}, active)
 
 
-def _create(args: PlanningArgs, shelf: Shelf) -> Change:
+def _create_plan(args: PlanningArgs, plans: PlanCollection) -> Change:
     title = args.title or args.plan_id
     if not title:
         raise PlanError("`create` needs a `title`.")
     plan_id = args.plan_id or title
-    if plan_id in shelf.plans:
+    if plan_id in plans.plans:
         raise PlanError(
             f"There is a plan `{plan_id}` already; change it with `update`, or create one with "
             "another `plan_id`."
         )
-    return _changed("Plan created.", create(plan_id, title, args.wanted() or []), plan_id)
+    return _make_change(
+        "Plan created.", create(plan_id, title, args.requested_steps() or []), plan_id
+    )
 
 
-def _listed(shelf: Shelf) -> str:
+def _list_plans(plans: PlanCollection) -> str:
     lines = []
-    for plan_id, plan in shelf.plans.items():
-        mark = " (active)" if plan_id == shelf.active else ""
-        done = count_of(plan)["completed"]
+    for plan_id, plan in plans.plans.items():
+        mark = " (active)" if plan_id == plans.active else ""
+        completed = count_of(plan)["completed"]
         total = len(plan["steps"])
-        lines.append(f"- {plan_id}{mark}: {flat(plan['title'])} ({done}/{total} steps completed)")
+        lines.append(
+            f"- {plan_id}{mark}: {flat(plan['title'])} ({completed}/{total} steps completed)"
+        )
     return "\n".join(lines)
 
 
-def _mark_step(args: PlanningArgs, plan: Plan, shelf: Shelf) -> Change:
+def _mark_step(args: PlanningArgs, plan: Plan, plans: PlanCollection) -> Change:
     if args.step_index is None:
         raise PlanError(f"`mark_step` needs a `step_index`, 0 to {len(plan['steps']) - 1}.")
     if args.step_status is None and args.step_notes is None:
         raise PlanError("`mark_step` needs a `step_status`, `step_notes`, or both.")
     plan = mark(plan, args.step_index, args.step_status, args.step_notes)
-    return _changed(f"Step {args.step_index} changed.", plan, shelf.active)
+    return _make_change(f"Step {args.step_index} changed.", plan, plans.active)
 
 
-def _changed(said: str, plan: Plan, active: str | None) -> Change:
-    return Change(f"{said}\n\n{as_text(plan)}", {plan["id"]: plan}, active)
+def _make_change(message: str, plan: Plan, active: str | None) -> Change:
+    return Change(f"{message}\n\n{as_text(plan)}", {plan["id"]: plan}, active)
 
 
-def _named(args: PlanningArgs, shelf: Shelf) -> Plan:
-    """The plan that a call names, or else the active one where that can be meant."""
-    by_id = args.command in ("set_active", "delete")
-    plan_id = args.plan_id or (None if by_id else shelf.active)
-    known = f"The plans are: {', '.join(shelf.plans)}." if shelf.plans else _NO_PLANS
+def _select_plan(args: PlanningArgs, plans: PlanCollection) -> Plan:
+    """Return the plan that a call names; by default the active one, if the command allows that."""
+    needs_id = args.command in ("set_active", "delete")
+    plan_id = args.plan_id
+    if plan_id is None and not needs_id:
+        plan_id = plans.active
+    existing = f"The plans are: {', '.join(plans.plans)}." if plans.plans else _NO_PLANS
     if plan_id is None:
-        raise PlanError(f"`{args.command}` needs a `plan_id`. {known}")
-    if plan_id not in shelf.plans:
-        raise PlanError(f"There is no plan `{plan_id}`. {known}")
-    return shelf.plans[plan_id]
+        raise PlanError(f"`{args.command}` needs a `plan_id`. {existing}")
+    if plan_id not in plans.plans:
+        raise PlanError(f"There is no plan `{plan_id}`. {existing}")
+    return plans.plans[plan_id]
 
 
-def with_plans(tasks: Iterable[ToolTask], shelf: Shelf) -> list[ToolTask]:
-    """The tasks of one message; a planning call is given the plans as the calls before leave them.
+def inject_plans(tasks: Iterable[ToolTask], plans: PlanCollection) -> list[ToolTask]:
+    """Inject the plans into the planning calls of one message, as the earlier calls leave them.
 
-    So that each is a pure function of what it is given: two calls in one message both count, also
-    when a crash lets only the second be carried out again.
+    Each call is thus a pure function of its input: of two calls in one message both count, even if
+    only the second one is repeated after a crash.
     """
-    given: list[ToolTask] = []
+    injected: list[ToolTask] = []
     for task in tasks:
         if task["name"].lower() == NAME and "refusal" not in task:
-            task = {**task, "injected": {"plans": dict(shelf.plans), "active": shelf.active}}
-            shelf = _after(task["args"], shelf)
-        given.append(task)
-    return given
+            task = {**task, "injected": {"plans": dict(plans.plans), "active": plans.active}}
+            plans = _apply(task["args"], plans)
+        injected.append(task)
+    return injected
 
 
-def _after(arguments: Mapping[str, Any], shelf: Shelf) -> Shelf:
+def _apply(arguments: Mapping[str, Any], collection: PlanCollection) -> PlanCollection:
     try:
-        change = carry_out(PlanningArgs.model_validate(dict(arguments)), shelf)
+        change = carry_out(PlanningArgs.model_validate(dict(arguments)), collection)
     except (PlanError, ValidationError):
-        return shelf  # the call will say so itself
-    plans = {**shelf.plans, **change.plans}
-    return Shelf({k: v for k, v in plans.items() if v is not None}, change.active)
+        return collection  # the call itself reports it
+    plans = {**collection.plans, **change.plans}
+    return PlanCollection({k: v for k, v in plans.items() if v is not None}, change.active)

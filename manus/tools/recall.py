@@ -1,4 +1,4 @@
-"""`recall`: look into what was taken out of the conversation."""
+"""`recall`: search the messages that compaction removed from the conversation."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.web.excerpt import excerpt
 
 NAME = "recall"
-_NUMBERS = re.compile(r"\s*(?:\d{1,9}|\[?\s*#\s*\d{1,9}(?:\s*[,;–-]\s*#?\s*\d{1,9})*\s*\]?)\s*")
+_NUMBERS_ONLY = re.compile(
+    r"\s*(?:\d{1,9}|\[?\s*#\s*\d{1,9}(?:\s*[,;–-]\s*#?\s*\d{1,9})*\s*\]?)\s*"
+)
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*#?\s*(\d+))?")
-_MOST = 20
-"""Messages that a range of numbers stands for at most."""
+_MAX_RANGE = 20
+"""Maximum number of messages in a range of numbers."""
 _MORE = "(The numbers are of {} messages more; ask with a larger `limit`.)"
 _BRANCHES = (
     "(The user went back to an earlier point of this conversation: of messages with the same "
     "number, only one was said in this course of it. Go by your notes.)"
 )
-_SHOWN = 1_500
-"""Characters of the message that fits best, and of each other the less the less it fits.
+_MAX_EXCERPT = 1_500
+"""Maximum size of the excerpt of the best match; the n-th match gets an n-th of it.
 
-One that is asked for by its number is shown in full.
+A message requested by its number is rendered whole.
 """
 NOTHING = "Nothing was found; try other words, such as a name, a path or a number in it."
 
@@ -46,7 +48,7 @@ class RecallArgs(Arguments):
 
 
 class Recall(AgentTool):
-    """Searches the archive of the thread."""
+    """Search the archive of the thread."""
 
     name: str = NAME
     description: str = (
@@ -65,32 +67,35 @@ class Recall(AgentTool):
     def _recall(self, query: str, limit: int) -> str:
         archive = self.session.archive
         try:
-            numbers = _numbers(query)
-            named = [m for number in numbers[:limit] for m in archive.numbered(number)]
-            if named:
-                more = [_MORE.format(len(numbers) - limit)] if len(numbers) > limit else []
-                if len({m.number for m in named}) < len(named):
-                    more.append(_BRANCHES)
-                return "\n\n".join([*(_said(m, m.text) for m in named), *more])
-            found = archive.search(query, limit)
+            numbers = _parse_numbers(query)
+            numbered = [m for number in numbers[:limit] for m in archive.numbered(number)]
+            if numbered:
+                notes = [_MORE.format(len(numbers) - limit)] if len(numbers) > limit else []
+                if len({m.number for m in numbered}) < len(numbered):
+                    notes.append(_BRANCHES)
+                return "\n\n".join([*(_format_message(m, m.text) for m in numbered), *notes])
+            matches = archive.search(query, limit)
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
-        shown = (_said(m, excerpt(m.text, query, _SHOWN // n)) for n, m in enumerate(found, 1))
-        return "\n\n".join(shown) or NOTHING
+        excerpts = (
+            _format_message(m, excerpt(m.text, query, _MAX_EXCERPT // n))
+            for n, m in enumerate(matches, 1)
+        )
+        return "\n\n".join(excerpts) or NOTHING
 
 
-def _numbers(query: str) -> list[int]:
-    """The numbers of messages that a query consists of; none if it has words."""
-    if not _NUMBERS.fullmatch(query):
+def _parse_numbers(query: str) -> list[int]:
+    """Parse a query that consists of message numbers; empty if it has words."""
+    if not _NUMBERS_ONLY.fullmatch(query):
         return []
     numbers: list[int] = []
     for first, last in _RANGE.findall(query):
-        begin = int(first)
-        numbers += range(begin, min(int(last or first), begin + _MOST) + 1)
+        start = int(first)
+        numbers += range(start, min(int(last or first), start + _MAX_RANGE) + 1)
     return list(dict.fromkeys(numbers))
 
 
-def _said(message: Archived, text: str) -> str:
-    """What was said, by whom; in a frame again if it came from outside."""
+def _format_message(message: Archived, text: str) -> str:
+    """Format a message with its author; text from outside is framed as untrusted again."""
     name, _, source = message.who.partition(FROM)
     return f"[#{message.number}] {name}:\n{framed(text, source)}"

@@ -1,7 +1,4 @@
-"""`remember`: a fact that the user wants to be known in all later conversations.
-
-Such facts are kept in a small Markdown file of the user's own.
-"""
+"""`remember`: store a fact for all later conversations in the user's memory file (Markdown)."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ REMEMBER = "remember"
 
 
 def memory_file() -> Path:
-    """The file, whether it is there or not."""
+    """Return the path of the memory file, which may not exist."""
     return data_folder() / "memory.md"
 
 
 def read_memory() -> str:
-    """Its text; empty if there is none. Blocking."""
+    """Return the text of the memory file; empty if it does not exist. Blocking."""
     try:
         return memory_file().read_text("utf-8", "replace").strip()
     except OSError:
@@ -35,18 +32,18 @@ def read_memory() -> str:
 
 
 def add_to_memory(fact: str) -> None:
-    """Add a line, unless it is there. Blocking.
+    """Add a fact to the memory file, unless it is already there. Blocking.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
-    known = read_memory()
+    existing = read_memory()
     line = f"- {' '.join(fact.split())}"
-    if line in known.splitlines():
+    if line in existing.splitlines():
         return
     file = memory_file()
     make_private_folder(file.parent)
-    write_atomically(file, f"{known}\n{line}\n".lstrip().encode("utf-8", "replace"), 0o600)
+    write_atomically(file, f"{existing}\n{line}\n".lstrip().encode("utf-8", "replace"), 0o600)
 
 
 class RememberArgs(Arguments):
@@ -56,7 +53,7 @@ class RememberArgs(Arguments):
 
 
 class Remember(AgentTool):
-    """Writes it to the user's own file; a person is asked, since every later run is told of it."""
+    """Store a fact. It needs approval, since every later run reads it."""
 
     name: str = REMEMBER
     description: str = (

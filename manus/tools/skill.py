@@ -1,8 +1,7 @@
-"""`skill`: how some kind of work is done well, in a folder with a `SKILL.md`, read when needed.
+"""`skill`: read a skill, a folder with instructions in `SKILL.md`, when it is needed.
 
-The form is the one of Claude Code, gemini-cli and deepagents. Skills come from the project, once a
-person trusts it, from the user's configuration folder, and with the package; the first of a name
-counts.
+The format is the one of Claude Code, gemini-cli and deepagents. Skills come from a trusted project,
+from the user's configuration folder, and from the package; the first one of a name wins.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ log = logging.getLogger("manus")
 
 SKILL = "skill"
 _FILE = "SKILL.md"
-_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill, and where its folder is."""
+    """A skill and its folder."""
 
     name: str
     description: str
@@ -44,33 +43,37 @@ class Skill:
     body: str
 
 
-def skills_of(root: Path) -> dict[str, Skill]:
-    """The skills of a workspace by name, the project's first. Blocking."""
-    found: dict[str, Skill] = {}
-    for folder in _folders(root):
+def find_skills(root: Path) -> dict[str, Skill]:
+    """Return the skills of a workspace by name, the project's first. Blocking."""
+    skills: dict[str, Skill] = {}
+    for folder in _iterate_folders(root):
         try:
             text = _read(folder / _FILE)
         except OSError:
             continue
-        skill = as_skill(folder, text)
+        skill = parse_skill(folder, text)
         if skill is None:
             log.warning("%s does not begin with YAML that has a `description`.", folder / _FILE)
         else:
-            found.setdefault(skill.name, skill)
-    return found
+            skills.setdefault(skill.name, skill)
+    return skills
 
 
-def _folders(root: Path) -> Iterator[Path]:
+def _iterate_folders(root: Path) -> Iterator[Path]:
     from platformdirs import user_config_path
 
-    own = [root / name for name in SKILL_FOLDERS] if is_trusted(root, os.environ) else []
+    project_folders = (
+        [root / name for name in SKILL_FOLDERS] if is_trusted(root, os.environ) else []
+    )
     user = user_config_path("manus", appauthor=False) / "skills"
     package = Path(prompts.__file__).parent / "skills"
-    for place in (*own, user, package):
-        if place.is_dir():
-            folders = (entry for entry in sorted(place.iterdir()) if entry.is_dir())
-            # a link out of the project is not followed; people link skills into their own folder
-            yield from folders if place in own else (folder.resolve() for folder in folders)
+    for parent in (*project_folders, user, package):
+        if parent.is_dir():
+            folders = (entry for entry in sorted(parent.iterdir()) if entry.is_dir())
+            # links in a project are not followed; users may link skills into their own folder
+            yield from (
+                folders if parent in project_folders else (folder.resolve() for folder in folders)
+            )
 
 
 def _read(path: Path) -> str:
@@ -78,11 +81,11 @@ def _read(path: Path) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-def as_skill(folder: Path, text: str) -> Skill | None:
-    """The skill that a `SKILL.md` describes; None if its YAML does not say what it is for."""
+def parse_skill(folder: Path, text: str) -> Skill | None:
+    """Parse a `SKILL.md`; return None if its YAML has no description."""
     import yaml
 
-    head = _HEAD.match(text)
+    head = _FRONT_MATTER.match(text)
     try:
         values = yaml.safe_load(head[1]) if head else None
     except yaml.YAMLError:
@@ -101,7 +104,7 @@ class SkillArgs(Arguments):
 
 
 class ReadSkill(AgentTool):
-    """Gives a skill's text."""
+    """Read the text of a skill."""
 
     name: str = SKILL
     description: str = "Read a skill: how a kind of work is done well."
@@ -113,15 +116,17 @@ class ReadSkill(AgentTool):
         return Observation(await asyncio.to_thread(self._text, name, file))
 
     def _text(self, name: str, file: str | None) -> str:
-        known = skills_of(self.session.workspace.root)
-        skill = known.get(name) or known.get(name.lower())
+        skills = find_skills(self.session.workspace.root)
+        skill = skills.get(name) or skills.get(name.lower())
         if skill is None:
-            raise ToolError(f"There is no skill `{name}`. There are: {', '.join(known)}.")
+            raise ToolError(f"There is no skill `{name}`. There are: {', '.join(skills)}.")
         files = (path for path in sorted(skill.folder.rglob("*")) if path.is_file())
-        others = [str(path.relative_to(skill.folder)) for path in files]
-        others.remove(_FILE)
+        other_files = [str(path.relative_to(skill.folder)) for path in files]
+        other_files.remove(_FILE)
         if file is None:
-            return prompts.skill(skill.name, str(skill.folder), skill.body, others)
-        if file not in others:
-            raise ToolError(f"The skill {skill.name} has no file `{file}`; {others or 'no other'}.")
+            return prompts.skill(skill.name, str(skill.folder), skill.body, other_files)
+        if file not in other_files:
+            raise ToolError(
+                f"The skill {skill.name} has no file `{file}`; {other_files or 'no other'}."
+            )
         return _read(skill.folder / file)

@@ -1,4 +1,4 @@
-"""`terminate`: the model says that the run is over."""
+"""`terminate`: the model ends the run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class TerminateArgs(Arguments):
     )
 
 
-def answer_of(args: dict[str, Any]) -> str:
-    """The answer in the arguments of a call, under whichever name it came."""
+def get_answer(args: dict[str, Any]) -> str:
+    """Return the answer in the arguments of a call, under any of its names."""
     return str(TerminateArgs.tidy(args).get("answer") or "").strip()
 
 
 class Terminate(AgentTool):
-    """Ends the run."""
+    """End the run."""
 
     name: str = TERMINATE
     description: str = (

@@ -1,7 +1,7 @@
-"""`web_search`: engines in order until one has results, and the pages found, read side by side.
+"""`web_search`: query engines in order until one has results, and read the result pages.
 
-Engines with a key or an address of their own are asked by their interface; all others by `ddgs`,
-which asks several at once.
+Engines with an API key or an address are queried by their API; all others by `ddgs`, which queries
+several concurrently.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
 from manus.tools.web.excerpt import excerpt
 
-_OWN = {"tavily": "tavily_api_key", "brave_api": "brave_api_key", "searxng": "searxng_url"}
-"""Engines that are asked by their own interface, each with the setting that it needs."""
+_API_SETTINGS = {"tavily": "tavily_api_key", "brave_api": "brave_api_key", "searxng": "searxng_url"}
+"""Engines that are queried by their own API, each with the setting that it needs."""
 _TAVILY = "https://api.tavily.com/search"
 _BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _MAX_RESULTS = 20
-_SNIPPET = 400
+_MAX_SNIPPET = 400
 _PAGE_CHARACTERS = 2_500
 _READ_SECONDS = 15.0
-_AT_ONCE = 5
+_MAX_CONCURRENT = 5
 _FAILURES = (ToolError, ValueError, TypeError, AttributeError)
-"""Of an engine that cannot be reached, or answers as nobody foresaw."""
+"""Errors of an engine that is unreachable or sends an unexpected response."""
 
 
 class WebSearchArgs(Arguments):
@@ -50,7 +50,7 @@ class WebSearchArgs(Arguments):
 
 
 class WebSearch(AgentTool):
-    """Searches the web."""
+    """Search the web."""
 
     name: str = "web_search"
     description: str = SEARCH
@@ -59,159 +59,163 @@ class WebSearch(AgentTool):
     without_effect: ClassVar[bool] = True
 
     @override
-    async def observe(self, **given: Any) -> Observation:
-        return Observation(await search(self.session, WebSearchArgs(**given)), source=WEB)
+    async def observe(self, **arguments: Any) -> Observation:
+        return Observation(await search(self.session, WebSearchArgs(**arguments)), source=WEB)
 
 
 class Result(NamedTuple):
-    """One thing found."""
+    """One search result."""
 
     title: str
     url: str
     snippet: str
     text: str = ""
-    """The main text of its page, cut to what the query is about; or why there is none."""
+    """An excerpt of its page for the query; or why there is none."""
 
 
-Found = list[Result]
+Results = list[Result]
 
 
 async def search(session: Session, query: WebSearchArgs) -> str:
-    """Search, and put what came of it into words.
+    """Search the web and render the results.
 
     Raises:
-        ToolError: no engine had results; it says why for each.
+        ToolError: no engine had results; the message gives the reason for each.
     """
     proxy = await egress_of(session)
     settings = session.settings.search
     failures: list[str] = []
-    for name in _engines(settings):
-        results: Found = []
-        why = "it found nothing"
-        ask = _ask if name in _OWN else _ask_ddgs
+    for name in _select_engines(settings):
+        results: Results = []
+        reason = "it found nothing"
+        ask_engine = _ask_api if name in _API_SETTINGS else _ask_ddgs
         try:
             async with asyncio.timeout(settings.timeout + 1):
-                results = (await ask(name, settings, proxy, query))[: query.num_results]
+                results = (await ask_engine(name, settings, proxy, query))[: query.num_results]
         except TimeoutError:
-            why = f"no answer within {settings.timeout:g} s"
-        except _FAILURES as error:  # the next engine is asked
-            why = flat(str(error)).rstrip(".")[:160] or type(error).__name__
+            reason = f"no answer within {settings.timeout:g} s"
+        except _FAILURES as error:  # try the next engine
+            reason = flat(str(error)).rstrip(".")[:160] or type(error).__name__
         if results:
             if query.fetch_content:
-                results = await _read(proxy, results, query.query)
+                results = await _read_pages(proxy, results, query.query)
             session.egress_guard.read(str(results))
-            return _rendered(name, query.query, results, failures)
-        failures.append(f"{name}: {why}")
+            return _render(name, query.query, results, failures)
+        failures.append(f"{name}: {reason}")
     if not failures:
         raise ToolError("No search engine can be asked: none of `search.engines` is set up.")
-    failed = ToolError(
+    error_to_raise = ToolError(
         f'The search for "{query.query}" had no result ({"; ".join(failures)}). Try other words.'
     )
-    failed.source = WEB  # the engines' own words
-    raise failed
+    error_to_raise.source = WEB  # the message quotes the engines
+    raise error_to_raise
 
 
-def _engines(settings: SearchSettings) -> list[str]:
-    """The engines that can be asked, in order; neighbours that `ddgs` asks are one."""
-    found: list[str] = []
-    for is_own, names in groupby(settings.engines, _OWN.__contains__):
-        if is_own:
-            found += [name for name in names if getattr(settings, _OWN[name])]
+def _select_engines(settings: SearchSettings) -> list[str]:
+    """Return the configured engines in order; adjacent engines of `ddgs` form one entry."""
+    engines: list[str] = []
+    for has_api, names in groupby(settings.engines, _API_SETTINGS.__contains__):
+        if has_api:
+            engines += [name for name in names if getattr(settings, _API_SETTINGS[name])]
         else:
-            found.append(", ".join(names))
-    return found
+            engines.append(", ".join(names))
+    return engines
 
 
-async def _ask(
+async def _ask_api(
     name: str, settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs
-) -> Found:
-    """What an engine finds that has a key or an address of its own."""
-    from manus.tools.web.reader import fetch  # with an HTTP client: not every run searches
+) -> Results:
+    """Query an engine by its own API."""
+    from manus.tools.web.reader import fetch  # imports an HTTP client, and not every run searches
 
-    own = getattr(settings, _OWN[name])
-    key = own.get_secret_value() if isinstance(own, SecretStr) else ""
-    asked: dict[str, Any] = {"q": query.query}
+    setting = getattr(settings, _API_SETTINGS[name])
+    key = setting.get_secret_value() if isinstance(setting, SecretStr) else ""
+    parameters: dict[str, Any] = {"q": query.query}
     headers = {}
     method = "GET"
-    where = "params"
+    placement = "params"
     if name == "tavily":
         method = "POST"
         url = _TAVILY
-        where = "json"
+        placement = "json"
         headers = {"Authorization": f"Bearer {key}"}
-        asked = {"query": query.query, "max_results": query.num_results, "search_depth": "basic"}
+        parameters = {
+            "query": query.query,
+            "max_results": query.num_results,
+            "search_depth": "basic",
+        }
     elif name == "brave_api":
         url = _BRAVE
         headers = {"X-Subscription-Token": key}
-        asked |= {"count": query.num_results, "country": query.country.upper()}
-        asked |= {"search_lang": query.lang}
+        parameters |= {"count": query.num_results, "country": query.country.upper()}
+        parameters |= {"search_lang": query.lang}
     else:
-        url = own.rstrip("/").removesuffix("/search") + "/search"
-        asked |= {"format": "json", "language": query.lang}
-    more: dict[str, Any] = {"headers": headers, where: asked}
-    answer = await fetch(proxy, method, url, settings.timeout, **more)
+        url = setting.rstrip("/").removesuffix("/search") + "/search"
+        parameters |= {"format": "json", "language": query.lang}
+    options: dict[str, Any] = {"headers": headers, placement: parameters}
+    response = await fetch(proxy, method, url, settings.timeout, **options)
     try:
-        found = json.loads(answer.data)
+        content = json.loads(response.data)
     except (ValueError, RecursionError):
         raise ToolError("its answer is not JSON") from None
-    return _results((found.get("web") or found).get("results") or [])
+    return _parse_results((content.get("web") or content).get("results") or [])
 
 
 async def _ask_ddgs(
     names: str, settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs
-) -> Found:
-    """What engines find that `ddgs` asks, all of them at once."""
+) -> Results:
+    """Query engines concurrently with `ddgs`."""
     from ddgs import DDGS
     from ddgs.exceptions import DDGSException
 
     mark = proxy.incidents.count
     client = DDGS(proxy=proxy.url, timeout=max(1, round(settings.timeout)))
-    more: Any = {
+    options: Any = {
         "region": f"{query.country}-{query.lang}".lower(),
         "max_results": query.num_results,
         "backend": names,
     }
     try:
-        return _results(await asyncio.to_thread(client.text, query.query, **more))
+        return _parse_results(await asyncio.to_thread(client.text, query.query, **options))
     except DDGSException as error:
-        reasons = dict.fromkeys(one.reason for one in proxy.incidents.since(mark))
+        reasons = dict.fromkeys(incident.reason for incident in proxy.incidents.since(mark))
         if not reasons and "no results" in str(error).lower():
             return []
         raise ToolError(" ".join(reasons) or str(error)) from None
 
 
-def _results(rows: Iterable[dict[str, Any]]) -> Found:
-    """What engines have found, each in names of its own."""
-    found: Found = []
+def _parse_results(rows: Iterable[dict[str, Any]]) -> Results:
+    """Parse results; each engine has its own field names."""
+    results: Results = []
     for row in rows:
         url = str(row.get("url") or row.get("href") or "")
         snippet = row.get("content") or row.get("description") or row.get("body") or ""
         if url.startswith(("http://", "https://")):
             title = flat(str(row.get("title") or ""))
-            found.append(Result(title, url, one_line(str(snippet), _SNIPPET)))
-    return found
+            results.append(Result(title, url, one_line(str(snippet), _MAX_SNIPPET)))
+    return results
 
 
-async def _read(proxy: EgressProxy, results: Found, about: str) -> Found:
-    """The results with the texts of their pages."""
+async def _read_pages(proxy: EgressProxy, results: Results, query: str) -> Results:
+    """Add excerpts of their pages to the results."""
     from manus.tools.web.reader import read_page
 
-    at_once = asyncio.Semaphore(_AT_ONCE)
+    semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def read(result: Result) -> Result:
-        async with at_once:
+        async with semaphore:
             try:
                 page = await read_page(proxy, result.url, _READ_SECONDS)
             except ToolError as error:
                 return result._replace(text=f"({error})")
         text = page.text.strip() or "(The page has no text without a browser.)"
-        cut = await asyncio.to_thread(excerpt, text, about, _PAGE_CHARACTERS)
-        return result._replace(text=cut)
+        selection = await asyncio.to_thread(excerpt, text, query, _PAGE_CHARACTERS)
+        return result._replace(text=selection)
 
     return list(await asyncio.gather(*(read(result) for result in results)))
 
 
-def _rendered(engine: str, query: str, results: Found, failures: list[str]) -> str:
+def _render(engine: str, query: str, results: Results, failures: list[str]) -> str:
     lines = [f'Results for "{query}" ({engine}):']
     for number, result in enumerate(results, 1):
         lines.append(f"\n{number}. {result.title or '(no title)'}\n   {result.url}")

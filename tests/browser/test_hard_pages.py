@@ -65,7 +65,7 @@ async def test_pages_that_are_busy_for_ever(
 ) -> None:
     monkeypatch.setattr(tab, "ANSWER_SECONDS", 1.0)
     monkeypatch.setattr(state, "ANSWER_SECONDS", 1.0)
-    monkeypatch.setattr(snapshot, "_LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(snapshot, "_PAGE_SECONDS", 1.0)
     site.pages["/"] = page
     patience(driver, 1)
     await driver.do("go_to_url", url=site.base)

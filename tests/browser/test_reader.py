@@ -13,7 +13,7 @@ from manus.execution.network.egress import EgressRules
 from manus.execution.network.egress_proxy import EgressProxy
 from manus.state.errors import ToolError
 from manus.tools.web.excerpt import excerpt, split_text
-from manus.tools.web.parser import decoded, html_text
+from manus.tools.web.parser import decode, extract_html
 from manus.tools.web.reader import parse, read_page
 from tests.browser.site import Answer, Site
 from tests.browser.test_files import pdf
@@ -103,10 +103,10 @@ async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, s
 
 def test_pages_that_are_no_article() -> None:
     lamps = "".join(f"<div><a href=/{n}><h3>Lamp {n}</h3></a> <b>{n} €</b></div>" for n in range(5))
-    text = html_text(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
+    text = extract_html(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
     assert "[Lamp 3](http://x.test/3) 3 €\n" in text
-    assert html_text("\0" + "<div>" * 10_000, "http://x.test/")["text"] == ""
-    assert "日本語" in decoded("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
+    assert extract_html("\0" + "<div>" * 10_000, "http://x.test/")["text"] == ""
+    assert "日本語" in decode("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
 
 
 async def test_reading_is_given_up_when_it_takes_too_long() -> None:

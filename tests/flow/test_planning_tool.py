@@ -12,7 +12,7 @@ from manus.execution.workspace import Workspace
 from manus.nodes.exchange.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
-from manus.tools.planning import Planning, Shelf, with_plans
+from manus.tools.planning import PlanCollection, Planning, inject_plans
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.long_run import SUMMARIZER
 from tests.server import ScriptedServer, call, calls, fail, mentions, text
@@ -104,7 +104,7 @@ def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
         ("bash", {}),
     ]
     tasks = [ToolTask(index=i, id=str(i), name=n, args=args) for i, (n, args) in enumerate(made)]
-    given = with_plans(tasks, Shelf({}, None))
+    given = inject_plans(tasks, PlanCollection({}, None))
     assert [list(t.get("injected", {}).get("plans", {})) for t in given] == [[], ["p"], ["p"], []]
     assert [t.get("injected", {}).get("active") for t in given] == [None, "p", "p", None]
     assert "injected" not in given[3]

@@ -18,7 +18,7 @@ from manus.state.errors import SettingsError
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
 from manus.tools.mcp.server import Connection, NotSentError
-from manus.tools.mcp.tools import LONGEST, to_observation, tool_name
+from manus.tools.mcp.tools import MAX_NAME, to_observation, tool_name
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.blocking import nothing_blocks
 from tests.helpers.sandboxes import Kind
@@ -146,7 +146,7 @@ def test_names_fit_for_any_provider_and_are_no_other_tools() -> None:
         taken = {"mcp_a_b_c"} if server == "a_b" else set[str]()
         made = tool_name(server, tool, taken.__contains__)
         assert re.fullmatch(name, made)
-        assert len(made) <= LONGEST
+        assert len(made) <= MAX_NAME
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")

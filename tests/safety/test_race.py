@@ -10,7 +10,7 @@ import pytest
 
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
-from manus.tools.browser.fields import _payload
+from manus.tools.browser.fields import _build_payload
 from manus.tools.chart.table import read_table
 from manus.tools.editor.editor import Editor
 
@@ -63,7 +63,7 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(tmp_path: Path) -> None
         "str_replace": lambda: editor("d/f").replace("a", "a b"),
         "undo_edit": lambda: editor("d/f").undo(),
         "chart": lambda: read_table(workspace.readable("d/t.csv"), "d/t.csv", None).columns,
-        "upload": lambda: _payload(workspace, "d/t.csv"),
+        "upload": lambda: _build_payload(workspace, "d/t.csv"),
     }
     met: dict[str, set[bool]] = {what: set() for what in openings}
     with swapped(workspace.root, outside) as swapper:

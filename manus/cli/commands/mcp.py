@@ -43,7 +43,7 @@ async def list_servers(settings: Settings) -> bool:
     from manus.execution.session import Session
     from manus.execution.workspace import Workspace
     from manus.prompts.formatting import flat
-    from manus.tools.mcp.tools import tools_of, update
+    from manus.tools.mcp.tools import get_tools, update
 
     catalog = Catalog()
     asking = Profile("mcp", "Looks at the servers.", (MCP,), "", "")
@@ -59,8 +59,8 @@ async def list_servers(settings: Settings) -> bool:
         problem = server.problem if server else None
         state = f"not available: {flat(problem)}" if problem else "ready" if server else "off"
         sys.stdout.write(f"{name}  {chosen.place}  {state}\n")
-        for tool in tools_of(server, catalog) if server else ():
-            sys.stdout.write(f"  {tool.name}  {flat(tool.told.description or '')[:100]}\n")
+        for tool in get_tools(server, catalog) if server else ():
+            sys.stdout.write(f"  {tool.name}  {flat(tool.definition.description or '')[:100]}\n")
     return not any(server.problem for server in connected.values())
 
 

@@ -14,7 +14,7 @@ from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
 from manus.state.messages import calls_of, ended_at_limit, since, text_of
 from manus.state.text import shortened
-from manus.tools.terminate import TERMINATE, answer_of
+from manus.tools.terminate import TERMINATE, get_answer
 
 _SHOWN = 300
 
@@ -45,7 +45,7 @@ def to_tasks(
             task["refusal"] = explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
         elif loop is not None and is_refused(call_fingerprint(name, args), loop):
             task["refusal"] = prompts.loop_refused(loop["what"])
-        elif name.lower() == TERMINATE and wants_answer and not answer_of(args):
+        elif name.lower() == TERMINATE and wants_answer and not get_answer(args):
             task["refusal"] = prompts.ANSWER_WANTED
         if not ending and name.lower() in special:
             ending = name

@@ -16,7 +16,7 @@ from manus.execution.workspace import Workspace
 from manus.prompts import environment_info as prompts
 from manus.tools.editor.view import list_folder
 from manus.tools.remember import read_memory
-from manus.tools.skill import skills_of
+from manus.tools.skill import find_skills
 
 _NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30
@@ -56,7 +56,7 @@ def place_of(
         "Programs": prompts.programs(settings.sandbox.network, tools.hidden) if confined else "",
     }
     listed, more = _listing(root)
-    known = skills_of(root) if skills else {}
+    known = find_skills(root) if skills else {}
     descriptions = {name: skill.description for name, skill in known.items()}
     if skills and skill_files(root) and not is_trusted(root, os.environ):
         warn_of_untrusted(root, _NOT_FOLLOWED)

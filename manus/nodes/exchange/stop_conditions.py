@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from manus.state.agent import StopReason
 from manus.state.messages import has_calls, text_of
 from manus.state.text import shortened
-from manus.tools.terminate import answer_of
+from manus.tools.terminate import get_answer
 
 _LINE = 200
 
@@ -54,7 +54,7 @@ def end_of(
 ) -> dict[str, Any]:
     """What a run gives back that ends so; `text` where its special tool says nothing."""
     is_finished = reason in ("terminated", "answered")
-    said = answer_of(special) if special is not None else ""
+    said = get_answer(special) if special is not None else ""
     return {
         "status": "finished" if is_finished else "idle",
         "stop_reason": reason,

@@ -116,7 +116,7 @@ def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan |
         args = PlanningArgs.model_validate(call["args"])
         if args.command not in ("create", "update"):
             return None, prompts.OTHER_COMMAND
-        wanted = args.wanted() or []
+        wanted = args.requested_steps() or []
         if not wanted:
             raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
         return make(args, wanted), "Taken."

@@ -18,7 +18,7 @@ from manus.runs.jobs import Job, run_job
 from manus.runs.message_chunks import text_chunks
 from manus.state.errors import ManusError, UsageError
 from manus.store.checkpoint import Store
-from manus.tools.browser.state import view
+from manus.tools.browser.state import take_picture
 
 log = logging.getLogger("manus.pages.ui")
 
@@ -85,7 +85,7 @@ class Sessions:
         """What a browser of the thread's run shows now, as a JPEG; nothing where none is open."""
         job = self._jobs.get(thread)
         for active_run in job.graph.active_runs.of_thread(thread) if job else ():
-            if picture := await view(active_run.session):
+            if picture := await take_picture(active_run.session):
                 return picture
         return b""
 

@@ -1,1 +1,1 @@
-"""The browser as a tool: a real Chromium that the model can see and act on."""
+"""The browser tool: a real Chromium that the model can see and act on."""

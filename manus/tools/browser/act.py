@@ -1,4 +1,4 @@
-"""One action from beginning to end: done within its time whatever the page does, and reported."""
+"""Run one action within its timeout, whatever the page does, and report its effects."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from manus.state.errors import ToolError
 from manus.tools.browser import fields, navigate, pointer
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.reading import extract_content
-from manus.tools.browser.state import describe, new_texts, page_fingerprint, source_of
+from manus.tools.browser.state import describe, find_new_texts, get_source, page_fingerprint
 from manus.tools.browser.tab import PageStuckError, Tab
 from manus.tools.browser_use import AIMED, READING, BrowserArgs
 
 _MAX_LINES = 8
-"""Of what is told of the effects of an action."""
+"""Maximum number of lines about the effects of an action."""
 _UNTIMED = frozenset({"wait", "extract_content"})
 _MORE_SECONDS = 90.0
-"""What an action may take longer that waits on purpose, or asks a model."""
+"""Additional seconds for actions that wait on purpose, or ask a model."""
 
 
-class _Before(NamedTuple):
-    """How things stood before an action."""
+class _StateBefore(NamedTuple):
+    """The state of the browser before an action."""
 
     log: int
     incidents: int
@@ -39,63 +39,68 @@ class _Before(NamedTuple):
 
 
 async def act(session: Session, arguments: BrowserArgs) -> Observation:
-    """Carry out an action in the session's browser, which is started if there is none.
+    """Run an action in the session's browser; start the browser if there is none.
 
-    The page as it is afterwards is part of the answer where no next-step prompt shows it.
+    The observation includes the page after the action unless a next-step prompt shows it.
 
     Raises:
         ToolUnavailableError: the browser cannot be started.
     """
-    browser, said = await obtain_browser(session)
+    browser, notice = await obtain_browser(session)
     mark = browser.log.count
     try:
         tab = await browser.tab()
     except PageStuckError:
         return Observation("The browser does not answer.", is_error=True)
     incidents = browser.proxy.incidents.count
-    before = _Before(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
+    before = _StateBefore(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     browser.last_error = ""
     try:
-        done = await _in_time(browser, tab, arguments)
+        result = await _run_with_timeout(browser, tab, arguments)
         is_error = False
     except ToolError as error:
-        done = str(error)
+        result = str(error)
         is_error = True
-    if gone := _gone(browser, tab):
-        done = gone
+    if loss := _describe_loss(browser, tab):
+        result = loss
         is_error = True
     browser.last_error = ""
-    lines = [line for line in (said, done) if line] + await _changes(browser, before)
+    lines = [line for line in (notice, result) if line] + await _describe_changes(browser, before)
     if not (session.page_is_prompted or browser.dead):
-        shown = await describe(browser)
-        session.egress_guard.read(shown, browser.active.page.url if browser.active else "")
-        lines.append(f"\nThe page now:\n{shown}")
-    elif arguments.action in AIMED - READING and (new := await new_texts(browser)):
-        lines.append(f"- New on the page: {new}")
-    browser.last_error = done if is_error else ""
-    source = source_of(browser.active or tab)
-    seen = await page_fingerprint(browser, mark)
-    return Observation("\n".join(lines), is_error=is_error, fingerprint=seen, source=source)
+        page_text = await describe(browser)
+        session.egress_guard.read(page_text, browser.active.page.url if browser.active else "")
+        lines.append(f"\nThe page now:\n{page_text}")
+    elif arguments.action in AIMED - READING and (added_texts := await find_new_texts(browser)):
+        lines.append(f"- New on the page: {added_texts}")
+    browser.last_error = result if is_error else ""
+    source = get_source(browser.active or tab)
+    fingerprint = await page_fingerprint(browser, mark)
+    return Observation("\n".join(lines), is_error=is_error, fingerprint=fingerprint, source=source)
 
 
-def _gone(browser: Browser, tab: Tab) -> str:
-    """Why a tab is not there any more, where nobody has closed it."""
+def _describe_loss(browser: Browser, tab: Tab) -> str:
+    """Return why a tab is gone although no action closed it; empty if it exists."""
     if browser.dead:
         return "The browser ended by itself during this; the next action starts a new one."
-    return "" if browser.has(tab) else browser.last_error
+    if browser.has(tab):
+        return ""
+    return browser.last_error
 
 
-async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """The action itself, given up when its time is over or the page is beyond help."""
-    limit = browser.settings.action_timeout + (_MORE_SECONDS if a.action in _UNTIMED else 0)
-    browser.answer = (a.text or "") if a.accept else None
+async def _run_with_timeout(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+    """Run the action; abort it after its timeout, or when the page is stuck."""
+    limit = browser.settings.action_timeout
+    if arguments.action in _UNTIMED:
+        limit += _MORE_SECONDS
+    browser.answer = (arguments.text or "") if arguments.accept else None
     try:
         async with asyncio.timeout(limit):
-            return await _work(browser, tab, a)
+            return await _run_action(browser, tab, arguments)
     except (TimeoutError, PageStuckError) as error:
-        late = f"It did not come to an end within {limit:g} s."
-        what = "The page did not answer." if isinstance(error, PageStuckError) else late
-        raise await _recovered(browser, tab, what) from None
+        problem = f"The action timed out after {limit:g} s."
+        if isinstance(error, PageStuckError):
+            problem = "The page did not answer."
+        raise await _recover(browser, tab, problem) from None
     except PlaywrightError as error:
         if not browser.has(tab):
             return "The tab was closed while the action was under way."
@@ -105,38 +110,38 @@ async def _in_time(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
         browser.answer = None
 
 
-async def _work(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    if a.action in AIMED:
-        await _check_seen(browser, tab)
+async def _run_action(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+    if arguments.action in AIMED:
+        await _check_is_current(browser, tab)
     tab.target = ""
-    begun = time.monotonic()
-    said = ""
+    started = time.monotonic()
+    result = ""
     failure = None
     try:
-        said = await _ACTIONS[a.action](browser, tab, a)
+        result = await _ACTIONS[arguments.action](browser, tab, arguments)
     except (PlaywrightError, ToolError) as error:
         failure = error
-    if browser.active is not None:  # also what failed may have had an effect
-        await navigate.wait_until_idle(browser, browser.active, begun)
+    if browser.active is not None:  # a failed action may have had an effect too
+        await navigate.wait_until_idle(browser, browser.active, started)
     if isinstance(failure, PlaywrightError) and tab.target and browser.has(tab):
         raise pointer.explain_failure(tab.target, failure)
     if failure is not None:
         raise failure
-    return said
+    return result
 
 
-async def _check_seen(browser: Browser, tab: Tab) -> None:
-    """Check that the model has seen the page that its numbers and keys are meant for.
+async def _check_is_current(browser: Browser, tab: Tab) -> None:
+    """Check that the model has seen the current page, since its numbers and keys refer to it.
 
-    An earlier call of the same message may have led away from it.
+    An earlier call of the same message may have left that page.
 
     Raises:
-        ToolError: it has not.
+        ToolError: the model has not seen the current page.
     """
-    is_same_document = browser.seen == (tab.id, await tab.token())
-    if is_same_document and tab.route == browser.seen_route:
+    is_same_document = browser.last_page == (tab.id, await tab.token())
+    if is_same_document and tab.route == browser.last_route:
         return
-    if browser.seen == (0, ""):
+    if browser.last_page == (0, ""):
         raise ToolError(
             "Nothing was done: the browser was started anew, and the page that this was meant for "
             "is not open in it."
@@ -147,8 +152,8 @@ async def _check_seen(browser: Browser, tab: Tab) -> None:
     )
 
 
-async def _wait(_: Browser, _tab: Tab, a: BrowserArgs) -> str:
-    seconds = a.seconds or 3
+async def _wait(_: Browser, _tab: Tab, arguments: BrowserArgs) -> str:
+    seconds = arguments.seconds or 3
     await asyncio.sleep(seconds)
     return f"Waited {seconds:g} s."
 
@@ -177,60 +182,62 @@ _ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
 }
 
 
-async def _recovered(browser: Browser, tab: Tab, what: str) -> ToolError:
-    """Make the browser usable again after an action that did not end, and say what that took."""
+async def _recover(browser: Browser, tab: Tab, problem: str) -> ToolError:
+    """Make the browser usable again after an action that did not end; return the error to raise."""
     await tab.stop_loading()
     if await tab.revive():
-        return ToolError(f"{what} Its loading and its scripts were stopped.")
+        return ToolError(f"{problem} Its loading and its scripts were stopped.")
     if browser.has(tab):
         await browser.open_tab()
         await browser.close_tab(tab)
-    return ToolError(f"{what} So it was closed; there is an empty tab now.")
+    return ToolError(f"{problem} So it was closed; there is an empty tab now.")
 
 
-async def _changes(browser: Browser, before: _Before) -> list[str]:
-    """One line for each thing that is different now."""
+async def _describe_changes(browser: Browser, before: _StateBefore) -> list[str]:
+    """Describe each change since the action began, one line each."""
     tab = browser.active
     if browser.dead:
         return []
     lines: list[str] = []
-    opened = [t for t in browser.tabs.values() if t.id not in before.tabs]
-    for new in opened:
-        front = ", now in front" if new is tab else ""
-        lines.append(f"- Tab {new.id} opened{front}: {await _named(new)}")
+    opened_tabs = [t for t in browser.tabs.values() if t.id not in before.tabs]
+    for opened_tab in opened_tabs:
+        front = ", now in front" if opened_tab is tab else ""
+        lines.append(f"- Tab {opened_tab.id} opened{front}: {await _describe_tab(opened_tab)}")
     if tab is not None and not tab.page.url.startswith("chrome-error:"):
-        shown = (tab.id, tab.page.url, tab.arrivals)
-        if tab not in opened and shown != (before.tab, before.url, before.arrivals):
-            what = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
-            lines.append(f"- {what} {await _named(tab)}")
+        current = (tab.id, tab.page.url, tab.arrivals)
+        if tab not in opened_tabs and current != (before.tab, before.url, before.arrivals):
+            subject = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
+            lines.append(f"- {subject} {await _describe_tab(tab)}")
         if lines and tab.status >= 400:
             lines.append(f"- The server answered with HTTP {tab.status}.")
     if before.tab not in browser.tabs:
         lines.append(f"- Tab {before.tab} was closed.")
-    distinct = list(dict.fromkeys(lines + _happenings(browser, before)))
-    if (more := len(distinct) - _MAX_LINES) > 0:
-        distinct = [*distinct[:_MAX_LINES], f"- … and {more} more of the kind."]
+    distinct = list(dict.fromkeys(lines + _describe_events(browser, before)))
+    if (hidden_count := len(distinct) - _MAX_LINES) > 0:
+        distinct = [*distinct[:_MAX_LINES], f"- … and {hidden_count} more of the kind."]
     return distinct
 
 
-def _happenings(browser: Browser, before: _Before) -> list[str]:
-    """What stands in the log, of the console only the first error; and what was not reached.
+def _describe_events(browser: Browser, before: _StateBefore) -> list[str]:
+    """Describe logged events, the first console error, and requests that failed.
 
-    Of addresses that could not be reached, only the page's own host: pages are full of others.
+    Unreachable hosts count only if they are the page's own: pages refer to many others.
     """
     tab = browser.active
-    host = urlsplit(tab.page.url).hostname if tab is not None else None
-    found = browser.proxy.incidents.since(before.incidents)
-    missed = [f"- {i.reason}" for i in found if i.refused or i.host == host]
+    host = None
+    if tab is not None:
+        host = urlsplit(tab.page.url).hostname
+    incidents = browser.proxy.incidents.since(before.incidents)
+    failures = [f"- {i.reason}" for i in incidents if i.refused or i.host == host]
     events = browser.log.since(before.log)
     lines = [f"- {text}" for kind, text in events if kind != "console"]
     errors = [text for kind, text in events if kind == "console"]
-    if missed:  # the console says so too
+    if failures:  # the console reports them too
         errors = [text for text in errors if "Failed to load resource" not in text]
     lines += [f"- Error in the page's console: {text}" for text in errors[:1]]
-    return lines + missed
+    return lines + failures
 
 
-async def _named(tab: Tab) -> str:
+async def _describe_tab(tab: Tab) -> str:
     title = await tab.title()
     return f'"{title}" {tab.page.url}' if title else tab.page.url

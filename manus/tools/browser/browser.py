@@ -1,4 +1,4 @@
-"""The browser of a run: its tabs, which one is in front, and everything that befalls them."""
+"""The browser of a run: its tabs, the active tab, downloads and dialogs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from playwright.async_api import Dialog, Download, Page, Route
 from playwright.async_api import Error as PlaywrightError
@@ -29,13 +29,13 @@ from manus.tools.browser.engine import Engine, start_engine
 from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
 
 NAME = "browser"
-"""Its name in the session."""
+"""Name of the browser among the session's resources."""
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
 _DISMISSED = "dismissed; the same action with accept=true says yes"
 _CLOSE_SECONDS = 5.0
 _OPEN_SECONDS = 30.0
 _FOLDER = "downloads"
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _MAX_MEGABYTES = 200
 _WINDOW_SECONDS = 2.0
 """How long a window that a page has asked for may take to appear as a tab."""
@@ -43,18 +43,18 @@ _TOO_LARGE = f"it is larger than {_MAX_MEGABYTES} MB; fetch it with a program, s
 
 
 class Downloads:
-    """The downloads of one browser, each given up as soon as it is too large."""
+    """The downloads of one browser; each is cancelled as soon as it is too large."""
 
     def __init__(self, workspace: Workspace, log: Log) -> None:
         self._workspace = workspace
         self._log = log
         self.under_way: set[Download] = set()
-        """Those that have not come to their end."""
+        """Unfinished downloads."""
         self._too_large: set[str] = set()
-        """Addresses."""
+        """Addresses of downloads over the size limit."""
 
     async def watch(self, tab: Tab) -> None:
-        """See how large the downloads of a page get while they come."""
+        """Track the size of the downloads of a page."""
         cdp = await tab.cdp()
         if cdp is None:
             return
@@ -70,8 +70,8 @@ class Downloads:
             await cdp.send("Page.enable")
 
     async def keep(self, download: Download) -> None:
-        """Wait for a download and move it into the workspace; what came of it goes to the log."""
-        # Chromium has taken out of the name what is not fit for one, but for its length
+        """Wait for a download, move it into the workspace, and log the result."""
+        # Chromium has sanitized the name, except for its length
         name = Path(download.suggested_filename)
         name = Path(name.stem[:100] + name.suffix[:12])
         self.under_way.add(download)
@@ -80,14 +80,14 @@ class Downloads:
             while not ending.done():
                 if download.url in self._too_large:
                     raise ToolError(_TOO_LARGE)
-                await asyncio.wait({ending}, timeout=_LOOK_SECONDS)
-            said = f"The download of {name} failed: {ending.result()}."
+                await asyncio.wait({ending}, timeout=_POLL_SECONDS)
+            message = f"The download of {name} failed: {ending.result()}."
             if not ending.result():
-                said = await asyncio.to_thread(self._move, Path(await download.path()), name)
+                message = await asyncio.to_thread(self._move, Path(await download.path()), name)
         except (ToolError, OSError) as error:
-            said = f"The download of {name} could not be kept: {error}"
+            message = f"The download of {name} could not be kept: {error}"
         except PlaywrightError:
-            said = f"The download of {name} was cut off."
+            message = f"The download of {name} was cut off."
         finally:
             ending.cancel()
             self.under_way.discard(download)
@@ -95,7 +95,7 @@ class Downloads:
             with contextlib.suppress(PlaywrightError):
                 await download.cancel()
                 await download.delete()
-        self._log.add(("download", said))
+        self._log.add(("download", message))
 
     def _move(self, source: Path, name: Path) -> str:
         size = source.stat().st_size
@@ -115,7 +115,7 @@ class Downloads:
 
 
 class Browser:
-    """A started browser. `obtain_browser` makes one."""
+    """A started browser, made by `obtain_browser`."""
 
     def __init__(self, engine: Engine, proxy: EgressProxy, session: Session) -> None:
         self.engine = engine
@@ -127,20 +127,20 @@ class Browser:
         self.active: Tab | None = None
         """The tab in front."""
         self.dead = False
-        """It has ended on its own; only a new one helps."""
+        """The browser has ended unexpectedly; a new one is needed."""
         self.last_error = ""
-        """What the last action said if it failed."""
+        """The message of the last action if it failed."""
         self.answer: str | None = None
-        """What the action under way says to a question of the page; None: no."""
-        self.seen: tuple[int, str] = (0, "")
-        """The tab and the document that the model has seen last."""
-        self.seen_route = ""
-        """The route of that document then."""
+        """The answer of the current action to a dialog of the page; None dismisses it."""
+        self.last_page: tuple[int, str] = (0, "")
+        """The tab and the document that the model saw last."""
+        self.last_route = ""
+        """The route of that document at that time."""
         self.downloads = Downloads(session.workspace, self.log)
         self._shows_files = False
         self._last_tab = 0
         self.tasks: set[asyncio.Task[Any]] = set()
-        """What is at work in the background: a download, the answer to a dialog."""
+        """Background tasks: downloads, answers to dialogs."""
         self._requested_windows: list[float] = []
         """When pages asked for windows that have not appeared as tabs (monotonic)."""
         context = engine.context
@@ -176,8 +176,8 @@ class Browser:
         return any(now - moment < _WINDOW_SECONDS for moment in self._requested_windows)
 
     def _adopt(self, page: Page) -> Tab:
-        if known := [tab for tab in self.tabs.values() if tab.page == page]:
-            return known[0]
+        if existing := [tab for tab in self.tabs.values() if tab.page == page]:
+            return existing[0]
         self._last_tab += 1
         tab = Tab(self._last_tab, page, self.log)
         self.tabs[tab.id] = tab
@@ -186,7 +186,7 @@ class Browser:
         page.on("download", lambda download: self._spawn(self.downloads.keep(download)))
         page.on("close", lambda _: self._on_close(tab))
         page.on("crash", lambda _: self._on_crash(tab))
-        # attached now: a page that hangs later could not be any more
+        # attach now: it is impossible once the page hangs
         self._spawn(self._watch(tab))
         return tab
 
@@ -196,19 +196,21 @@ class Browser:
         task.add_done_callback(self.tasks.discard)
 
     async def _answer(self, dialog: Dialog) -> None:
-        """Close a dialog at once: a page with an open one is dead to everything."""
+        """Close a dialog at once: a page with an open dialog answers nothing."""
         kind = dialog.type
-        accept = self.answer is not None or self.settings.dialogs == "accept"
-        accept = accept or kind in {"alert", "beforeunload"}
+        is_accepted = self.answer is not None or self.settings.dialogs == "accept"
+        is_accepted = is_accepted or kind in {"alert", "beforeunload"}
         with contextlib.suppress(PlaywrightError):
-            if accept:
+            if is_accepted:
                 answer = (self.answer or dialog.default_value) if kind == "prompt" else ""
                 await dialog.accept(answer)
             else:
                 await dialog.dismiss()
         message = one_line(dialog.message, 300)
-        done = "closed" if kind == "alert" else "accepted" if accept else _DISMISSED
-        self.log.add(("dialog", f'{kind} "{message}" was {done}.'))
+        outcome = "accepted" if is_accepted else _DISMISSED
+        if kind == "alert":
+            outcome = "closed"
+        self.log.add(("dialog", f'{kind} "{message}" was {outcome}.'))
 
     def _on_close(self, tab: Tab) -> None:
         self.tabs.pop(tab.id, None)
@@ -224,20 +226,20 @@ class Browser:
         self.dead = True
 
     def has(self, tab: Tab) -> bool:
-        """Whether a tab is still there."""
+        """Return whether a tab still exists."""
         return not self.dead and tab.id in self.tabs
 
     @property
     def navigation_seconds(self) -> float:
-        """How long a server may take to begin its answer."""
+        """Maximum number of seconds until a server begins its response."""
         return self.settings.action_timeout * 0.6
 
     async def tab(self) -> Tab:
-        """The tab in front; a new one if there is none."""
+        """Return the active tab; open one if there is none."""
         return self.active or await self.open_tab()
 
     async def open_tab(self) -> Tab:
-        """A new empty tab in front."""
+        """Open an empty tab and make it the active one."""
         page = await with_timeout(_OPEN_SECONDS, self.engine.context.new_page())
         self.active = self._adopt(page)
         return self.active
@@ -248,25 +250,23 @@ class Browser:
         self._on_close(tab)
 
     async def leave_own(self, tab: Tab) -> None:
-        """Before a page of the web is opened: one that a program made must not send it along."""
+        """Leave a local page, so that a page of the web opened next cannot learn its content."""
         if self.proxy.shows_own:
             await tab.page.goto("about:blank")
-            # the name of a window outlives a navigation, and the next page can read it
+            # `window.name` survives a navigation, and the next page can read it
             await tab.page.evaluate("window.name = ''")
             urls = [urlsplit(tab.page.url) for tab in self.tabs.values()]
-            self.proxy.shows_own = any(
-                u.scheme == "file" or is_loopback(u.hostname or "") for u in urls
-            )
+            self.proxy.shows_own = any(_is_local(url) for url in urls)
 
     async def open_workspace(self) -> None:
-        """From now on pages may be files of the workspace; a page of the web never reaches any."""
+        """Allow pages to be files of the workspace; pages of the web still cannot read any."""
         self.proxy.show_own()
         if not self._shows_files:
             self._shows_files = True
             await self.engine.context.route(_FILES, self._guard_file)
 
     async def _guard_file(self, route: Route) -> None:
-        """Let a `file:` address through to the workspace only, whoever asks for it."""
+        """Allow `file:` addresses in the workspace only, whatever requests them."""
         try:
             await asyncio.to_thread(workspace_file, self.session.workspace, route.request.url)
         except ToolError:
@@ -282,8 +282,16 @@ class Browser:
         await self.engine.close()
 
 
+def _is_local(url: SplitResult) -> bool:
+    return url.scheme == "file" or is_loopback(url.hostname or "")
+
+
 def workspace_file(workspace: Workspace, url: str) -> Path:
-    """The file that a `file:` address means; outside the workspace a `ToolError`. Blocking."""
+    """Return the file of a `file:` address. Blocking.
+
+    Raises:
+        ToolError: the address is outside the workspace.
+    """
     parts = urlsplit(url)
     if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"}:
         raise ToolError(f"{url} is not a file of the workspace.")
@@ -291,20 +299,20 @@ def workspace_file(workspace: Workspace, url: str) -> Path:
 
 
 async def obtain_browser(session: Session) -> tuple[Browser, str]:
-    """The session's browser, and a word if it is a new one in place of one that has died.
+    """Return the session's browser, and a notice if it replaces one that ended unexpectedly.
 
     Raises:
-        ToolUnavailableError: it cannot be started.
+        ToolUnavailableError: the browser cannot be started.
     """
-    said = ""
-    known: Browser | None = session.peek(NAME)
-    if known is not None and known.dead:
-        said = "The browser had ended by itself, so a new one was started, with no page open."
+    notice = ""
+    existing: Browser | None = session.peek(NAME)
+    if existing is not None and existing.dead:
+        notice = "The browser had ended by itself, so a new one was started, with no page open."
         await session.discard(NAME)
 
-    async def make() -> Browser:
+    async def create() -> Browser:
         proxy = await egress_of(session)
         engine = await start_engine(session.settings.browser, proxy.url)
         return Browser(engine, proxy, session)
 
-    return await session.obtain(NAME, make), said
+    return await session.obtain(NAME, create), notice

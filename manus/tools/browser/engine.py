@@ -1,4 +1,4 @@
-"""Finding, starting and ending a Chromium, in a context of its own, behind the egress proxy."""
+"""Find, start and end a Chromium with its own context, behind the egress proxy."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 _START_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
-_FIRST_JOIN = 5_000.0
-"""Milliseconds for the first try to join a running browser."""
-# Nothing shall go past the proxy (names resolved here, WebRTC), and nobody is to be told that a
-# browser has been started. (The last addresses answer to nobody.)
+_FIRST_CONNECT_TIMEOUT = 5_000.0
+"""Milliseconds for the first attempt to connect to a running browser."""
+# Nothing may bypass the proxy (DNS lookups, WebRTC), and Chromium must not contact its vendor.
+# (Nothing listens on the last addresses.)
 _FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -51,42 +51,49 @@ _NAMES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
-# What a browser with windows and fonts needs besides what other programs do.
-_SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS", "XDG_", "FONTCONFIG_")
+# Variables that a browser with windows and fonts needs besides those of other programs.
+_DISPLAY_VARIABLES = (
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS",
+    "XDG_",
+    "FONTCONFIG_",
+)
 
 
 @dataclass(slots=True)
 class Engine:
-    """A started browser in a context of its own, and how to end as much of it as is ours."""
+    """A browser context, and the functions that end what was started for it."""
 
     context: BrowserContext
     ends: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:
-        """End it, by force if it does not listen: with the driver, the last, its pipe breaks."""
-        for end in (self.context.close, *self.ends):
+        """End the context, the browser and the driver, which kills a browser that hangs."""
+        for stop in (self.context.close, *self.ends):
             with contextlib.suppress(PlaywrightError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_SECONDS):
-                    await end()
+                    await stop()
 
 
 async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
-    """Start a browser as the settings say, or join the one they name.
+    """Start a browser according to the settings, or connect to the one they name.
 
     Raises:
-        ToolUnavailableError: there is none, or it does not start.
+        ToolUnavailableError: no browser was found, or it does not start.
     """
     playwright = await async_playwright().start()
     try:
         async with asyncio.timeout(_START_SECONDS):
-            if settings.cdp_url:  # it was running before: only our context is ours to close
-                browser = await _join(playwright, settings.cdp_url)
+            if settings.cdp_url:  # it ran before: close only our context
+                browser = await _connect(playwright, settings.cdp_url)
                 context = await open_context(browser, settings, proxy_url)
             elif settings.profile_dir:
                 folder = await asyncio.to_thread(Path(settings.profile_dir).expanduser)
                 options = _context_options(settings, proxy_url)
-                begin = partial(playwright.chromium.launch_persistent_context, folder, **options)
-                context = await _prepared(await _started(playwright, settings, begin))
+                start = partial(playwright.chromium.launch_persistent_context, folder, **options)
+                context = await _prepare(await _start(playwright, settings, start))
             else:
                 browser = await launch(playwright, settings)
                 context = await open_context(browser, settings, proxy_url)
@@ -102,42 +109,43 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
 
 
 async def launch(playwright: Playwright, settings: BrowserSettings) -> Browser:
-    """A browser of our own, without a context."""
-    return await _started(playwright, settings, playwright.chromium.launch)
+    """Start a browser without a context."""
+    return await _start(playwright, settings, playwright.chromium.launch)
 
 
 async def open_context(
     browser: Browser, settings: BrowserSettings, proxy_url: str
 ) -> BrowserContext:
-    """A context of a browser that shares nothing with another one."""
-    return await _prepared(await browser.new_context(**_context_options(settings, proxy_url)))
+    """Open an isolated context of a browser."""
+    return await _prepare(await browser.new_context(**_context_options(settings, proxy_url)))
 
 
-async def _join(playwright: Playwright, url: str) -> Browser:
-    """A running browser; asked twice, since one that has only just begun may leave us waiting."""
+async def _connect(playwright: Playwright, url: str) -> Browser:
+    """Connect to a running browser; retry once, since a starting one may not answer."""
     try:
-        return await playwright.chromium.connect_over_cdp(url, timeout=_FIRST_JOIN)
+        return await playwright.chromium.connect_over_cdp(url, timeout=_FIRST_CONNECT_TIMEOUT)
     except PlaywrightTimeoutError:
         return await playwright.chromium.connect_over_cdp(url)
 
 
-async def _prepared(context: BrowserContext) -> BrowserContext:
+async def _prepare(context: BrowserContext) -> BrowserContext:
     await context.add_init_script(script=f"(() => {{ {SCRIPTS['store']} openStore(); }})()")
     return context
 
 
-async def _started(
-    playwright: Playwright, settings: BrowserSettings, begin: Callable[..., Awaitable[T]]
+async def _start(
+    playwright: Playwright, settings: BrowserSettings, start: Callable[..., Awaitable[T]]
 ) -> T:
     """Start a browser, with Chromium's own sandbox where that works.
 
-    It does not as root, nor where users are kept from making namespaces. The browser sees no keys
-    of ours; its driver is a program of ours.
+    It does not work for root, nor where user namespaces are disabled. The environment of the
+    browser contains no secrets.
     """
     bundled = playwright.chromium.executable_path
-    begin = partial(
-        begin,
-        env=scrubbed(os.environ) | {n: v for n, v in os.environ.items() if n.startswith(_SCREEN)},
+    start = partial(
+        start,
+        env=scrubbed(os.environ)
+        | {n: v for n, v in os.environ.items() if n.startswith(_DISPLAY_VARIABLES)},
         executable_path=await asyncio.to_thread(find_browser, settings.path, bundled),
         headless=settings.headless,
         args=list(_FLAGS),
@@ -146,32 +154,32 @@ async def _started(
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     sandbox = not is_root if settings.sandbox is None else settings.sandbox
     try:
-        return await begin(chromium_sandbox=sandbox)
+        return await start(chromium_sandbox=sandbox)
     except PlaywrightError as error:
         if settings.sandbox is not None or is_root or "sandbox" not in str(error).lower():
             raise
         log.warning("Chromium's own sandbox does not work on this machine; going on without it")
-        return await begin(chromium_sandbox=False)
+        return await start(chromium_sandbox=False)
 
 
 def find_browser(
-    wanted: str | None,
+    configured: str | None,
     bundled: str | None,
     which: Callable[[str], str | None] = find_host_program,
 ) -> str:
-    """The browser to use: the one set, Playwright's own, one on the search path. Blocking.
+    """Return the browser to use: the configured one, Playwright's, or one on PATH. Blocking.
 
     Raises:
-        ToolUnavailableError: there is none; it says what was tried and what helps.
+        ToolUnavailableError: no browser was found; the message lists what was tried.
     """
-    if wanted is None and bundled and Path(bundled).is_file():
+    if configured is None and bundled and Path(bundled).is_file():
         return bundled
-    for name in _NAMES if wanted is None else (wanted,):
-        if found := which(name):
-            return found
-    if wanted is not None:
+    for name in _NAMES if configured is None else (configured,):
+        if path := which(name):
+            return path
+    if configured is not None:
         raise ToolUnavailableError(
-            f"The browser cannot be started: `browser.path` (MANUS_BROWSER_PATH) is {wanted}, "
+            f"The browser cannot be started: `browser.path` (MANUS_BROWSER_PATH) is {configured}, "
             "and there is no such program."
         )
     tried = ", ".join([bundled or "Playwright's own", *_NAMES])

@@ -1,6 +1,7 @@
-"""Going to pages (addresses, back, again, tabs), and waiting until an action has had its effect.
+"""Actions of navigation (addresses, back, reload, tabs), and waiting for the effects of an action.
 
-Each action says what it has done, or raises a `ToolError` that says why it could not be done.
+Each action returns a sentence about its effect, or raises a `ToolError` with the reason of its
+failure.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from manus.tools.browser.tab import ANSWER_SECONDS, PageStuckError, Tab, attempt
 from manus.tools.browser_use import BrowserArgs
 
 _STILL_MS = 120.0
-"""A page that has not changed for this long is taken to be done."""
-_RESTLESS_SECONDS = 1.5
-"""A page that only moves (an animation, a clock) is not waited for longer than this."""
+"""Milliseconds without a change after which a page counts as idle."""
+_ANIMATED_SECONDS = 1.5
+"""Maximum wait for a page that only moves (an animation, a clock)."""
 _LOADING_SECONDS = 6.0
-"""The same for one that waits for answers of its server."""
+"""Maximum wait for a page that waits for responses of its server."""
 _BUSY_SECONDS = 10.0
-"""A page that answers nothing may be at work (a large one is laid out) for this long."""
-_NAP = 0.05
+"""Maximum wait for a page that does not answer: it may be busy with its layout."""
+_POLL_SECONDS = 0.05
 
 
 def complete_url(url: str) -> str:
-    """An address with a scheme; `http` where a machine of one's own seems to be meant."""
+    """Add a missing scheme to an address: `http` for localhost and IP addresses, else `https`."""
     url = url.strip()
     if re.match(r"(localhost|[\d.]+|\[[\da-f:]+\])(:\d+)?(/|$)", url, re.IGNORECASE):
         return f"http://{url}"
@@ -44,7 +45,11 @@ def complete_url(url: str) -> str:
 
 
 async def check_url(browser: Browser, url: str) -> str:
-    """The whole address, if it may be opened: a file of the workspace, or what the rules allow."""
+    """Return the complete address, if it is a file of the workspace or allowed by the rules.
+
+    Raises:
+        ToolError: the address may not be opened.
+    """
     url = complete_url(url)
     if url.lower().startswith("file:"):
         file = await asyncio.to_thread(workspace_file, browser.session.workspace, url)
@@ -56,41 +61,41 @@ async def check_url(browser: Browser, url: str) -> str:
     return url
 
 
-async def go_to_url(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def go_to_url(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Open an address in the tab."""
-    url = await check_url(browser, a.url or "")
+    url = await check_url(browser, arguments.url or "")
     if url.startswith("http") and not is_loopback(urlsplit(url).hostname or ""):
         await browser.leave_own(tab)
-    happenings = browser.log.count
-    incidents = browser.proxy.incidents.count
+    log_mark = browser.log.count
+    incident_mark = browser.proxy.incidents.count
     failure = ""
     try:
-        await _committed(browser, tab, tab.page.goto, url)
+        await _navigate(browser, tab, tab.page.goto, url)
     except PlaywrightError as error:
         text = str(error)
-        # a download announces itself a moment before or after the navigation is given up
-        is_kept = any(kind == "download" for kind, _ in browser.log.since(happenings))
+        # a download starts a moment before or after the navigation is aborted
+        is_kept = any(kind == "download" for kind, _ in browser.log.since(log_mark))
         is_aborted = "ERR_ABORTED" in text and (browser.downloads.under_way or is_kept)
         if "Download is starting" in text or is_aborted:
             return f"{url} is a download, not a page."
         failure = text.strip().split("\n")[0].removeprefix("Page.goto: ")[:200]
-    why = _incident(browser, tab, url, incidents)
-    if failure or (why and tab.status in {403, 502}):
-        raise ToolError(f"{url} could not be opened: {why or failure}")
+    reason = _find_incident(browser, tab, url, incident_mark)
+    if failure or (reason and tab.status in {403, 502}):
+        raise ToolError(f"{url} could not be opened: {reason or failure}")
     return f"Opened {url}."
 
 
-def _incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
-    """Why the proxy did not reach the page itself, if it did not."""
+def _find_incident(browser: Browser, tab: Tab, url: str, mark: int) -> str:
+    """Return why the proxy could not reach the page itself; empty if it could."""
     hosts = {urlsplit(url).hostname, urlsplit(tab.page.url).hostname}
-    found = [i.reason for i in browser.proxy.incidents.since(mark) if i.host in hosts]
-    return found[-1] if found else ""
+    reasons = [i.reason for i in browser.proxy.incidents.since(mark) if i.host in hosts]
+    return reasons[-1] if reasons else ""
 
 
 async def go_back(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
     """Go back in the tab's history."""
     before = tab.page.url
-    await _committed(browser, tab, tab.page.go_back)
+    await _navigate(browser, tab, tab.page.go_back)
     if tab.page.url == before:
         raise ToolError("There is no earlier page in this tab.")
     return "Went back."
@@ -98,98 +103,105 @@ async def go_back(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
 
 async def refresh(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
     """Load the page again."""
-    await _committed(browser, tab, tab.page.reload)
+    await _navigate(browser, tab, tab.page.reload)
     return "Loaded the page again."
 
 
-async def open_tab(browser: Browser, _: Tab, a: BrowserArgs) -> str:
+async def open_tab(browser: Browser, _: Tab, arguments: BrowserArgs) -> str:
     """Open a tab, with an address or empty."""
-    if a.url:
-        await check_url(browser, a.url)
-    fresh = await browser.open_tab()
-    said = f"Opened tab {fresh.id}."
-    return f"{said} {await go_to_url(browser, fresh, a)}" if a.url else said
+    if arguments.url:
+        await check_url(browser, arguments.url)
+    new_tab = await browser.open_tab()
+    message = f"Opened tab {new_tab.id}."
+    if not arguments.url:
+        return message
+    return f"{message} {await go_to_url(browser, new_tab, arguments)}"
 
 
-async def switch_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def switch_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Bring a tab to the front."""
-    other = _known_tab(browser, tab, a)
+    other = _find_tab(browser, tab, arguments)
     browser.active = other
     await attempt(ANSWER_SECONDS, other.page.bring_to_front())
     return f"Tab {other.id} is in front."
 
 
-async def close_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """Close a tab, the one in front if none is named."""
-    other = _known_tab(browser, tab, a)
+async def close_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+    """Close a tab; the active one by default."""
+    other = _find_tab(browser, tab, arguments)
     await browser.close_tab(other)
-    left = browser.active
-    return f"Closed tab {other.id}." + (f" Tab {left.id} is in front." if left else "")
+    active = browser.active
+    message = f"Closed tab {other.id}."
+    if active is not None:
+        message += f" Tab {active.id} is in front."
+    return message
 
 
-def _known_tab(browser: Browser, tab: Tab, a: BrowserArgs) -> Tab:
-    wanted = tab.id if a.tab_id is None else a.tab_id
-    if wanted not in browser.tabs:
-        known = ", ".join(map(str, browser.tabs))
-        raise ToolError(f"There is no tab {wanted}; the open ones are: {known}.")
-    return browser.tabs[wanted]
+def _find_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> Tab:
+    tab_id = tab.id if arguments.tab_id is None else arguments.tab_id
+    if tab_id not in browser.tabs:
+        existing = ", ".join(map(str, browser.tabs))
+        raise ToolError(f"There is no tab {tab_id}; the open ones are: {existing}.")
+    return browser.tabs[tab_id]
 
 
-async def _committed(
-    browser: Browser, tab: Tab, go: Callable[..., Awaitable[Any]], *to: str
+async def _navigate(
+    browser: Browser, tab: Tab, method: Callable[..., Awaitable[Any]], *urls: str
 ) -> None:
-    """Wait until a navigation has an answer; once more if the page itself went elsewhere."""
+    """Navigate and wait for the response; retry once if the page itself navigated elsewhere."""
     seconds = browser.navigation_seconds
-    begin = partial(go, *to, wait_until="commit", timeout=seconds * 1000)
+    navigate = partial(method, *urls, wait_until="commit", timeout=seconds * 1000)
     try:
         try:
-            await begin()
+            await navigate()
         except PlaywrightError as error:
             if "interrupted by another navigation" not in str(error):
                 raise
-            await begin()
+            await navigate()
     except PlaywrightTimeoutError:
         await tab.stop_loading()
-        said = f"{to[0] if to else 'The page'} did not answer within {seconds:g} s"
-        raise ToolError(f"{said}; loading was stopped.") from None
+        subject = urls[0] if urls else "The page"
+        problem = f"{subject} did not answer within {seconds:g} s"
+        raise ToolError(f"{problem}; loading was stopped.") from None
 
 
-async def wait_until_idle(browser: Browser, tab: Tab, begun: float) -> None:
-    """Wait for what an action begun at a moment (monotonic) has set off.
+async def wait_until_idle(browser: Browser, tab: Tab, started: float) -> None:
+    """Wait for the effects of an action that started at a monotonic time.
 
     Raises:
         PageStuckError: the page does not answer any more.
     """
-    await asyncio.sleep(_NAP)  # a click's navigation begins a moment after the click
+    await asyncio.sleep(_POLL_SECONDS)  # a click's navigation begins a moment after the click
     while tab.navigation is not None and browser.has(tab):
-        if time.monotonic() - begun > browser.navigation_seconds:
-            said = f"The server did not answer within {browser.navigation_seconds:g} s"
-            browser.log.add(("event", f"{said}; loading was stopped."))
+        if time.monotonic() - started > browser.navigation_seconds:
+            problem = f"The server did not answer within {browser.navigation_seconds:g} s"
+            browser.log.add(("event", f"{problem}; loading was stopped."))
             await tab.stop_loading()
             return
-        await asyncio.sleep(_NAP)
+        await asyncio.sleep(_POLL_SECONDS)
     start = time.monotonic()
-    # an action's time includes this; something has to be left of it for the report
-    left = max(0.5, begun + browser.settings.action_timeout * 0.8 - start)
+    # this is part of the action's timeout; the report needs some time too
+    remaining = max(0.5, started + browser.settings.action_timeout * 0.8 - start)
     while browser.has(tab):
         waited = time.monotonic() - start
         try:
-            is_still, is_loading = await _stillness(tab)
+            is_still, is_loading = await _measure_stillness(tab)
         except PageStuckError:
-            if waited > min(_BUSY_SECONDS, left):
+            if waited > min(_BUSY_SECONDS, remaining):
                 raise
             continue
         is_at_work = bool(browser.tasks) or browser.is_opening_window
-        waits = is_loading or tab.is_loading_since(begun) or is_at_work
-        if is_still and not waits and waited >= _NAP:
+        is_waiting = is_loading or tab.is_loading_since(started) or is_at_work
+        if is_still and not is_waiting and waited >= _POLL_SECONDS:
             return
-        if waited > min(_LOADING_SECONDS if waits else _RESTLESS_SECONDS, left):
+        limit = _LOADING_SECONDS if is_waiting else _ANIMATED_SECONDS
+        if waited > min(limit, remaining):
             return
-        await asyncio.sleep(_NAP)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-async def _stillness(tab: Tab) -> tuple[bool, bool]:
-    """Whether nothing changes on the page, and whether it is still loading."""
+async def _measure_stillness(tab: Tab) -> tuple[bool, bool]:
+    """Return whether the page is unchanged for a while, and whether it is still loading."""
     try:
         answer = await tab.ask("quiet")
     except PlaywrightError:  # between two documents

@@ -1,6 +1,7 @@
-"""The element that an action is meant for, and what one does with a mouse; a picture of the view.
+"""Find the target of an action; mouse actions, scrolling, and screenshots.
 
-Each action says what it has done, or raises a `ToolError` that says why it could not be done.
+Each action returns a sentence about its effect, or raises a `ToolError` with the reason of its
+failure.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from manus.execution.safe_open import write_file
 from manus.state.errors import ToolError
 from manus.state.text import one_line, shortened
 from manus.tools.browser.browser import Browser
-from manus.tools.browser.snapshot import page_lines, take_snapshot
+from manus.tools.browser.snapshot import render_lines, take_snapshot
 from manus.tools.browser.tab import (
     ANSWER_SECONDS,
     PageStuckError,
@@ -32,12 +33,12 @@ from manus.tools.browser.tab import (
 from manus.tools.browser_use import PICTURE, BrowserArgs
 
 ACTION_MS = 4_000
-"""How long an element may take to become ready to be acted on."""
+"""Milliseconds to wait until an element is ready for an action."""
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
 
-# What helps with an element of a kind that an action is not for.
+# Advice for elements of a kind that an action does not support.
 _INSTEAD = {
     "list": "is a drop-down list: use `select_dropdown_option`",
     "file": "takes a file: use `upload_file`",
@@ -48,92 +49,97 @@ _INSTEAD = {
 
 @dataclass(slots=True)
 class Target:
-    """An element and what it is."""
+    """The element that an action refers to, and its properties."""
 
     label: str
-    """How it is called in what is said of it: `[9] link "Terms"`."""
+    """Its description in messages: `[9] link "Terms"`."""
     element: ElementHandle
     kind: Literal["list", "file", "button", "formed", "line", "text", "other"]
-    """`formed` takes a value in a fixed form only."""
+    """`formed` accepts only values in a fixed format."""
     type: str
     disabled: bool
     read_only: bool
     is_behind_label: bool
-    """Hidden itself, and acted on through its label."""
+    """The element is hidden, and its label receives the clicks."""
     host: str
-    """That of the frame it is in."""
+    """The host of its frame."""
 
     async def ask(self, text: str, argument: Any = None) -> Any:
         """Run a script on the element."""
         return await with_timeout(ANSWER_SECONDS, self.element.evaluate(text, argument))
 
 
-async def find_target(tab: Tab, number: int | None, *unfit: str) -> Target:
-    """The element of a number; to be acted on where some kinds are `unfit` for that.
+async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Target:
+    """Return the element with a number.
 
     Raises:
-        ToolError: there is none, it is not on the page any more, or cannot be acted on.
+        ToolError: the element does not exist any more, is disabled, or is of an excluded kind.
     """
     reference = tab.numbering.references.get(number or 0)
-    about = tab.numbering.labels.get(number or 0, "")
-    label = f"[{number}] {shortened(about, 80)}".rstrip()
+    description = tab.numbering.labels.get(number or 0, "")
+    label = f"[{number}] {shortened(description, 80)}".rstrip()
     tab.target = label
     element = None
     nearest = ""
     with contextlib.suppress(PlaywrightError):
         element = await element_of(reference, ANSWER_SECONDS) if reference else None
-    if element is None and about:
-        element, nearest = await _drawn_anew(tab, about)
+    if element is None and description:
+        element, nearest = await _find_replacement(tab, description)
     if element is None:
-        why = "is no longer on the page" if about else "is not on the page"
-        raise ToolError(f"Nothing was done: {label} {why}.{nearest}")
-    found = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
-    before = tab.numbering.shown_labels.get(number or 0, about)
-    if before != about and found["kind"] != "text":  # what is edited there may be its name
+        reason = "is no longer on the page" if description else "is not on the page"
+        raise ToolError(f"Nothing was done: {label} {reason}.{nearest}")
+    properties = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
+    before = tab.numbering.visible_labels.get(number or 0, description)
+    if (
+        before != description and properties["kind"] != "text"
+    ):  # its label may be its text, which edits change
         raise ToolError(
             f"Nothing was done: [{number}] was {shortened(before, 80)} when it was shown to you, "
-            f"and is {shortened(about, 80)} now."
+            f"and is {shortened(description, 80)} now."
         )
-    if found["kind"] in unfit:
-        raise ToolError(f"{label} {_INSTEAD[found['kind']]}.")
-    if unfit and found["disabled"]:
+    if properties["kind"] in excluded_kinds:
+        raise ToolError(f"{label} {_INSTEAD[properties['kind']]}.")
+    if excluded_kinds and properties["disabled"]:
         raise ToolError(f"{label} is disabled; something else has to be done first.")
-    frame = await with_timeout(ANSWER_SECONDS, element.owner_frame())  # one drawn anew has its own
+    frame = await with_timeout(
+        ANSWER_SECONDS, element.owner_frame()
+    )  # a replaced element may have another
     host = urlsplit(frame.url).hostname if frame else ""
-    return Target(label, element, **found, host=host or "")
+    return Target(label, element, **properties, host=host or "")
 
 
-async def _drawn_anew(tab: Tab, about: str) -> tuple[ElementHandle | None, str]:
-    """What stands for an element that is gone, since pages draw lists anew; or what is nearest.
+async def _find_replacement(tab: Tab, description: str) -> tuple[ElementHandle | None, str]:
+    """Return the element that replaced a removed one, or a hint at the nearest ones.
 
-    It is the only one of its name, on a page with the same elements: a changed view has others.
+    Pages often render lists again. A replacement must be the only one with its label, on a page
+    with the same elements.
     """
-    before = Counter(tab.numbering.labels.get(number) for number in tab.numbering.shown)
-    lines = page_lines(await take_snapshot(tab.page), tab.numbering, None)
+    before = Counter(tab.numbering.labels.get(number) for number in tab.numbering.visible)
+    lines = render_lines(await take_snapshot(tab.page), tab.numbering, None)
     now = [(tab.numbering.labels[line.number], line.number) for line in lines if line.number]
-    if before[about] == 1 and before == Counter(label for label, _ in now):
-        reference = tab.numbering.references[dict(now)[about]]
+    if before[description] == 1 and before == Counter(label for label, _ in now):
+        reference = tab.numbering.references[dict(now)[description]]
         return await element_of(reference, ANSWER_SECONDS), ""
-    found = difflib.get_close_matches(about, [label for label, _ in now], n=1)
-    named = [f"[{number}]" for label, number in now if label in found]
-    return None, f" Nearest to it: {', '.join(named[:3])} {found[0][:80]}." if found else ""
+    matches = difflib.get_close_matches(description, [label for label, _ in now], n=1)
+    numbers = [f"[{number}]" for label, number in now if label in matches]
+    return None, f" Nearest to it: {', '.join(numbers[:3])} {matches[0][:80]}." if matches else ""
 
 
 def explain_failure(label: str, error: PlaywrightError) -> ToolError:
-    """What went wrong with an element, in a sentence. Playwright tells it in words only."""
+    """Return the error of an action on an element, derived from Playwright's message."""
     text = str(error)
     before, is_covered, _ = text.partition("intercepts pointer events")
     if is_covered:
         cover = one_line(before.rstrip().rpartition("\n")[2].strip(" -"), 160)
         return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
-    known = ("not visible", "not enabled", "not stable", "not attached", "detached")
-    why = next((w for w in known if w in text.lower()), text.strip().splitlines()[0][:200])
-    return ToolError(f"{label} could not be acted on: {why}.")
+    reasons = ("not visible", "not enabled", "not stable", "not attached", "detached")
+    reason = next((w for w in reasons if w in text.lower()), text.strip().splitlines()[0][:200])
+    return ToolError(f"{label} could not be acted on: {reason}.")
 
 
-async def click_element(_: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Click an element."""
-    target = await find_target(tab, a.index, "list", "file")
+    target = await find_target(tab, arguments.index, "list", "file")
     element = target.element
     if target.is_behind_label:
         label = await element.evaluate_handle("element => element.labels[0]")
@@ -142,10 +148,10 @@ async def click_element(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     return f"Clicked {target.label}."
 
 
-async def click_at(_: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """Click a place of the viewport, in CSS pixels from its top left corner."""
-    x = a.x or 0
-    y = a.y or 0
+async def click_at(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+    """Click a point of the viewport, in CSS pixels from its top left corner."""
+    x = arguments.x or 0
+    y = arguments.y or 0
     size = tab.page.viewport_size
     if size is not None and not (0 <= x < size["width"] and 0 <= y < size["height"]):
         raise ToolError(f"{x},{y} is outside the view ({size['width']}×{size['height']}).")
@@ -153,56 +159,59 @@ async def click_at(_: Browser, tab: Tab, a: BrowserArgs) -> str:
     return f"Clicked at {x},{y}."
 
 
-async def hover(_: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def hover(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Move the mouse over an element and leave it there."""
-    target = await find_target(tab, a.index)
+    target = await find_target(tab, arguments.index)
     await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
     return f"The mouse is over {target.label}."
 
 
-async def scroll(_: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def scroll(_: Browser, tab: Tab, parameters: BrowserArgs) -> str:
     """Scroll the page, or the area around an element, by pixels or (None) most of a screen."""
-    way = a.action.removeprefix("scroll_")
-    arguments = {"amount": a.scroll_amount, "direction": 1 if way == "down" else -1}
-    if a.index is not None:
-        got = await (await find_target(tab, a.index)).ask(script("scroll"), arguments)
+    direction = parameters.action.removeprefix("scroll_")
+    arguments = {"amount": parameters.scroll_amount, "direction": 1 if direction == "down" else -1}
+    if parameters.index is not None:
+        position = await (await find_target(tab, parameters.index)).ask(script("scroll"), arguments)
     else:
         text = f"(arguments) => ({script('scroll')})(null, arguments)"
-        got = await with_timeout(ANSWER_SECONDS, tab.page.evaluate(text, arguments))
-    what = "area" if got["inner"] else "page"
-    left = f"{got['above']} px are above and {got['below']} px below now."
-    if got["moved"]:
-        return f"Scrolled the {what} {way} by {abs(got['moved'])} px; {left}"
-    if got["above"] or got["below"]:
-        return f"The {what} is at its {'end' if way == 'down' else 'beginning'} already; {left}"
-    return f"The {what} does not scroll; an area inside it does with the `index` of an element."
+        position = await with_timeout(ANSWER_SECONDS, tab.page.evaluate(text, arguments))
+    subject = "area" if position["inner"] else "page"
+    distances = f"{position['above']} px are above and {position['below']} px below now."
+    if position["moved"]:
+        return f"Scrolled the {subject} {direction} by {abs(position['moved'])} px; {distances}"
+    if position["above"] or position["below"]:
+        end = "end" if direction == "down" else "beginning"
+        return f"The {subject} is at its {end} already; {distances}"
+    return f"The {subject} does not scroll; an area inside it does with the `index` of an element."
 
 
-async def scroll_to_text(_: Browser, tab: Tab, a: BrowserArgs) -> str:
-    """Bring the first place of a text into view, in whatever frame."""
+async def scroll_to_text(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+    """Scroll to the first occurrence of a text, in any frame."""
     for frame in tab.page.frames:
-        place = frame.get_by_text(a.text or "").filter(visible=True).first
+        locator = frame.get_by_text(arguments.text or "").filter(visible=True).first
         try:
-            if await with_timeout(ANSWER_SECONDS, place.count()):
-                found = await place.evaluate(_CENTER, timeout=ACTION_MS)
-                return f'Scrolled to: "{found}"'
+            if await with_timeout(ANSWER_SECONDS, locator.count()):
+                text = await locator.evaluate(_CENTER, timeout=ACTION_MS)
+                return f'Scrolled to: "{text}"'
         except (PlaywrightError, PageStuckError):
             if frame == tab.page.main_frame:
                 raise
-    raise ToolError(f'"{a.text}" is not on the page. Try fewer words, or `extract_content`.')
+    raise ToolError(
+        f'"{arguments.text}" is not on the page. Try fewer words, or `extract_content`.'
+    )
 
 
-async def screenshot(browser: Browser, tab: Tab, a: BrowserArgs) -> str:
+async def screenshot(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Take a picture of the viewport."""
     workspace = browser.session.workspace
-    path = a.path or PICTURE
+    path = arguments.path or PICTURE
     if not path.lower().endswith(".png"):
         raise ToolError(f"{path}: give a name that ends in .png.")
-    place = await asyncio.to_thread(workspace.writable, path)
+    target = await asyncio.to_thread(workspace.writable, path)
     if not (data := await tab.picture("png")):
         raise ToolError("The page could not be painted in time.")
     try:
-        await asyncio.to_thread(write_file, place, data)
+        await asyncio.to_thread(write_file, target, data)
     except OSError as error:
-        raise ToolError(f"{place.name} could not be written ({error.strerror}).") from None
-    return f"The view is in {workspace.show(place)}."
+        raise ToolError(f"{target.name} could not be written ({error.strerror}).") from None
+    return f"The view is in {workspace.show(target)}."

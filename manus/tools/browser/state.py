@@ -1,4 +1,4 @@
-"""What the browser shows now: text for the model, a picture, a digest for loop detection."""
+"""The current state of the browser: text for the model, a picture, a digest for loop detection."""
 
 from __future__ import annotations
 
@@ -22,8 +22,15 @@ from manus.prompts.sources import FILE, WEB, framed, is_foreign
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.navigate import wait_until_idle
-from manus.tools.browser.reading import pdf_text
-from manus.tools.browser.snapshot import FrameView, extent, fit, page_lines, take_snapshot, texts_of
+from manus.tools.browser.reading import read_pdf
+from manus.tools.browser.snapshot import (
+    FrameView,
+    describe_extent,
+    fit_lines,
+    get_texts,
+    render_lines,
+    take_snapshot,
+)
 from manus.tools.browser.tab import ANSWER_SECONDS, Numbering, PageStuckError, Tab, attempt, script
 
 _MAX_TABS = 20
@@ -39,11 +46,11 @@ _NO_ANSWER = (
 
 
 async def browser_state(session: Session, *, screenshot: bool = False) -> Observation | None:
-    """What the browser of a session shows now; None if none is open.
+    """Return the current state of a session's browser; None if no browser is open.
 
-    The text has at most about `browser.page_characters` characters. The picture is of the viewport;
-    there is none of an empty page, nor where it could not be taken. Never raises for anything a
-    page does: a page that does not answer is described as such.
+    The text has at most about `browser.page_characters` characters. The picture shows the viewport;
+    it is missing for an empty page, or if it could not be taken. Pages cannot make this raise: a
+    page that does not answer is described as such.
     """
     browser: Browser | None = session.peek(NAME)
     if browser is None:
@@ -51,21 +58,21 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Observ
     if browser.dead:
         return Observation("The browser has ended by itself; the next action starts a new one.")
     text = mask(await describe(browser), session.settings.secrets)
-    data = await view(session) if screenshot else b""
+    data = await take_picture(session) if screenshot else b""
     pictures = (Image(base64.b64encode(data).decode(), "image/jpeg"),) if data else ()
     page = text
     if (tab := browser.active) is not None:
-        page = framed(text, source := source_of(tab))
+        page = framed(text, source := get_source(tab))
         if is_foreign(source) and tab.page.url != "about:blank":
             session.egress_guard.taint(UNTRUSTED_TEXT)
             session.egress_guard.read(text, tab.page.url)
     return Observation(f"{STATE_HEAD}\n{page}", pictures)
 
 
-async def view(session: Session) -> bytes:
-    """The page in front as a JPEG; nothing where there is none, or where it is empty.
+async def take_picture(session: Session) -> bytes:
+    """Return the active page as a JPEG; empty if there is no page, or an empty one.
 
-    The model's numbers of elements stay as they are: the page is not read.
+    The numbers of elements do not change: the page is not read.
     """
     browser: Browser | None = session.peek(NAME)
     tab = None if browser is None or browser.dead else browser.active
@@ -74,85 +81,93 @@ async def view(session: Session) -> bytes:
     return await tab.picture("jpeg", 60)
 
 
-def source_of(tab: Tab) -> str:
-    """Where what a tab shows comes from."""
+def get_source(tab: Tab) -> str:
+    """Return the source of the content of a tab, for its frame in prompts."""
     url = tab.page.url
-    host = urlsplit(url).hostname if url.startswith("http") else None
-    host = FILE if url.startswith("file:") else host
+    host = None
+    if url.startswith("file:"):
+        host = FILE
+    elif url.startswith("http"):
+        host = urlsplit(url).hostname
     return f"{WEB}: {host}" if host else WEB
 
 
 async def describe(browser: Browser) -> str:
-    """The page in front, as text: the model may act on it from now on. A failure is told once."""
-    error = f"Last action failed: {browser.last_error}\n" if browser.last_error else ""
+    """Describe the active page, on which the model may then act. A failure is reported once."""
+    error = ""
+    if browser.last_error:
+        error = f"Last action failed: {browser.last_error}\n"
     browser.last_error = ""
     tab = browser.active
     if tab is None:
         return f"{error}No page is open."
-    head = error + await _tabs(browser, tab)
+    header = error + await _describe_tabs(browser, tab)
     limit = browser.settings.page_characters
-    head = head if len(head) <= limit // 2 else head[: limit // 2] + "…\n"
-    return head + await _page(browser, tab, limit - len(head))
+    if len(header) > limit // 2:
+        header = header[: limit // 2] + "…\n"
+    return header + await _describe_page(browser, tab, limit - len(header))
 
 
-async def _tabs(browser: Browser, active: Tab) -> str:
-    others = [tab for tab in browser.tabs.values() if tab is not active][-_MAX_TABS:]
-    if not others:
+async def _describe_tabs(browser: Browser, active: Tab) -> str:
+    other_tabs = [tab for tab in browser.tabs.values() if tab is not active][-_MAX_TABS:]
+    if not other_tabs:
         return ""
-    titles = await asyncio.gather(*(tab.title() for tab in others))
-    named = zip(others, titles, strict=True)
-    lines = [f"- tab {tab.id}: {title} — {tab.page.url[:120]}\n" for tab, title in named]
+    titles = await asyncio.gather(*(tab.title() for tab in other_tabs))
+    titled_tabs = zip(other_tabs, titles, strict=True)
+    lines = [f"- tab {tab.id}: {title} — {tab.page.url[:120]}\n" for tab, title in titled_tabs]
     return "".join([f"Tab {active.id} is in front. Other tabs:\n", *lines])
 
 
-async def _page(browser: Browser, tab: Tab, room: int) -> str:
-    """The page; what of it is shown counts as known from now on."""
-    before = browser.seen
-    browser.seen = (tab.id, "")
-    browser.seen_route = tab.route
+async def _describe_page(browser: Browser, tab: Tab, room: int) -> str:
+    """Describe the page, and record which of its elements the model has seen."""
+    before = browser.last_page
+    browser.last_page = (tab.id, "")
+    browser.last_route = tab.route
     address = f"URL: {tab.page.url[:300]}\n"
     if tab.is_pdf:
-        return address + await _pdf(browser, tab, room - len(address))
-    view = await _look(browser, tab)
+        return address + await _describe_pdf(browser, tab, room - len(address))
+    view = await _take_snapshot(browser, tab)
     if view is None:
         return address + _NO_ANSWER
-    token = view.seen["token"]
+    token = view.content["token"]
     if tab.numbering.token != token:
         tab.numbering = Numbering(token)
-    browser.seen = (tab.id, token)
-    known = tab.numbering.known if before == browser.seen else None
-    lines = page_lines(view, tab.numbering, known)
-    tab.numbering.texts = texts_of(lines)
-    tab.numbering.top = view.seen["scroll"]["top"]
-    head = f"{address}Title: {view.seen['title']}\nPage: {extent(view)}\n"
-    if view.seen["ready"] == "loading":
-        head += "It is still loading.\n"
-    body, numbers = fit(lines, max(200, room - len(head)))
-    tab.numbering.known |= numbers
-    tab.numbering.shown = numbers
-    tab.numbering.shown_labels = dict(tab.numbering.labels)
-    return head + (body or "Nothing can be seen on the page.")
+    browser.last_page = (tab.id, token)
+    existing = tab.numbering.existing if before == browser.last_page else None
+    lines = render_lines(view, tab.numbering, existing)
+    tab.numbering.texts = get_texts(lines)
+    tab.numbering.top = view.content["scroll"]["top"]
+    header = f"{address}Title: {view.content['title']}\nPage: {describe_extent(view)}\n"
+    if view.content["ready"] == "loading":
+        header += "It is still loading.\n"
+    body, numbers = fit_lines(lines, max(200, room - len(header)))
+    tab.numbering.existing |= numbers
+    tab.numbering.visible = numbers
+    tab.numbering.visible_labels = dict(tab.numbering.labels)
+    return header + (body or "Nothing can be seen on the page.")
 
 
-async def new_texts(browser: Browser) -> str:
-    """What has come to stand on the page in front since it was looked at, in quotes.
+async def find_new_texts(browser: Browser) -> str:
+    """Return the texts that have appeared on the active page since it was read, in quotes.
 
-    Only a few texts: nothing if the page shows another document, another part or much else.
+    Empty if the document or the scroll position changed, or if there are many new texts.
     """
     tab = browser.active
-    view = await _look(browser, tab) if tab and not tab.is_pdf else None
-    if tab is None or view is None or view.seen["token"] != tab.numbering.token:
+    view = await _take_snapshot(browser, tab) if tab and not tab.is_pdf else None
+    if tab is None or view is None or view.content["token"] != tab.numbering.token:
         return ""
     before = tab.numbering.texts
-    now = texts_of(page_lines(view, tab.numbering, None))
+    now = get_texts(render_lines(view, tab.numbering, None))
     top = tab.numbering.top
-    tab.numbering.top = view.seen["scroll"]["top"]
+    tab.numbering.top = view.content["scroll"]["top"]
     tab.numbering.texts = now
     new = [f'"{text[:_NEW_CHARACTERS]}"' for text in now if text not in before]
-    return ", ".join(new) if top == tab.numbering.top and len(new) <= _MAX_NEW else ""
+    if top != tab.numbering.top or len(new) > _MAX_NEW:
+        return ""
+    return ", ".join(new)
 
 
-async def _look(browser: Browser, tab: Tab) -> FrameView | None:
+async def _take_snapshot(browser: Browser, tab: Tab) -> FrameView | None:
     for _ in range(_TRIES):
         try:
             return await take_snapshot(tab.page)
@@ -160,7 +175,7 @@ async def _look(browser: Browser, tab: Tab) -> FrameView | None:
             if not await tab.revive():
                 return None
             browser.log.add(("event", "A script of the page ran without end and was stopped."))
-        except PlaywrightError:  # it changes its document at this moment
+        except PlaywrightError:  # the document is changing
             if not browser.has(tab):
                 return None
             with contextlib.suppress(PageStuckError):
@@ -168,10 +183,10 @@ async def _look(browser: Browser, tab: Tab) -> FrameView | None:
     return None
 
 
-async def _pdf(browser: Browser, tab: Tab, room: int) -> str:
-    """The beginning of a PDF, or what is in the way if it cannot be read."""
+async def _describe_pdf(browser: Browser, tab: Tab, room: int) -> str:
+    """Return the beginning of a PDF, or why it cannot be read."""
     try:
-        text = await pdf_text(browser, tab)
+        text = await read_pdf(browser, tab)
     except ToolError as error:
         return str(error)
     lines = "\n".join(f"| {line}" for line in text.splitlines() if line.strip())
@@ -179,22 +194,22 @@ async def _pdf(browser: Browser, tab: Tab, room: int) -> str:
 
 
 async def page_fingerprint(browser: Browser, mark: int) -> str | None:
-    """A short digest of what the page in front shows, and of the dialogs since a mark of the log.
+    """Return a short digest of the active page, and of the dialogs since a mark of the log.
 
-    It is the same while nothing has changed. None if the page does not answer.
+    It is stable while nothing changes. None if the page does not answer.
     """
     tab = browser.active
     if tab is None or browser.dead:
         return None
     dialogs = [text for kind, text in browser.log.since(mark) if kind == "dialog"]
-    frames = await asyncio.gather(*map(_digest, tab.page.frames[:_MAX_FRAMES]))
+    frames = await asyncio.gather(*map(_compute_digest, tab.page.frames[:_MAX_FRAMES]))
     if frames[0] is None:
         return None
     parts = [tab.page.url, *dialogs, *map(str, frames)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-async def _digest(frame: Frame) -> Any:
-    """None of a frame that does not answer, as one does not whose page never came."""
+async def _compute_digest(frame: Frame) -> Any:
+    """Return the digest of a frame; None if it does not answer, such as one that never loaded."""
     seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
     return await attempt(seconds, frame.evaluate(script("digest")))

@@ -1,8 +1,8 @@
 """Tools of MCP servers: connected when first needed, closed with the session.
 
-It stands on the protocol's own SDK rather than on LangChain's adapter, which ties a connection to a
-block of code, so that it cannot be made again in mid-run, and gives up a whole reply over one sound
-in it. The modules are imported when a server is needed.
+This uses the protocol's own SDK rather than LangChain's adapter, which ties a connection to a block
+of code, so that it cannot reconnect during a run, and fails on a reply that contains audio. The
+modules are imported when a server is needed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ NOT_INSTALLED = (
 
 
 async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
-    """Add, or bring up to date, the tools of the MCP servers.
+    """Add or update the tools of the MCP servers in the catalogue.
 
-    The servers are connected the first time. One that cannot be reached costs a line in the log.
+    The servers are connected the first time. A warning is logged for an unreachable one.
     """
-    # in a thread: the SDK takes a while to be read
-    tools = await asyncio.to_thread(_tools)
+    # in a thread, because importing the SDK is slow
+    tools = await asyncio.to_thread(_import_tools)
     if tools is not None:
         await tools.update(catalog, session)
 
 
 @cache
-def _tools() -> Any:
-    """The module that does it; None where the SDK is missing, which is said once."""
+def _import_tools() -> Any:
+    """Import the module of the tools; log a warning once and return None if the SDK is missing."""
     if find_spec("mcp") is None:
         log.warning("%s The run goes on without them.", NOT_INSTALLED)
         return None

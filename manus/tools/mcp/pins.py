@@ -1,8 +1,8 @@
-"""What each server was when it was first used: a change is told, and counts once it is trusted.
+"""Pin the tools of each MCP server on first use; a changed tool must be trusted again.
 
-A description that was harmless when the server was chosen can say something else a week later. What
-is known lies in the user's own folder, by the server's name: for each place that it was at (its
-command or address), its tools with their descriptions and schemas.
+A description that was harmless when the server was configured may be replaced by a prompt injection
+later. The pins are in the user's data folder, by the server's name: its tools with descriptions and
+schemas for each command or address that it had.
 """
 
 from __future__ import annotations
@@ -22,66 +22,73 @@ if TYPE_CHECKING:
 log = logging.getLogger("manus")
 
 _PENDING = "pending"
-"""What has changed, and waits for a person's word."""
-_TELLING = {"title", "description", "inputSchema", "annotations"}
-"""What is pinned of a tool. Records of older releases lack `annotations`."""
+"""The key of changes that wait for the user's approval."""
+_PINNED_FIELDS = {"title", "description", "inputSchema", "annotations"}
+"""The pinned fields of a tool. Records of older releases lack `annotations`."""
 
 
-def trusted_tools(name: str, server: McpServer, tools: list[types.Tool]) -> list[types.Tool]:
-    """The tools that are as they were; the names of the others are logged. Blocking.
+def select_trusted(name: str, server: McpServer, tools: list[types.Tool]) -> list[types.Tool]:
+    """Return the tools that match their pins, and log the names of the others. Blocking.
 
-    All are where the server was never used before.
+    All tools are pinned when the server is used for the first time.
     """
-    place = _place(server)
-    known = read_record(_file(name))
-    offered = {tool.name: tool.model_dump(mode="json", include=_TELLING) for tool in tools}
-    pinned = known.get(place, {}) if known else offered
-    pinned = {tool: _completed(about, offered.get(tool)) for tool, about in pinned.items()}
-    changed = {tool: about for tool, about in offered.items() if pinned.get(tool) != about}
-    now = {**known, _PENDING: [place, changed]} if changed else {**known, place: pinned}
+    fingerprint = _fingerprint(server)
+    record = read_record(_record_name(name))
+    offered = {tool.name: tool.model_dump(mode="json", include=_PINNED_FIELDS) for tool in tools}
+    pinned = record.get(fingerprint, {}) if record else offered
+    pinned = {tool: _complete(pin, offered.get(tool)) for tool, pin in pinned.items()}
+    changed = {tool: fields for tool, fields in offered.items() if pinned.get(tool) != fields}
+    updated = (
+        {**record, _PENDING: [fingerprint, changed]} if changed else {**record, fingerprint: pinned}
+    )
     try:
-        if now != known:
-            write_record(_file(name), now)
+        if updated != record:
+            write_record(_record_name(name), updated)
     except OSError as error:
-        log.warning("What the MCP server `%s` is cannot be kept: %s.", name, error)
+        log.warning("The tools of the MCP server `%s` cannot be pinned: %s.", name, error)
     if changed:
-        how = "has changed" if place in known else "is another program or address"
-        what = (f"`{t}` ({'changed' if t in pinned else 'new'})" for t in changed)
+        reason = "has changed" if fingerprint in record else "is another program or address"
+        descriptions = (f"`{t}` ({'changed' if t in pinned else 'new'})" for t in changed)
         log.warning(
             "The MCP server `%s` %s since it was first used, so %s cannot be called; "
             "say `manus trust --mcp %s` if that is all right.",
-            *(name, how, ", ".join(what), name),
+            *(name, reason, ", ".join(descriptions), name),
         )
     return [tool for tool in tools if tool.name not in changed]
 
 
-def _completed(pinned: dict[str, Any], offered: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what is pinned of a tool, with the annotations of today if none were pinned."""
+def _complete(pinned: dict[str, Any], offered: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the pinned fields of a tool, with its current annotations if none were pinned."""
     if offered is None or "annotations" in pinned:
         return pinned
     return {**pinned, "annotations": offered["annotations"]}
 
 
 def trust(name: str) -> dict[str, dict[str, Any]]:
-    """Let the newest change of a server count; the changed tools by name. Blocking."""
-    known = read_record(_file(name))
-    if _PENDING not in known:
+    """Trust the pending changes of a server; return the changed tools by name. Blocking."""
+    record = read_record(_record_name(name))
+    if _PENDING not in record:
         return {}
-    place, changed = known.pop(_PENDING)
-    write_record(_file(name), {**known, place: {**known.get(place, {}), **changed}})
+    fingerprint, changed = record.pop(_PENDING)
+    write_record(
+        _record_name(name), {**record, fingerprint: {**record.get(fingerprint, {}), **changed}}
+    )
     return dict(changed)
 
 
 def forget(name: str) -> None:
-    """Know nothing of a server, as if it had never been used. Blocking."""
-    write_record(_file(name), {})
+    """Remove the pins of a server. Blocking."""
+    write_record(_record_name(name), {})
 
 
-def _place(server: McpServer) -> str:
-    """A digest: arguments may hold secrets. Of variables only the names count: values change."""
-    place = [server.command, server.args, sorted(server.env), server.directory, server.url]
-    return hashlib.sha256(json.dumps(place).encode()).hexdigest()
+def _fingerprint(server: McpServer) -> str:
+    """Return a digest of how a server is reached; of its variables only the names count.
+
+    A digest, because arguments may contain secrets.
+    """
+    identity = [server.command, server.args, sorted(server.env), server.directory, server.url]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 
-def _file(name: str) -> str:
+def _record_name(name: str) -> str:
     return f"mcp-{quote(name, safe='')}"

@@ -1,4 +1,4 @@
-"""A configured server in a session: its connection, made when needed and again when it broke."""
+"""A configured MCP server in a session, which connects when needed and reconnects."""
 
 from __future__ import annotations
 
@@ -15,47 +15,49 @@ from manus.config.mcp_settings import McpServer
 from manus.execution.session import Session
 from manus.prompts.sources import MCP
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
-from manus.tools.mcp.pins import trusted_tools
-from manus.tools.mcp.transport import reached
+from manus.tools.mcp.pins import select_trusted
+from manus.tools.mcp.transport import connect
 
 log = logging.getLogger("manus")
 
 T = TypeVar("T")
 Ask = Callable[[ClientSession], Coroutine[Any, Any, T]]
 
-_PAGES = 100
-"""Pages of a list of tools that are read at most."""
-_END = 20.0
-"""Seconds for a server to end."""
-_CONFINED = " It is started in the sandbox; `sandbox = false` in its settings gives it the machine."
+_MAX_PAGES = 100
+"""Maximum number of pages of a tool list."""
+_CLOSE_TIMEOUT = 20.0
+"""Seconds to wait for a server to end."""
+_SANDBOX_HINT = (
+    " It is started in the sandbox; `sandbox = false` in its settings gives it the machine."
+)
 _SESSION_TERMINATED = 32600
-"""How the SDK tells that a server at an address does not know our session any more."""
+"""The SDK's error code if a server no longer knows our session."""
 _CLIENT = types.Implementation(name="manus", version="0.1.0")
 
 
 class LostError(Exception):
-    """The connection broke while a request was under way: it may have taken effect."""
+    """The connection broke during a request, which may have taken effect."""
 
 
 class NotSentError(LostError):
-    """The connection was gone before the request: the server has not seen it."""
+    """The connection broke before the request: the server has not received it."""
 
 
 class Connection:
-    """An initialised session, held open by a task of its own until it is closed or breaks."""
+    """An initialised session, held open by its own task until it is closed or breaks."""
 
     def __init__(self, server: Server, session: Session) -> None:
         self._server = server
         self._run = session
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
-        self._said = ""
-        self._owner = asyncio.create_task(self._own())
+        self._last_words = ""
+        self._owner = asyncio.create_task(self._hold_open())
 
     async def open(self) -> None:
-        """Wait until it is there.
+        """Wait until the connection is open.
 
         Raises:
-            ToolUnavailableError: it is not there, refuses us, or does not answer in time.
+            ToolUnavailableError: the server is unreachable, refuses the connection or times out.
         """
         settings = self._server.settings
         seconds = settings.connect_timeout
@@ -68,29 +70,37 @@ class Connection:
                 await self.close()
         if self._session.done():
             return
-        reason = f"it did not answer within {seconds:g} s" if is_late else self._why()
-        said = f" (it said: {self._said})" if self._said else ""
+        reason = self._describe_error()
+        if is_late:
+            reason = f"it did not answer within {seconds:g} s"
+        if self._last_words:
+            reason += f" (it said: {self._last_words})"
+        hint = _SANDBOX_HINT if settings.confined else ""
         raise ToolUnavailableError(
             f"The MCP server `{self._server.name}` ({settings.place}) cannot be used: "
-            f"{reason}{said}.{_CONFINED if settings.confined else ''}"
+            f"{reason}.{hint}"
         )
 
-    async def _own(self) -> None:
-        more: dict[str, Any] = {"client_info": _CLIENT, "message_handler": self._server.hear}
-        async with reached(self._server.settings, self._run) as (read, write, last_words):
+    async def _hold_open(self) -> None:
+        options: dict[str, Any] = {
+            "client_info": _CLIENT,
+            "message_handler": self._server.on_message,
+        }
+        async with connect(self._server.settings, self._run) as (read, write, last_words):
             try:
-                async with ClientSession(read, write, **more) as session:
+                async with ClientSession(read, write, **options) as session:
                     await session.initialize()
                     self._session.set_result(session)
                     await anyio.sleep_forever()
             finally:
-                self._said = last_words()
+                self._last_words = last_words()
 
     async def request(self, ask: Ask[T]) -> T:
-        """The answer to a request, however long it takes.
+        """Send a request and return its response, without a timeout.
 
         Raises:
-            LostError, NotSentError: as they say.
+            LostError: the connection broke during the request.
+            NotSentError: the connection broke before the request.
             McpError: the server answered with an error.
         """
         if self._owner.done():
@@ -101,7 +111,7 @@ class Connection:
             if work.done():
                 return work.result()
             error = self._error()
-            # many answer 400 or 401, not 404, to a session that they have forgotten
+            # many servers answer 400 or 401, not 404, to a session they do not know
             is_refused = isinstance(error, httpx.HTTPStatusError) and error.response.is_client_error
             raise NotSentError if is_refused or isinstance(error, httpx.ConnectError) else LostError
         except McpError as refusal:
@@ -117,20 +127,20 @@ class Connection:
             await asyncio.gather(work, return_exceptions=True)
 
     async def close(self) -> None:
-        """End it, and the program that it started."""
+        """Close the connection, and end the program that was started for it."""
         self._owner.cancel()
-        await asyncio.wait({self._owner}, timeout=_END)
+        await asyncio.wait({self._owner}, timeout=_CLOSE_TIMEOUT)
         if self._owner.done() and not self._owner.cancelled():
-            self._owner.exception()  # seen: nobody else will ask for it
+            self._owner.exception()  # retrieve it, or asyncio logs it
 
     def _error(self) -> BaseException | None:
-        """What ended it; of errors that are made of others, the first."""
+        """Return the error that ended the connection; of an exception group the first one."""
         error = None if self._owner.cancelled() else self._owner.exception()
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         return error
 
-    def _why(self) -> str:
+    def _describe_error(self) -> str:
         match error := self._error():
             case httpx.HTTPStatusError(response=response):
                 return f"it answers {response.status_code} {response.reason_phrase}".rstrip()
@@ -144,42 +154,42 @@ class Connection:
 
 
 class Server:
-    """Calls tools of one server, and knows which there are."""
+    """The client of one server: it lists the tools and calls them."""
 
     def __init__(self, name: str, settings: McpServer, session: Session) -> None:
         self.name = name
         self.source = f"{MCP} {name}"
         self.settings = settings
         self.tools: list[types.Tool] = []
-        """As far as they are known and trusted; none if the server could not be reached."""
+        """The trusted tools; empty if the server could not be reached."""
         self.problem: str | None = None
-        """Why it could not be reached, in a sentence."""
+        """Why the server could not be reached, in a sentence."""
         self._session = session
         self._is_stale = True
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
         self._listing = asyncio.Lock()
 
-    async def hear(self, message: Any) -> None:
-        """Take note that the server has other tools now."""
+    async def on_message(self, message: Any) -> None:
+        """Handle a message of the server: a changed tool list is requested again."""
         if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
             self._is_stale = True
 
     async def refresh(self) -> None:
-        """Ask which tools there are, for the first time or since they changed.
+        """List the tools, if this is the first time or if they changed.
 
-        A server that cannot say keeps those known, and a problem.
+        After a failure the existing tools remain, and `problem` is set.
         """
         async with self._listing:
             if not self._is_stale:
                 return
             try:
-                # a connection made just now says itself that its tools are new
-                await self._connected()
+                # connect first: a new connection marks the tools as stale
+                await self._ensure_connection()
                 self._is_stale = False
-                offered = await self._ask(_all_tools, self.settings.connect_timeout)
+                offered = await self._ask(_list_tools, self.settings.connect_timeout)
                 self.tools = await asyncio.to_thread(
-                    trusted_tools, self.name, self.settings, offered
+                    select_trusted, self.name, self.settings, offered
                 )
                 self.problem = None
                 return
@@ -188,16 +198,16 @@ class Server:
                 self.problem = str(error)
             except (TimeoutError, LostError, McpError) as error:
                 why = str(error) or "it did not answer"
-                self.problem = f"The MCP server `{self.name}` does not tell its tools: {why}."
+                self.problem = f"The MCP server `{self.name}` does not list its tools: {why}."
             log.warning("%s The run goes on without it.", self.problem)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        """Call a tool. Never sent twice: a call that may have taken effect is not repeated.
+        """Call a tool. A call that may have taken effect is never repeated.
 
         Raises:
-            ToolError: the server refused it, ended, or did not answer in time.
+            ToolError: the server refused the call, ended, or did not answer in time.
         """
-        # not `call_tool`, which drops a reply that does not fit the schema the server itself gave
+        # not `call_tool`, which drops a reply that does not match the server's own schema
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
         request = types.ClientRequest(types.CallToolRequest(params=params))
         seconds = self.settings.call_timeout
@@ -208,25 +218,26 @@ class Server:
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
         except NotSentError:
-            said = f"The MCP server `{self.name}` did not take the call, twice; do without it."
-            raise ToolUnavailableError(said) from None
+            problem = f"The MCP server `{self.name}` did not take the call, twice; do without it."
+            raise ToolUnavailableError(problem) from None
         except (LostError, TimeoutError) as error:
-            is_late = isinstance(error, TimeoutError)
-            what = f"did not answer within {seconds:g} s" if is_late else "ended before it answered"
+            failure = "ended before it answered"
+            if isinstance(error, TimeoutError):
+                failure = f"did not answer within {seconds:g} s"
             raise ToolError(
-                f"The MCP server `{self.name}` {what}. The call may have taken effect, in part or "
-                "whole; the next call connects again."
+                f"The MCP server `{self.name}` {failure}. The call may have taken effect, in part "
+                "or whole; the next call connects again."
             ) from None
 
     async def _ask(self, ask: Ask[T], seconds: float) -> T:
-        """The answer to a request; connects again for one that the server has not seen."""
+        """Send a request and return its response; reconnect if the server has not received it."""
         try:
             return await self._ask_once(ask, seconds)
         except NotSentError:
             return await self._ask_once(ask, seconds)
 
     async def _ask_once(self, ask: Ask[T], seconds: float) -> T:
-        connection = await self._connected()
+        connection = await self._ensure_connection()
         try:
             async with asyncio.timeout(seconds):
                 return await connection.request(ask)
@@ -234,7 +245,7 @@ class Server:
             await self._drop(connection)
             raise
 
-    async def _connected(self) -> Connection:
+    async def _ensure_connection(self) -> Connection:
         async with self._connecting:
             if self._connection is None:
                 connection = Connection(self, self._session)
@@ -255,10 +266,10 @@ class Server:
         await self._drop(self._connection)
 
 
-async def _all_tools(session: ClientSession) -> list[types.Tool]:
+async def _list_tools(session: ClientSession) -> list[types.Tool]:
     tools: list[types.Tool] = []
     cursor: str | None = None
-    for _ in range(_PAGES):
+    for _ in range(_MAX_PAGES):
         params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
         page = await session.list_tools(params=params)
         tools.extend(page.tools)

@@ -1,4 +1,4 @@
-"""The tools of all servers of a session, in its catalogue."""
+"""The tools of all MCP servers of a session, in its catalogue."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.mcp.server import Server
 
-LONGEST = 64
-"""Characters that providers take for a tool's name."""
-_LONGEST_DESCRIPTION = 4_000
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""What models can see; other pictures are kept as files."""
+MAX_NAME = 64
+"""Maximum length of a tool name that providers accept."""
+_MAX_DESCRIPTION = 4_000
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Image types that models accept; other images are stored as files."""
 
 
 class McpTool(AgentTool):
-    """Calls a tool of a server; the server checks the arguments."""
+    """A tool of an MCP server, which validates the arguments itself."""
 
     server: Any = Field(exclude=True, repr=False)
-    told: types.Tool = Field(exclude=True, repr=False)
-    """What the server says of it."""
+    definition: types.Tool = Field(exclude=True, repr=False)
+    """The definition sent by the server."""
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -51,13 +51,13 @@ class McpTool(AgentTool):
 
     @override
     def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
-        hints = self.told.annotations
+        hints = self.definition.annotations
         is_reading = self.read_only(args) or bool(hints and hints.readOnlyHint)
         return frozenset({Resource(f"mcp/{self.server.name}", write=not is_reading)})
 
     @override
     def read_only(self, args: dict[str, Any]) -> bool:
-        return self.told.name in self.server.settings.read_only
+        return self.definition.name in self.server.settings.read_only
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
@@ -69,9 +69,9 @@ class McpTool(AgentTool):
     @override
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
         try:
-            result = await self.server.call(self.told.name, arguments)
+            result = await self.server.call(self.definition.name, arguments)
         except ToolError as error:
-            error.source = self.server.source  # it quotes the server
+            error.source = self.server.source  # the message quotes the server
             raise
         observation = await to_observation(result, self.session.workspace)
         self.session.egress_guard.read(observation.text)
@@ -79,68 +79,71 @@ class McpTool(AgentTool):
 
 
 async def update(catalog: Catalog, session: Session) -> list[Server]:
-    """Bring the catalogue in line with what the servers offer now; the servers, in order.
+    """Update the catalogue with the servers' current tools; return the servers in order.
 
-    A server is connected the first time; one that cannot be reached is left out, and said in a
-    line of the log.
+    Servers are connected the first time; an unreachable one is omitted, with a warning in the log.
     """
-    chosen = {n: s for n, s in session.settings.mcp.items() if s.enabled}
-    servers = [await _obtain(n, s, session) for n, s in chosen.items()]
+    enabled = {n: s for n, s in session.settings.mcp.items() if s.enabled}
+    servers = [await _obtain(n, s, session) for n, s in enabled.items()]
     await asyncio.gather(*(server.refresh() for server in servers))
     for server in servers:
-        known = tools_of(server, catalog)
-        if [tool.told for tool in known] != server.tools:
-            for tool in known:
+        existing = get_tools(server, catalog)
+        if [tool.definition for tool in existing] != server.tools:
+            for tool in existing:
                 catalog.remove(tool.name)
-            for told in server.tools:
-                catalog.add(_to_tool(told, server, catalog, session))
+            for definition in server.tools:
+                catalog.add(_to_tool(definition, server, catalog, session))
     return servers
 
 
 async def _obtain(name: str, settings: McpServer, session: Session) -> Server:
-    async def make() -> Server:
+    async def create() -> Server:
         if settings.confined:
-            with suppress(ToolUnavailableError):  # told when it is connected
-                await sandbox_of(session)  # so that it is closed after the server
+            with suppress(ToolUnavailableError):  # reported on connection
+                await sandbox_of(session)  # first, so that it is closed after the server
         return Server(name, settings, session)
 
-    return await session.obtain(f"mcp:{name}", make)
+    return await session.obtain(f"mcp:{name}", create)
 
 
-def tools_of(server: Server, catalog: Catalog) -> list[McpTool]:
-    """The tools of a server that a catalogue has."""
+def get_tools(server: Server, catalog: Catalog) -> list[McpTool]:
+    """Return the tools of a server in a catalogue."""
     return [tool for tool in catalog if isinstance(tool, McpTool) and tool.server is server]
 
 
-def _to_tool(told: types.Tool, server: Server, catalog: Catalog, session: Session) -> McpTool:
-    about = told.description or told.title or f"`{told.name}` of the MCP server `{server.name}`."
-    schema = json.loads(plain(json.dumps(told.inputSchema, ensure_ascii=False)))
+def _to_tool(definition: types.Tool, server: Server, catalog: Catalog, session: Session) -> McpTool:
+    description = (
+        definition.description
+        or definition.title
+        or f"`{definition.name}` of the MCP server `{server.name}`."
+    )
+    schema = json.loads(plain(json.dumps(definition.inputSchema, ensure_ascii=False)))
     schema.pop("$schema", None)
     return McpTool(
-        name=tool_name(server.name, told.name, lambda name: catalog.find(name) is not None),
-        description=framed(about[:_LONGEST_DESCRIPTION], server.source),
+        name=tool_name(server.name, definition.name, lambda name: catalog.find(name) is not None),
+        description=framed(description[:_MAX_DESCRIPTION], server.source),
         args_schema={"properties": {}, **schema, "type": "object"},
         session=session,
         server=server,
-        told=told,
+        definition=definition,
     )
 
 
 def tool_name(server: str, tool: str, is_taken: Callable[[str], bool]) -> str:
-    """The name `mcp_<server>_<tool>`: letters, digits, `_` and `-`, and no other tool's.
+    """Return the unique name `mcp_<server>_<tool>` of letters, digits, `_` and `-`.
 
-    One that had to be cut, or that would be another's, ends with a few digits made from what it
-    stands for, so that it is the same in each run.
+    A name that is too long or taken is cut and gets a suffix from a hash of server and tool, so
+    that it is the same in each run.
     """
     name = re.sub(r"[^A-Za-z0-9_-]", "_", f"mcp_{server}_{tool}")
-    if len(name) <= LONGEST and not is_taken(name):
+    if len(name) <= MAX_NAME and not is_taken(name):
         return name
-    digits = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
-    return f"{name[: LONGEST - 9]}_{digits}"
+    suffix = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{name[: MAX_NAME - 9]}_{suffix}"
 
 
 async def to_observation(result: types.CallToolResult, workspace: Workspace) -> Observation:
-    """The observation of a reply. What is neither text nor a picture is kept in a file."""
+    """Convert a reply to an observation; store content that is neither text nor an image."""
     texts: list[str] = []
     images: list[Image] = []
     for block in result.content:
@@ -150,7 +153,8 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
             case types.TextContent(text=text):
                 texts.append(text)
             case types.ResourceLink(name=name, mimeType=about, uri=uri):
-                texts.append(f"[resource {name}{f' ({about})' if about else ''}: {uri}]")
+                media_type = f" ({about})" if about else ""
+                texts.append(f"[resource {name}{media_type}: {uri}]")
             case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
                 texts.append(f"[resource {uri}]\n{text}")
             case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
@@ -159,10 +163,10 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
             case types.ImageContent() | types.AudioContent():
                 data = block.data
                 kind = block.mimeType
-        if kind in _PICTURES:
+        if kind in _IMAGE_TYPES:
             images.append(Image(data, kind))
         elif kind:
-            texts.append(await asyncio.to_thread(_keep, data, kind, workspace.root))
+            texts.append(await asyncio.to_thread(_store, data, kind, workspace.root))
     if not result.content and result.structuredContent is not None:
         texts.append(json.dumps(result.structuredContent, ensure_ascii=False, indent=1))
     text = "\n".join(filter(None, texts))
@@ -171,8 +175,8 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
     return Observation(text, tuple(images), bool(result.isError))
 
 
-def _keep(data: str, kind: str, root: Path) -> str:
-    """Write to a file that is named by what is in it. Blocking."""
+def _store(data: str, kind: str, root: Path) -> str:
+    """Write content to a file named by its hash; return a line about it. Blocking."""
     try:
         content = base64.b64decode(data, validate=True)
         suffix = mimetypes.guess_extension(kind) or ".bin"

@@ -1,4 +1,4 @@
-"""How a server is reached, by the SDK's transports: at its address, or as a program of ours."""
+"""Connect to a server with the SDK's transports: at its address, or as a subprocess."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
 
-_START = Path("/")
-"""Where servers start. Not in the workspace: `python -m server` loads modules from where it starts,
-and a module that a run has written there would get the server's token and network access."""
-_SHOWN = 300
-_IDLE = 86_400.0
-"""Seconds that an address may keep silent; each call has its own limit."""
+_START_DIRECTORY = Path("/")
+"""The working directory of servers. Not the workspace: `python -m server` imports modules from its
+working directory, so a module written by a run would get the server's token and network access."""
+_MAX_LINE = 300
+_READ_TIMEOUT = 86_400.0
+"""Read timeout of HTTP connections in seconds; each call has its own timeout."""
 Streams = tuple[Any, Any, Callable[[], str]]
-"""What comes from a server, what goes to it, and what it said besides when it failed, in a line."""
+"""A server's read and write stream, and a function that returns its last error line."""
 
 
-def reached(server: McpServer, session: Session) -> AbstractAsyncContextManager[Streams]:
-    """A server for the length of a block."""
-    return _program(server, session) if server.kind == "stdio" else _address(server)
+def connect(server: McpServer, session: Session) -> AbstractAsyncContextManager[Streams]:
+    """Connect to a server for the length of a block."""
+    return _start_program(server, session) if server.kind == "stdio" else _connect_address(server)
 
 
 @asynccontextmanager
-async def _address(server: McpServer) -> AsyncIterator[Streams]:
-    """A server at an address, for the length of a block."""
+async def _connect_address(server: McpServer) -> AsyncIterator[Streams]:
+    """Connect to a server at an address for the length of a block."""
     url = str(server.url)
     make_client = partial(
         httpx.AsyncClient,
         headers=server.all_headers(os.environ),
-        timeout=httpx.Timeout(server.connect_timeout, read=_IDLE),
-        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy leads to this machine
+        timeout=httpx.Timeout(server.connect_timeout, read=_READ_TIMEOUT),
+        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy for this machine
     )
-    client = await asyncio.to_thread(make_client)  # it reads the machine's certificates
+    client = await asyncio.to_thread(make_client)  # it reads certificates from the disk
     if server.kind == "sse":
-        make: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
-        async with sse_client(url, httpx_client_factory=make) as (read, write):
+        factory: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
+        async with sse_client(url, httpx_client_factory=factory) as (read, write):
             yield read, write, str
         return
     async with client, streamable_http_client(url, http_client=client) as (read, write, _):
@@ -60,26 +60,26 @@ async def _address(server: McpServer) -> AsyncIterator[Streams]:
 
 
 @asynccontextmanager
-async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
-    """A server that is a program of ours, which has ended after the block."""
+async def _start_program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
+    """Start a server as a subprocess, and end it after the block."""
     root = session.workspace.root
     environment = {**scrubbed(os.environ), **server.variables(os.environ)}
     if server.directory is None:
-        directory = _START
-        words = tuple(_from_workspace(word, root) for word in (str(server.command), *server.args))
+        directory = _START_DIRECTORY
+        argv = tuple(_resolve_argument(word, root) for word in (str(server.command), *server.args))
     else:
-        directory = _absolute(server.directory, root)
-        words = (str(server.command), *server.args)
-    started = Confined(words, environment)
+        directory = _resolve_folder(server.directory, root)
+        argv = (str(server.command), *server.args)
+    command = Confined(argv, environment)
     if server.confined:
         sandbox = await sandbox_of(session)
         confine = partial(sandbox.confine, chosen=True)
-        readable = await asyncio.to_thread(_readable, directory)
-        started = await asyncio.to_thread(confine, *started, directory, readable)
+        readable = await asyncio.to_thread(_readable_paths, directory)
+        command = await asyncio.to_thread(confine, *command, directory, readable)
     program = StdioServerParameters(
-        command=started.argv[0],
-        args=list(started.argv[1:]),
-        env=dict(started.environment),
+        command=command.argv[0],
+        args=list(command.argv[1:]),
+        env=dict(command.environment),
         cwd=directory,
         encoding_error_handler="replace",
     )
@@ -94,27 +94,27 @@ async def _program(server: McpServer, session: Session) -> AsyncIterator[Streams
             ) from None
 
 
-def _readable(directory: Path) -> tuple[Path, ...]:
-    """Return what a server may read besides what all programs do: where it is started. Blocking.
+def _readable_paths(directory: Path) -> tuple[Path, ...]:
+    """Return the paths that a server may read in addition: its working directory. Blocking.
 
-    A folder with the user's whole home is too much to give away by naming where to start.
+    A directory that contains the user's home is not made readable.
     """
-    is_too_much = Path.home().is_relative_to(directory)
-    return () if is_too_much else (directory,)
+    contains_home = Path.home().is_relative_to(directory)
+    return () if contains_home else (directory,)
 
 
-def _from_workspace(word: str, root: Path) -> str:
-    """Return a word of a server's command; a path that begins with a dot is the workspace's."""
-    is_relative = word in (".", "..") or word.startswith(("./", "../"))
-    return str(_absolute(word, root)) if is_relative else word
+def _resolve_argument(argument: str, root: Path) -> str:
+    """Resolve an argument of a server's command: `./` and `../` are relative to the workspace."""
+    is_relative = argument in (".", "..") or argument.startswith(("./", "../"))
+    return str(_resolve_folder(argument, root)) if is_relative else argument
 
 
-def _absolute(folder: str, root: Path) -> Path:
-    """A folder from the settings. Without a look at the disk: the event loop must not wait."""
+def _resolve_folder(folder: str, root: Path) -> Path:
+    """Resolve a folder of the settings, without disk access in the event loop."""
     return Path(os.path.normpath(root / Path(folder).expanduser()))
 
 
 def _last_line(errors: IO[str]) -> str:
     errors.seek(max(0, os.fstat(errors.fileno()).st_size - 4096))
     lines = [line.strip() for line in errors.read().splitlines()]
-    return next((line[:_SHOWN] for line in reversed(lines) if line), "")
+    return next((line[:_MAX_LINE] for line in reversed(lines) if line), "")

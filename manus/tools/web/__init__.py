@@ -1,1 +1,1 @@
-"""The web without a browser: egress rules, search, page reader."""
+"""The web without a browser: excerpts, page reader, parser."""

@@ -1,4 +1,4 @@
-"""A long text in pieces, and those that a query is about."""
+"""Split a long text into chunks, and select those that match a query."""
 
 from __future__ import annotations
 
@@ -6,60 +6,71 @@ import re
 import unicodedata
 from collections import Counter
 
-_PIECE = 800
-"""Characters of a piece at most; a quarter of the room where that is small."""
+_CHUNK_SIZE = 800
+"""Maximum number of characters of a chunk; less if the limit of the excerpt is small."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _LEFT_OUT = "\n[…]\n"
 
 
 def excerpt(text: str, query: str, limit: int) -> str:
-    """The parts of a text that have most words of a query, in their order, in `limit` characters.
+    """Return the chunks of a text that match a query best, in order, in `limit` characters.
 
-    A rare word counts more than one that stands in every part. Without any, the beginning.
+    Rare words weigh more than frequent ones. Without a match this is the beginning of the text.
     """
     if len(text) <= limit:
         return text
-    pieces = split_text(text, min(_PIECE, limit // 4))
-    wanted = words(query)
-    found = [words(piece) & wanted for piece in pieces]
-    common = Counter(word for each in found for word in each)
-    scores = [sum(1 / common[word] for word in each) for each in found]
-    kept: set[int] = set()
+    chunks = split_text(text, min(_CHUNK_SIZE, limit // 4))
+    query_words = extract_words(query)
+    matches = [extract_words(piece) & query_words for piece in chunks]
+    frequencies: Counter[str] = Counter()
+    for matched_words in matches:
+        frequencies.update(matched_words)
+    scores = [sum(1 / frequencies[word] for word in matched_words) for matched_words in matches]
+    selected: set[int] = set()
     room = limit - len(_LEFT_OUT)
-    for place in sorted(range(len(pieces)), key=lambda place: -scores[place]):
-        if (cost := len(pieces[place]) + len(_LEFT_OUT)) > room:
+    for index in sorted(range(len(chunks)), key=lambda index: -scores[index]):
+        if (cost := len(chunks[index]) + len(_LEFT_OUT)) > room:
             break
-        kept.add(place)
+        selected.add(index)
         room -= cost
-    shown = "".join(
-        piece if place in kept else _LEFT_OUT if place == 0 or place - 1 in kept else ""
-        for place, piece in enumerate(pieces)
+    return _join_selected(chunks, selected).strip("\n")
+
+
+def _join_selected(chunks: list[str], selected: set[int]) -> str:
+    """Join the selected chunks, with one mark for each gap."""
+    parts = []
+    for index, chunk in enumerate(chunks):
+        if index in selected:
+            parts.append(chunk)
+        elif index == 0 or index - 1 in selected:
+            parts.append(_LEFT_OUT)
+    return "".join(parts)
+
+
+def extract_words(text: str) -> set[str]:
+    """Return the words of a text without accents; pairs of characters in scripts without spaces."""
+    unaccented = "".join(
+        c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c)
     )
-    return shown.strip("\n")
-
-
-def words(text: str) -> set[str]:
-    """The words of a text without accents; of scripts without spaces, pairs of characters."""
-    plain = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
-    found: set[str] = set()
-    for word in re.findall(r"\w+", unicodedata.normalize("NFC", plain).lower()):
+    result: set[str] = set()
+    for word in re.findall(r"\w+", unicodedata.normalize("NFC", unaccented).lower()):
         if _CJK.search(word):
-            found.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+            result.update(word[i : i + 2] for i in range(max(1, len(word) - 1)))
         else:
-            found.add(word[:-1] if len(word) > 3 and word.endswith("s") else word)
-    return found
+            result.add(word[:-1] if len(word) > 3 and word.endswith("s") else word)
+    return result
 
 
 def split_text(text: str, size: int) -> list[str]:
-    """A text in pieces of at most `size` characters, broken between paragraphs, lines or words."""
-    pieces: list[str] = []
-    begin = 0
-    while begin < len(text):
-        end = begin + size
-        for sign in ("\n\n", "\n", " "):
-            if end < len(text) and (place := text.rfind(sign, begin + size // 2, end)) > 0:
-                end = place + len(sign)
+    """Split a text into chunks of at most `size` characters, between paragraphs, lines or words."""
+    chunks: list[str] = []
+    start = 0
+    while start < len(text):
+        end = start + size
+        for separator in ("\n\n", "\n", " "):
+            if end < len(text) and (position := text.rfind(separator, start + size // 2, end)) > 0:
+                end = position + len(separator)
                 break
-        pieces.append(text[begin:end])
-        begin = end
-    return pieces
+        chunks.append(text[start:end])
+        start = end
+    return chunks

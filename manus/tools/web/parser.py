@@ -1,7 +1,7 @@
-"""The text of a page or a PDF, read by a program of its own that can be ended.
+"""Extract the text of a page or a PDF in a process of its own, which can be killed.
 
-What strangers wrote may take any amount of time and memory to read; `reader.parse` runs this.
-It reads a line of JSON (`kind`, `url`, `charset`) and the bytes, and answers with JSON: `title` and
+Parsing untrusted content may take any amount of time and memory; `reader.parse` runs this program.
+It reads a line of JSON (`kind`, `url`, `charset`) and the bytes, and prints JSON: `title` and
 `text`, or `error`, which completes the sentence "… was not read: …".
 """
 
@@ -18,17 +18,17 @@ from urllib.parse import urljoin
 
 MAX_PDF_PAGES = 300
 _MAX_HTML = 5_000_000
-_MEMORY = 1 << 30
+_MAX_MEMORY = 1 << 30
 _CPU_SECONDS = 30
-# Below this share of what can be read on a page, what was taken for its main text is too little:
-# it is a list or an application, and no article.
-_ENOUGH = 0.25
-_WANTED: dict[str, Any] = dict.fromkeys(
+# Minimum share of the main text in the text of the page; below it the page is a list or an
+# application rather than an article.
+_MIN_SHARE = 0.25
+_OPTIONS: dict[str, Any] = dict.fromkeys(
     ("favor_recall", "include_tables", "include_links", "include_formatting"), True
 )
-_LISTED = 3
-_ENTRY = 200
-"""Characters of an entry of a list; an article is longer than the titles beside it times this."""
+_MIN_LINKS = 3
+_ENTRY_LENGTH = 200
+"""Typical length of a list entry; an article is longer than this times the missing titles."""
 _BLOCKS = re.findall(
     r"\w+",
     "p div li ul ol dl dt dd tr table section article header footer main nav aside form h1 h2 h3 "
@@ -37,31 +37,33 @@ _BLOCKS = re.findall(
 
 
 def main() -> None:
-    """Answer one question."""
-    _limit()
-    question = json.loads(sys.stdin.buffer.readline())
+    """Handle one request."""
+    _limit_resources()
+    request = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     logging.disable(logging.CRITICAL)
     try:
-        if question["kind"] == "pdf":
-            answer = {"title": question["url"].rsplit("/", 1)[-1], "text": pdf_text(data)}
+        if request["kind"] == "pdf":
+            response = {"title": request["url"].rsplit("/", 1)[-1], "text": extract_pdf(data)}
         else:
-            answer = html_text(decoded(data, question["charset"]), question["url"])
+            response = extract_html(decode(data, request["charset"]), request["url"])
     except ValueError as error:
-        answer = {"error": str(error)}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
+        response = {"error": str(error)}
+    sys.stdout.buffer.write(json.dumps(response).encode())
 
 
-def _limit() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # elsewhere only the time counts
+def _limit_resources() -> None:
+    with contextlib.suppress(
+        ImportError, ValueError, OSError
+    ):  # other platforms only have the timeout
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
 
 
-def decoded(data: bytes, charset: str | None) -> str:
-    """Text in the character set that is declared, or the one that it looks like."""
+def decode(data: bytes, charset: str | None) -> str:
+    """Decode bytes with the declared character set, or a detected one."""
     declared = re.search(rb"""<meta[^>]+charset=["']?([\w-]+)""", data[:2048], re.IGNORECASE)
     for name in (charset, declared and declared[1].decode("ascii"), "utf-8"):
         with contextlib.suppress(LookupError, UnicodeDecodeError):
@@ -73,42 +75,42 @@ def decoded(data: bytes, charset: str | None) -> str:
     return data.decode(best.encoding if best else "utf-8", "replace")
 
 
-def html_text(html: str, url: str) -> dict[str, str]:
-    """Title and main text of a page, as Markdown; all of its text where it has no main part."""
+def extract_html(html: str, url: str) -> dict[str, str]:
+    """Return the title and the main text of a page as Markdown; all text if it has no main part."""
     import lxml.html  # type: ignore[import-untyped]
     import trafilatura
     from lxml.etree import LxmlError, strip_elements  # type: ignore[import-untyped]
 
     html = html[:_MAX_HTML].replace("\0", "")
     if "<body" not in html[:100_000].lower() and html.strip():
-        # the parser would put what it does not know (nav, article) into the head
+        # the parser would put elements it does not know (nav, article) into the head
         html = f"<html><body>{html}</body></html>"
     try:
         tree = lxml.html.document_fromstring(html)
     except (LxmlError, ValueError):
         return {"title": "", "text": ""}
     title = " ".join((tree.findtext(".//title") or "").split())
-    article = trafilatura.extract(html, url=url, output_format="markdown", **_WANTED)
+    article = trafilatura.extract(html, url=url, output_format="markdown", **_OPTIONS)
     strip_elements(tree, "script", "style", "noscript", "template", "head", "svg", with_tail=False)
-    found = (article or "").strip()
-    is_enough = len(found) >= _ENOUGH * len(" ".join(tree.text_content().split()))
-    is_article = is_enough and not _is_list(found, tree)
-    return {"title": title, "text": found if is_article else _everything(tree, url)}
+    text = (article or "").strip()
+    is_enough = len(text) >= _MIN_SHARE * len(" ".join(tree.text_content().split()))
+    is_article = is_enough and not _is_list(text, tree)
+    return {"title": title, "text": text if is_article else _extract_all(tree, url)}
 
 
-def _is_list(found: str, tree: Any) -> bool:
-    """Whether what was taken for an article is a list whose links lost their addresses or names."""
-    bare = set(found.split("\n"))
+def _is_list(article: str, tree: Any) -> bool:
+    """Return whether an extracted article is a list whose links lost their addresses or names."""
+    lines = set(article.split("\n"))
     links = (" ".join(link.text_content().split()) for link in tree.iter("a"))
-    if sum(text in bare for text in links if text) >= _LISTED:
+    if sum(text in lines for text in links if text) >= _MIN_LINKS:
         return True
     titles = tree.xpath("//*[self::h2 or self::h3 or self::h4][.//a or ancestor::a]")
-    lost = sum(" ".join(title.text_content().split()) not in found for title in titles)
-    return lost >= _LISTED and lost * _ENTRY > len(found)
+    missing_count = sum(" ".join(title.text_content().split()) not in article for title in titles)
+    return missing_count >= _MIN_LINKS and missing_count * _ENTRY_LENGTH > len(article)
 
 
-def _everything(tree: Any, url: str) -> str:
-    """All text of a page, a line for each block, its links with their addresses."""
+def _extract_all(tree: Any, url: str) -> str:
+    """Return all text of a page, a line for each block, and links with their addresses."""
     for element in tree.iter():
         if isinstance(element.tag, str):
             element.text = " ".join((element.text or "").split()) + " "
@@ -125,12 +127,16 @@ def _everything(tree: Any, url: str) -> str:
     for element in tree.iter(*_BLOCKS):
         element.text = "\n" + (element.text or "")
         element.tail = "\n" + (element.tail or "")
-    lines = (" ".join(line.split()) for line in tree.text_content().split("\n"))
-    return "\n".join(line for line in lines if line)
+    block_lines = (" ".join(line.split()) for line in tree.text_content().split("\n"))
+    return "\n".join(line for line in block_lines if line)
 
 
-def pdf_text(data: bytes) -> str:
-    """The pages of a PDF under a heading each; a `ValueError` if it cannot be read."""
+def extract_pdf(data: bytes) -> str:
+    """Return the text of a PDF with a heading for each page.
+
+    Raises:
+        ValueError: the PDF cannot be read.
+    """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 

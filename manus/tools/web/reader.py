@@ -1,4 +1,4 @@
-"""Reading a page without a browser: fetched over HTTP, its main text as Markdown."""
+"""Read a page without a browser: fetch it over HTTP and return its main text as Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manus.execution.network.egress_proxy import EgressProxy
 from manus.execution.process import scrubbed
 from manus.execution.sandbox.interpreter import own_python
 from manus.state.errors import ToolError
-from manus.tools.web.parser import decoded
+from manus.tools.web.parser import decode
 
 _MEGABYTE = 1024 * 1024
 _MAX_MEGABYTES = 10
@@ -37,8 +37,8 @@ _TEXT = re.compile(r"(text/|application/(json|xml|[a-z.+-]+\+(json|xml)|javascri
 _PARSER = Path(__file__).with_name("parser.py")
 
 
-class Answer(NamedTuple):
-    """What a server has sent. `url` is where it was found in the end."""
+class Response(NamedTuple):
+    """The response of a server. `url` is the address after redirects."""
 
     url: str
     kind: str
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page that was read. `url` is the one it was found at in the end."""
+    """The text of a page. `url` is the address after redirects."""
 
     url: str
     title: str
@@ -63,17 +63,17 @@ async def fetch(
     redirects: int = 0,
     cookies: Mapping[str, str] | None = None,
     **request: Any,
-) -> Answer:
-    """The answer to a request, each hop of which goes through the egress proxy.
+) -> Response:
+    """Send a request through the egress proxy, redirects included, and return the response.
 
     Raises:
-        ToolError: it was refused, not reached, did not come in time, is an error or too large.
+        ToolError: refused by a rule, unreachable, timed out, an HTTP error, or too large.
     """
     mark = proxy.incidents.count
-    # in a thread: it reads the machine's list of certificates from the disk
-    make = partial(httpx.AsyncClient, proxy=proxy.url, trust_env=False, headers=_HEADERS)
+    # in a thread, because it reads certificates from the disk
+    create_client = partial(httpx.AsyncClient, proxy=proxy.url, trust_env=False, headers=_HEADERS)
     try:
-        client = await asyncio.to_thread(make, timeout=seconds)
+        client = await asyncio.to_thread(create_client, timeout=seconds)
         async with asyncio.timeout(seconds), client:
             for name, value in (cookies or {}).items():
                 client.cookies.set(name, value, domain=httpx.URL(url).host)
@@ -86,93 +86,95 @@ async def fetch(
     except TimeoutError:
         raise ToolError(f"no full answer within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        # what the proxy did not reach it answers itself; other pages may be fetched meanwhile
+        # the proxy answers for unreachable hosts; other pages may be fetched at the same time
         host = "" if isinstance(error, httpx.InvalidURL) else httpx.URL(url).raw_host.decode()
-        incidents = [one for one in proxy.incidents.since(mark) if host and host in one.host]
-        why = incidents[-1].reason if incidents else str(error) or type(error).__name__
-        raise ToolError(why) from None
+        incidents = [
+            incident for incident in proxy.incidents.since(mark) if host and host in incident.host
+        ]
+        reason = incidents[-1].reason if incidents else str(error) or type(error).__name__
+        raise ToolError(reason) from None
 
 
-async def _read(response: httpx.Response) -> Answer:
-    """The body of a streamed answer, of a text that is too large the beginning.
+async def _read(response: httpx.Response) -> Response:
+    """Read the body of a streamed response; of a text that is too large only the beginning.
 
-    The bytes are counted as they are decompressed: a few kilobytes can hold gigabytes. What is
-    read at once is at most 64 kB, from which gzip makes at most a thousand times as much.
+    Decompressed bytes are counted, as protection against decompression bombs. A chunk is at most
+    64 kB, which gzip expands at most a thousand times.
     """
     if response.is_error:
         status = f"{response.status_code} {response.reason_phrase}".rstrip()
-        said = f"the server answered {status}"
-        raise httpx.HTTPStatusError(said, request=response.request, response=response)
+        message = f"the server answered {status}"
+        raise httpx.HTTPStatusError(message, request=response.request, response=response)
     coding = response.headers.get("content-encoding", "").strip().lower()
-    if coding not in {"", "identity", "gzip", "deflate"}:  # these may hold any amount
+    if coding not in {"", "identity", "gzip", "deflate"}:  # others have no bounded expansion
         raise ToolError(f"its encoding `{coding}` was not asked for")
     kind = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     megabytes = _MAX_PDF_MEGABYTES if kind == _PDF else _MAX_MEGABYTES
     data = bytearray()
-    async for piece in response.aiter_bytes():
-        data += piece
+    async for chunk in response.aiter_bytes():
+        data += chunk
         if len(data) > megabytes * _MEGABYTE:
             if kind == _PDF:
                 raise ToolError(f"the PDF is larger than {megabytes} MB; download it and cut it")
             break
     body = bytes(data[: megabytes * _MEGABYTE])
-    return Answer(str(response.url), kind, response.charset_encoding, body)
+    return Response(str(response.url), kind, response.charset_encoding, body)
 
 
 async def read_page(
     proxy: EgressProxy, url: str, seconds: float = 20.0, cookies: Mapping[str, str] | None = None
 ) -> Page:
-    """Fetch a page and take out its main text. `cookies` go to the first host only.
+    """Fetch a page and extract its main text. `cookies` are sent to the first host only.
 
     Raises:
-        ToolError: it was refused, cannot be fetched in time, or is not text.
+        ToolError: refused by a rule, not fetched in time, or not text.
     """
     try:
-        found, kind, charset, data = await fetch(
+        final_url, kind, charset, data = await fetch(
             proxy, "GET", url, seconds, redirects=_MAX_REDIRECTS, cookies=cookies
         )
         if kind == _PDF:
-            return await parse("pdf", found, data)
+            return await parse("pdf", final_url, data)
         if not _TEXT.match(kind):
             raise ToolError(f"it is {kind or 'of no known type'} and not text")
         if "html" in kind:
-            return await parse("html", found, data, charset)
-        return Page(found, "", decoded(data, charset))
+            return await parse("html", final_url, data, charset)
+        return Page(final_url, "", decode(data, charset))
     except ToolError as error:
         raise ToolError(f"{url} was not read: {str(error).rstrip('.')}.") from None
 
 
 async def parse(kind: str, url: str, data: bytes, charset: str | None = None) -> Page:
-    """The text of a page (`html`) or a PDF (`pdf`), read by a process that can be ended.
+    """Extract the text of a page (`html`) or a PDF (`pdf`) in a process that can be killed.
 
     Raises:
-        ToolError: it cannot be read, or only with more time or memory than it is given.
+        ToolError: it cannot be parsed, or not within the limits of time and memory.
     """
-    question = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
-    said = await _parsed(question + b"\n" + data)
-    answer = json.loads(said or '{"error": "the page takes too much time or memory"}')
-    if "error" in answer:
-        raise ToolError(answer["error"])
-    return Page(url, answer["title"], answer["text"])
+    request = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
+    output = await _run_parser(request + b"\n" + data)
+    response = json.loads(output or '{"error": "the page takes too much time or memory"}')
+    if "error" in response:
+        raise ToolError(response["error"])
+    return Page(url, response["title"], response["text"])
 
 
-async def _parsed(question: bytes) -> bytes:
-    """Return what the parser prints for its input; nothing if its time was up.
+async def _run_parser(request: bytes) -> bytes:
+    """Return the output of the parser for a request; empty after a timeout.
 
-    It reads and writes files, not asyncio's pipes: if the event loop is closed while asyncio
-    connects those, the start of a process waits for them forever.
+    The parser reads and writes files, not asyncio's pipes: if the event loop is closed while
+    asyncio connects those, the start of a process waits for them forever.
     """
     with (
-        await asyncio.to_thread(tempfile.TemporaryFile) as given,
-        await asyncio.to_thread(tempfile.TemporaryFile) as printed,
+        await asyncio.to_thread(tempfile.TemporaryFile) as input_file,
+        await asyncio.to_thread(tempfile.TemporaryFile) as output_file,
     ):
-        await asyncio.to_thread(_fill, given, question)
+        await asyncio.to_thread(_write_input, input_file, request)
         process = await asyncio.create_subprocess_exec(
             await asyncio.to_thread(own_python),
-            "-P",  # nothing is imported from the folder of this file
+            "-P",  # do not import modules from the folder of this file
             str(_PARSER),
-            stdin=given,
-            stdout=printed,
+            stdin=input_file,
+            stdout=output_file,
             stderr=asyncio.subprocess.DEVNULL,
             env=scrubbed(os.environ),
         )
@@ -185,14 +187,14 @@ async def _parsed(question: bytes) -> bytes:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-        return await asyncio.to_thread(_content, printed)
+        return await asyncio.to_thread(_read_output, output_file)
 
 
-def _fill(file: IO[bytes], data: bytes) -> None:
+def _write_input(file: IO[bytes], data: bytes) -> None:
     file.write(data)
     file.seek(0)
 
 
-def _content(file: IO[bytes]) -> bytes:
+def _read_output(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read()
