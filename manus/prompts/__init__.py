@@ -6,7 +6,7 @@ from string import Template
 
 
 def render(text: str, **values: object) -> str:
-    """The text with each `$name` replaced by its value; a `$` of its own is written `$$`.
+    """Return a text with each `$name` replaced by its value; write a literal `$` as `$$`.
 
     Raises:
         KeyError: the text names a variable that has no value.

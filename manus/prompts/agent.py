@@ -79,82 +79,82 @@ FEW_STEPS = 3
 """When so few are left, the work has to end."""
 
 
-def steps_left(left: int) -> str:
-    """What is said of the steps left, this one included."""
-    if left == 1:
+def steps_left(count: int) -> str:
+    """Return the note on the remaining steps, the current one included."""
+    if count == 1:
         return (
             "This is the last step. Finish now: say what was reached and what was not, and call "
             "`terminate` if you have it."
         )
-    wrap_up = " Wrap up." if left <= FEW_STEPS else ""
-    return f"{left} steps are left, this one included.{wrap_up}"
+    wrap_up = " Wrap up." if count <= FEW_STEPS else ""
+    return f"{count} steps are left, this one included.{wrap_up}"
 
 
 def budget_nearly_used_up(budgets: Sequence[str]) -> str:
-    """The warning when most of a budget is used."""
+    """Return the warning that most of a budget is used."""
     return f"Most of this run's budget is used: {'; '.join(budgets)}. Wrap up."
 
 
 def last_call(budget: str) -> str:
-    """What the last call of a run is told when its budget is nearly used up."""
+    """Return the instruction for the last model call before a budget runs out."""
     return (
         f"The budget of this run is nearly used up: {budget}. No tool can be called any more. Give "
         "your best answer from what you have: what was reached, what was not, what comes next."
     )
 
 
-def loop_of_calls(shown: Sequence[str], times: int, outcome: str) -> str:
-    """What repeats, of calls that bring the same each time."""
-    if len(shown) == 1:
-        return f"{shown[0]} was called {times} times and gave the same each time: “{outcome}”."
-    listed = ", ".join(shown)
-    return f"the same {len(shown)} calls came {times} times over with the same results: {listed}."
+def loop_of_calls(calls: Sequence[str], times: int, outcome: str) -> str:
+    """Describe a loop of tool calls that return the same result each time."""
+    if len(calls) == 1:
+        return f"{calls[0]} was called {times} times and gave the same each time: “{outcome}”."
+    listing = ", ".join(calls)
+    return f"the same {len(calls)} calls came {times} times over with the same results: {listing}."
 
 
 def loop_of_text(times: int, text: str) -> str:
-    """What repeats, of replies without calls."""
+    """Describe a loop of replies with the same text and no call."""
     return f"you have said the same {times} times: “{text}”."
 
 
 def loop_of_silence(times: int) -> str:
-    """What repeats, of replies that say nothing and call nothing."""
+    """Describe a loop of replies with neither text nor call."""
     return f"your last {times} replies were empty."
 
 
-def loop_hint(what: str) -> str:
-    """The hint after a loop was found."""
+def loop_hint(loop: str) -> str:
+    """Return the hint after a loop was detected."""
     return (
-        f"You are stuck in a loop: {what} Doing the same again will not help. Say in a "
+        f"You are stuck in a loop: {loop} Doing the same again will not help. Say in a "
         "sentence what you have learned from it and, in the same message, make a call that tries "
         "something different; or call `terminate` and say what is in the way."
     )
 
 
-def polling_hint(what: str) -> str:
-    """The hint when the agent waits for something in many short calls."""
+def polling_hint(loop: str) -> str:
+    """Return the hint for an agent that polls with many short calls."""
     return (
-        f"You are waiting: {what} Wait longer in one call: for example "
+        f"You are waiting: {loop} Wait longer in one call: for example "
         "`until CONDITION; do sleep 5; done` or `sleep 120` in `bash`, with a `timeout` that is "
         "long enough, or a longer `wait` in the browser. If nothing will come of it, do "
         "something else."
     )
 
 
-def loop_refused(what: str) -> str:
-    """The observation in place of a call that belongs to a loop."""
+def loop_refused(loop: str) -> str:
+    """Return the observation for a call that was refused because it continues a loop."""
     return (
-        f"Not executed: {what} This call is refused as long as nothing else has been tried. "
+        f"Not executed: {loop} This call is refused as long as nothing else has been tried. "
         "Take another approach, or end the run and say what is in the way."
     )
 
 
-def loop_question(what: str) -> str:
-    """The question to the person when neither hint nor refusal has helped."""
-    return f"The agent is stuck: {what} What should it do?"
+def loop_question(loop: str) -> str:
+    """Return the question to the person if neither hint nor refusal has helped."""
+    return f"The agent is stuck: {loop} What should it do?"
 
 
 def after_special(name: str) -> str:
-    """The observation in place of a call behind one of a tool that may end the run."""
+    """Return the observation for a call that follows a call of a special tool."""
     return f"Not executed: it came after `{name}` in the same message."
 
 

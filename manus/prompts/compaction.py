@@ -41,13 +41,13 @@ NO_NOTES = "(none)"
 
 
 def notes_request(request: str, before: Sequence[str], transcript: str) -> str:
-    """The question to the summarizer."""
+    """Return the request to the summarizer."""
     notes = "\n".join(before) or NO_NOTES
     return f"Request:\n{request}\n\nNotes so far:\n{notes}\n\nNext messages:\n{transcript}"
 
 
 def summary(lines: Sequence[str], evicted: int, *, can_recall: bool = True) -> str:
-    """The message that stands in the history in place of what was taken out."""
+    """Return the message that replaces the evicted messages in the history."""
     head = (
         f"Notes on the messages #1 to #{evicted} of this conversation, which were taken out to "
         "make room; the numbers in brackets name them."
@@ -58,5 +58,5 @@ def summary(lines: Sequence[str], evicted: int, *, can_recall: bool = True) -> s
 
 
 def older_left_out(count: int) -> str:
-    """The line in place of notes that no longer had room."""
+    """Return the line that replaces notes which no longer fit."""
     return f"- ({count} older notes had no room; ask `recall`.)"

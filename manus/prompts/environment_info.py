@@ -1,4 +1,4 @@
-"""Where a model works and which skills there are, as it is told once, when a run begins."""
+"""The description of the environment and the skills that a model gets when a run starts."""
 
 from __future__ import annotations
 
@@ -18,25 +18,28 @@ _NO_ENTRIES = "The workspace was empty at the beginning"
 _LISTING = re.compile(rf"^- (?:{_ENTRIES}|{_NO_ENTRIES}).*(?:\n  .*)*", re.MULTILINE)
 
 
-def place(facts: Mapping[str, str], entries: Sequence[str], more: int = 0) -> str:
-    """What is there, one line each, and the listing of the workspace; `more` were left out."""
-    lines = ["Where you are:", *(f"- {name}: {said}" for name, said in facts.items() if said)]
+def environment(facts: Mapping[str, str], entries: Sequence[str], omitted: int = 0) -> str:
+    """Return the facts, one line each, and the listing of the workspace.
+
+    `omitted`: how many entries the listing leaves out.
+    """
+    lines = ["Where you are:", *(f"- {name}: {fact}" for name, fact in facts.items() if fact)]
     lines.append(f"- {_ENTRIES}:" if entries else f"- {_NO_ENTRIES}.")
     lines += [f"  {entry}" for entry in entries]
-    if more:
-        lines.append(f"  [{more:,} more]")
+    if omitted:
+        lines.append(f"  [{omitted:,} more]")
     return "\n".join(lines)
 
 
-def is_same(one: str, other: str) -> bool:
-    """Whether two tell the same, but for the entries of the workspace."""
-    return _LISTING.sub("", one) == _LISTING.sub("", other)
+def is_same(text: str, other: str) -> bool:
+    """Return whether two descriptions differ at most in the entries of the workspace."""
+    return _LISTING.sub("", text) == _LISTING.sub("", other)
 
 
 def secrets(hosts: Mapping[str, str]) -> str:
-    """The names of the secrets, and for which host each is."""
-    named = ", ".join(f"<secret:{name}> on {host}" for name, host in hosts.items())
-    return f"Type them with `input_text` by name, without knowing them: {named}." if hosts else ""
+    """Return the names of the secrets and the host of each."""
+    names = ", ".join(f"<secret:{name}> on {host}" for name, host in hosts.items())
+    return f"Type them with `input_text` by name, without knowing them: {names}." if hosts else ""
 
 
 def tools(selected: Sequence[str], problems: Sequence[str], *, own_python: bool | None) -> str:
@@ -58,17 +61,17 @@ def tools(selected: Sequence[str], problems: Sequence[str], *, own_python: bool 
 
 
 def programs(network: str, hidden: Sequence[str] = ()) -> str:
-    """What holds for programs in a sandbox; `hidden`: folders of the user's that it hides."""
-    said = "They run in a sandbox and can write only in the workspace and in temporary folders."
+    """Return the rules for programs in a sandbox; `hidden`: the user's folders that it hides."""
+    scope = "They run in a sandbox and can write only in the workspace and in temporary folders."
     unseen = (
         f"They do not see the user's programs in {', '.join(hidden)}; if one is needed, say that "
         "`read` under `[sandbox]` in manus.toml shows its folder."
     )
-    return " ".join(part for part in (said, unseen if hidden else "", _NETWORK[network]) if part)
+    return " ".join(part for part in (scope, unseen if hidden else "", _NETWORK[network]) if part)
 
 
 def instructions(name: str, text: str, left_out: int) -> str:
-    """The project's own instructions; `left_out` counts the characters that had no room."""
+    """Return the project's own instructions; `left_out`: how many characters were cut off."""
     rest = f"\n[{left_out:,} more characters: read the file]" if left_out else ""
     return (
         f"The project's own instructions for agents, from its file {name}. Follow them; what the "
@@ -77,19 +80,21 @@ def instructions(name: str, text: str, left_out: int) -> str:
 
 
 def memory(text: str) -> str:
-    """What the user has asked to be kept."""
+    """Return what the user asked to remember."""
     head = "What the user has asked you to remember, in earlier conversations:"
     return f"{head}\n{text}" if text else ""
 
 
-def skills(known: Mapping[str, str]) -> str:
-    """The skills by name, with their descriptions."""
-    lines = [f"- {name}: {description}" for name, description in known.items()]
+def skills(descriptions: Mapping[str, str]) -> str:
+    """Return the list of skills, by name."""
+    lines = [f"- {name}: {description}" for name, description in descriptions.items()]
     head = "Skills that say how some work is done well. Read one with `skill` before work it fits:"
     return "\n".join([head, *lines]) if lines else ""
 
 
 def skill(name: str, folder: str, body: str, files: Sequence[str]) -> str:
-    """A skill as it is read, with what else is in its folder."""
-    more = f"\n\nOther files of this skill (read with `file`): {', '.join(files)}" if files else ""
-    return f"The skill {name}, from {folder}:\n\n{body}{more}"
+    """Return the text of a skill and the names of the other files in its folder."""
+    listing = (
+        f"\n\nOther files of this skill (read with `file`): {', '.join(files)}" if files else ""
+    )
+    return f"The skill {name}, from {folder}:\n\n{body}{listing}"

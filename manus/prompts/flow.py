@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 
 def planner(executors: Mapping[str, str], place: str) -> str:
-    """The planner's system prompt; several executors are named with their descriptions.
+    """Return the planner's system prompt; several executors are listed with descriptions.
 
     `place`: where the work is done (`manus.prompts.environment_info`).
     """
@@ -26,20 +26,20 @@ Steps are numbered from 0. Each step begins when the step before it is completed
 needs other ones, or none, is an object whose `depends_on` lists their numbers; steps that do not \
 need each other are done side by side. The `writes` of such a step lists the files that it makes \
 or changes: steps that write the same file take turns, while any number may read it.
-{_listed(executors) if len(executors) > 1 else ""}
+{_list_executors(executors) if len(executors) > 1 else ""}
 {place}
 
 Do not carry out anything yourself. Answer with one call of `planning`.\
 """
 
 
-def _listed(executors: Mapping[str, str]) -> str:
+def _list_executors(executors: Mapping[str, str]) -> str:
     first = next(iter(executors))
-    listed = "\n".join(f"- {name}: {description}" for name, description in executors.items())
+    listing = "\n".join(f"- {name}: {description}" for name, description in executors.items())
     return f"""
 Who can carry out a step; choose with the name in brackets at the beginning of the step's text, \
 such as `[{first}] …`:
-{listed}
+{listing}
 Without a name in brackets it is `{first}`.
 """
 
@@ -48,7 +48,7 @@ PLAN_NOW = "Make the plan for this request: call `planning` with the command `cr
 
 
 def ask_again(problem: str) -> str:
-    """What is said after a reply without a usable plan."""
+    """Return the request after a reply without a usable plan."""
     return (
         f"There is no usable plan yet: {problem} Call `planning` again, with all `steps`: texts, "
         "or objects with `text` and `depends_on`."
@@ -67,15 +67,15 @@ DEFAULT_STEPS = (
 
 
 def revise(request: str, plan: str, details: Sequence[str], why: str) -> str:
-    """The request for a revision."""
-    known = "\n\n".join((plan, *details))
+    """Return the request for a revision."""
+    state = "\n\n".join((plan, *details))
     return f"""\
 The request was:
 {request}
 
 This is the plan as it stands, with what came of its steps:
 
-{known}
+{state}
 
 {why}
 
@@ -88,19 +88,19 @@ object with the `status` `not_started`.\
 
 
 def blocked(steps: Sequence[str]) -> str:
-    """Why a plan is revised: steps that were blocked; the notes in the plan say why."""
+    """Return the reason for a revision: blocked steps, explained by the notes in the plan."""
     return "These steps are blocked, as their notes say:\n" + "\n".join(
         f"- {step}" for step in steps
     )
 
 
 def rejected(reason: str) -> str:
-    """Why a plan is revised: a person did not approve it."""
+    """Return the reason for a revision: a person did not approve the plan."""
     return f"The user has read the plan and does not approve it: {reason or 'no reason given'}"
 
 
 def step(request: str, plan: str, results: Sequence[str], index: int, text: str) -> str:
-    """What the executor of a step is told."""
+    """Return the request to the executor of a step."""
     parts = ["Results of the steps that yours builds on:", *results, ""] if results else []
     built_on = "\n\n".join(parts)
     return f"""\
@@ -153,8 +153,8 @@ plainly and honestly: what was not done is said as clearly as what was.\
 
 
 def summary(request: str, plan: str, details: Sequence[str]) -> str:
-    """The request for a summary."""
-    came_of_it = "\n\n".join(details)
+    """Return the request for a summary."""
+    results = "\n\n".join(details)
     return f"""\
 The request was:
 {request}
@@ -163,7 +163,7 @@ It was worked on by a plan. This is what became of it:
 
 {plan}
 
-{came_of_it}
+{results}
 
 Now answer the user: what was done and found, where the results are, and what was not done and \
 why. Say only what the results above say. The user has seen neither the plan nor the steps.\
@@ -177,7 +177,7 @@ NO_PLAN_YET = (
 
 
 def own_plan(plan: str) -> str:
-    """The plan that an agent keeps itself, as its next step is told of it."""
+    """Return the reminder of the plan that an agent keeps itself."""
     return f"Your plan as it stands:\n\n{plan}\n\nKeep it up to date with `planning`."
 
 

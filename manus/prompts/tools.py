@@ -20,15 +20,15 @@ The tools, each with the JSON schema of its arguments:
 
 
 def describe(tools: Sequence[str]) -> str:
-    """How tools are called, and which there are."""
+    """Return how to call tools, and the list of them."""
     return _HOW + "\n".join(tools)
 
 
 def call(body: str) -> str:
-    """A call as the model is to write it."""
+    """Return a call in the form that the model must write."""
     return f"<tool_call>\n{body}\n</tool_call>"
 
 
 def result_of(name: str, *, failed: bool) -> str:
-    """The line before the result of a call."""
+    """Return the line before the result of a call."""
     return f"Result of `{name}`{' (it failed)' if failed else ''}:"

@@ -9,11 +9,11 @@ from manus.graph.profiles import PROFILES
 from manus.prompts import agent, browser, compaction, data, flow, render, tools
 from manus.prompts import environment_info as place
 
-PLACE = place.place({"Workspace": "/work", "Git branch": ""}, ["a.csv", "b/"], 3)
+PLACE = place.environment({"Workspace": "/work", "Git branch": ""}, ["a.csv", "b/"], 3)
 ROOMS = [agent, browser, compaction, data, flow, place, tools]
 FILLED: dict[str, Any] = {
     "instructions": place.instructions("AGENTS.md", "Run `make check`.", 7),
-    "an empty place": place.place({}, []),
+    "an empty place": place.environment({}, []),
     "programs behind a proxy": place.programs("rules"),
     "programs without a network": place.programs("off"),
     "steps left": [agent.steps_left(left) for left in (1, 3, 15)],

@@ -62,7 +62,7 @@ def place_of(
         warn_of_untrusted(root, _NOT_FOLLOWED)
     kept = read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""
     told = [
-        prompts.place(facts, listed, more),
+        prompts.environment(facts, listed, more),
         _instructions(root),
         prompts.skills(descriptions),
         prompts.memory(kept),
