@@ -37,7 +37,7 @@ from manus.runs.options import RunOptions
 from manus.runs.signals import end_at_once
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, UsageError
-from manus.store.checkpoint import open_store
+from manus.store.open_store import open_store
 from manus.store.threads import read_thread
 
 TOKEN = "MANUS_MCP_TOKEN"

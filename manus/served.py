@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 
 from manus.config.settings import load_settings
 from manus.pages.server_guard import Guard
-from manus.store.checkpoint import open_store
+from manus.store.open_store import open_store
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ITSELF = "api"
@@ -72,7 +72,7 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """The store that MANUS_CHECKPOINT names, open as long as the server runs.
 
     Raises:
-        SettingsError, StorageError: as `manus.store.checkpoint.open_store`.
+        SettingsError, StorageError: as `manus.store.open_store.open_store`.
     """
     settings = await asyncio.to_thread(load_settings, os.environ)
     async with open_store(settings) as store:

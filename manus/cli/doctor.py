@@ -47,7 +47,7 @@ def examine() -> list[Finding]:
 
 
 def _threads(settings: Settings) -> Finding:
-    from manus.store.checkpoint import default_file, open_store
+    from manus.store.open_store import default_file, open_store
 
     async def place() -> str:
         async with open_store(settings) as store:

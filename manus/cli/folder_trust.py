@@ -11,7 +11,7 @@ from manus.state.errors import ManusError
 if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.runs.options import RunOptions
-    from manus.store.checkpoint import Store
+    from manus.store.base import Store
 
 
 def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:

@@ -29,7 +29,8 @@ from manus.runs.signals import StopSignals
 from manus.state.agent import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
 from manus.state.usage import Usage, no_usage
-from manus.store.checkpoint import Store, open_store
+from manus.store.base import Store
+from manus.store.open_store import open_store
 from manus.store.threads import find_thread
 
 log = logging.getLogger("manus.cli.run")

@@ -12,7 +12,7 @@ from manus.state.errors import SettingsError
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.store.checkpoint import Store
+    from manus.store.base import Store
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def with_store(use: Callable[[Store], Awaitable[T]], settings: Settings | None =
     """What a use of the store gives, which is opened as the settings say, and closed."""
     import asyncio
 
-    from manus.store.checkpoint import open_store
+    from manus.store.open_store import open_store
 
     chosen = settings or read_settings()
 

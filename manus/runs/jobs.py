@@ -19,7 +19,7 @@ from manus.graph.state_update import reopen
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
 from manus.runs.options import RunOptions
 from manus.state.errors import UsageError
-from manus.store.checkpoint import Store
+from manus.store.base import Store
 from manus.store.threads import Thread, get_thread, read_thread, thread_config
 
 REQUEST_EXCERPT = 100

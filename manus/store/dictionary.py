@@ -5,7 +5,7 @@ dictionary (zlib, RFC 1950 section 2.2) of typical values, serialized as Message
 half of them.
 
 Never change these bytes: what is stored cannot be read without them. A better dictionary gets a
-name and a suffix of its own (`manus.store.checkpoint`).
+name and a suffix of its own (`manus.store.serializer`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from manus.state.errors import SettingsError
-from manus.store.checkpoint import Store
+from manus.store.base import Store
 
 _NOT_INSTALLED = (
     "A PostgreSQL store needs packages that are not installed: "

@@ -21,7 +21,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from manus.state.errors import SettingsError, StorageError, ThreadBusyError
 from manus.state.events import RetryEvent
-from manus.store.checkpoint import Store, make_ids_later_than
+from manus.store.base import Store, make_ids_later_than
 from manus.store.postgres_retry import (
     CONNECT_TIMEOUT,
     PostgresRetry,

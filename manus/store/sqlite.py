@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from manus.state.errors import StorageError
-from manus.store.checkpoint import Store, make_ids_later_than
+from manus.store.base import Store, make_ids_later_than
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
 

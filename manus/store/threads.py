@@ -17,7 +17,7 @@ from manus.store.thread_id import NEWEST
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple
 
-    from manus.store.checkpoint import Store
+    from manus.store.base import Store
 
 _MAX_THREADS = 1_000_000
 """More threads than a store holds."""

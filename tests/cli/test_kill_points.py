@@ -16,7 +16,7 @@ import pytest
 
 from manus.config.settings import Settings
 from manus.runs.jobs import build_graph
-from manus.store.checkpoint import open_store
+from manus.store.open_store import open_store
 from tests.cli.program import Program, Result
 from tests.flow.helpers import is_planner, is_summary, makes
 from tests.helpers.agent import assert_paired, thread_config

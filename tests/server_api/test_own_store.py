@@ -12,7 +12,7 @@ from langgraph_sdk import get_client
 from manus import build_agent
 from manus.config.context import Context
 from manus.config.settings import Settings
-from manus.store.checkpoint import open_store
+from manus.store.open_store import open_store
 from tests.helpers.agent import thread_config
 from tests.helpers.processes import until
 from tests.server import ScriptedServer, call, text

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from manus.config.settings import Settings
 from manus.state.errors import SettingsError, StorageError, ThreadBusyError
 from manus.state.events import RetryEvent
-from manus.store.checkpoint import open_store
+from manus.store.open_store import open_store
 from tests.cli.program import Program, wait_for_file
 from tests.server import ScriptedServer, call, text
 from tests.store.postgres_server import PostgresServer, binaries

@@ -20,8 +20,8 @@ from langgraph.checkpoint.base.id import UUID, uuid6
 
 from manus.config.settings import Settings
 from manus.state.errors import StorageError, ThreadBusyError
-from manus.store.checkpoint import open_store
 from manus.store.dictionary import DICTIONARY
+from manus.store.open_store import open_store
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
 from tests.cli.program import Program, Result, wait_for_file

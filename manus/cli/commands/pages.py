@@ -14,7 +14,7 @@ from manus.cli.options import PORT, thread_argument
 from manus.runs.options import RunOptions
 
 if TYPE_CHECKING:
-    from manus.store.checkpoint import Store
+    from manus.store.base import Store
 
 _port = click.option(
     "--port", metavar="N", type=PORT, default=0, help="On 127.0.0.1 (default: any free one)."

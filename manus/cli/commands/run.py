@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.runs.attachments import Request
     from manus.runs.jobs import Job
-    from manus.store.checkpoint import Store
+    from manus.store.base import Store
 
 
 @click.command()

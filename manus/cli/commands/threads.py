@@ -12,7 +12,7 @@ import click
 from manus.cli.options import COUNT, thread_argument, thread_id
 
 if TYPE_CHECKING:
-    from manus.store.checkpoint import Store
+    from manus.store.base import Store
     from manus.store.threads import Thread
 
 

@@ -27,7 +27,7 @@ from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
 from manus.state.errors import ToolError, UsageError
-from manus.store.checkpoint import Store
+from manus.store.base import Store
 from manus.store.history import read_fingerprint
 from manus.store.threads import Thread, is_being_worked_on, read_thread
 

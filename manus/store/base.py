@@ -1,21 +1,15 @@
-"""The store of threads: a SQLite file or a PostgreSQL database."""
+"""What every store of threads offers, a SQLite file or a PostgreSQL database."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.base import id as checkpoint_ids
 
-from manus.config.files import data_folder
-from manus.config.settings import Settings
-from manus.state.errors import SettingsError
 from manus.state.events import RetryEvent
-
-_POSTGRES = ("postgresql://", "postgres://")
 
 
 def make_ids_later_than(checkpoint_id: str | None) -> None:
@@ -61,31 +55,3 @@ class Store(BaseCheckpointSaver[Any]):
     def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
         """Lock a thread for this process inside the block, or raise `ThreadBusyError`."""
         raise NotImplementedError
-
-
-def default_file() -> Path:
-    """Return the default SQLite file in the user's data folder."""
-    return data_folder() / "threads.sqlite"
-
-
-def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """Open the configured store; its folder, file and tables are created if missing.
-
-    Raises:
-        SettingsError: the URL scheme is not supported, or a package is missing.
-        StorageError: the store cannot be read or written.
-    """
-    address = settings.checkpoint or str(default_file())
-    if address.startswith(_POSTGRES):
-        from manus.store.postgres import open_postgres
-
-        return open_postgres(address, settings.retry_for)
-    scheme, is_url, _ = address.partition("://")
-    if is_url:
-        raise SettingsError(
-            f"Threads cannot be stored in `{scheme}://`; set MANUS_CHECKPOINT to a file path or a "
-            "postgresql:// URL."
-        )
-    from manus.store.sqlite import open_sqlite
-
-    return open_sqlite(Path(address))
