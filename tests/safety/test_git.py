@@ -68,6 +68,10 @@ PLANTS = {
         f"cp -r .git/modules/sub g; {FSMONITOR} g/config; git -C g config --unset core.worktree; "
         "rm -f sub/.git; echo gitdir: ../g > sub/.git"
     ),
+    "a submodule where nothing is searched": (
+        f"git init -q node_modules/x; cd node_modules/x; {WHO}; git commit -q --allow-empty -m X; "
+        f"cd ../..; git add -f node_modules/x; {FSMONITOR} node_modules/x/.git/config"
+    ),
     "a worktree": f"{FSMONITOR} .git/worktrees/tree/config.worktree",
     "a worktree's file": (
         f"cp -r .git g; {FSMONITOR} g/config; rm -f tree/.git; echo gitdir: $PWD/g > tree/.git"
@@ -163,7 +167,9 @@ async def test_nothing_planted_runs(session: Session, name: str, tmp_path: Path)
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("name", ["a setting", "a hook", "an alias", "a filter"])
+@pytest.mark.parametrize(
+    "name", ["a setting", "a hook", "an alias", "a submodule where nothing is searched"]
+)
 def test_the_attempts_are_real(repository: Path, name: str, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     program = tmp_path / "run.sh"

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from manus.execution.sandbox.host_programs import find_host_program
-from manus.execution.sandbox.name_guard import Repository
-from manus.execution.sandbox.repositories import is_harmless_submodule_list
+from manus.execution.sandbox.quarantine import NOT_SEARCHED
+from manus.execution.sandbox.repositories import Repository, is_harmless_submodule_list
 
 _MOST_COMMITS = 300
 _MOST_REPOSITORIES = 20
 _SECONDS = 20.0
+_LINK_MODE = "160000 "
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "HOME": "/",
@@ -65,6 +66,35 @@ class GitHistory:
         """Return the repository that a path in the workspace is in. Blocking."""
         around = [r for r in self._find() if path.is_relative_to(r.git.parent)]
         return max(around, key=lambda repository: len(repository.git.parts), default=None)
+
+
+class HiddenSubmodules:
+    """Finds submodules in folders that are not searched: `git status` looks into them all the same.
+
+    The list of a repository is read again when its index has changed.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, int], list[str]]] = {}
+
+    def find(self, directory: Path) -> list[str]:
+        """Return the paths of such submodules in the index of a git directory. Blocking."""
+        try:
+            about = (directory / "index").stat()
+        except OSError:
+            return []
+        stamp = (about.st_mtime_ns, about.st_size)
+        known = self._known.get(directory)
+        if known is None or known[0] != stamp:
+            known = stamp, _hidden_submodules(directory)
+            self._known[directory] = known
+        return known[1]
+
+
+def _hidden_submodules(directory: Path) -> list[str]:
+    listing = _git(directory, ["ls-files", "--stage", "-z"]).split("\0")
+    links = (entry.partition("\t")[2] for entry in listing if entry.startswith(_LINK_MODE))
+    return [path for path in links if not NOT_SEARCHED.isdisjoint(path.split("/"))]
 
 
 def _commits(folder: Path) -> list[str]:

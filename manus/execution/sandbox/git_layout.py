@@ -10,7 +10,7 @@ from typing import NamedTuple
 from manus.execution.sandbox.git_service import QUEUE, SPOOL, wrapper
 from manus.execution.sandbox.git_settings import copy_git_settings
 from manus.execution.sandbox.host_programs import find_host_program
-from manus.execution.sandbox.name_guard import Repository
+from manus.execution.sandbox.repositories import Repository
 
 _OWN_ETC = "/etc/manus"
 GIT_BIN = f"{_OWN_ETC}/bin"

@@ -14,24 +14,25 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from manus.execution.protected_names import PRIVATE
 from manus.execution.safe_open import open_file, write_private
+from manus.execution.sandbox.git_history import HiddenSubmodules
 from manus.execution.sandbox.quarantine import ProtectedNames, move_out
 from manus.execution.sandbox.repositories import (
     GIT,
+    GIT_SETTINGS,
+    Repository,
     adds_no_danger,
     dangers_in,
     directories_of,
-    files_named_in,
+    find_repository,
 )
 from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
 
 log = logging.getLogger("manus")
 
-_GIT_SETTINGS = ("config", "config.worktree")
 _QUARANTINE = f"{PRIVATE}/quarantine"
 _MOST_FILES, _MOST_BYTES = 500, 1_000_000
 """Of the files that are kept to be restored; others are only reported."""
@@ -59,26 +60,6 @@ _LINK = b"\0link to "
 """Before the target of a link, in place of a file's content."""
 
 
-class Repository(NamedTuple):
-    """The repository of a `.git`."""
-
-    git: Path
-    """The `.git`: a folder, or a file or link that leads to one."""
-    directories: tuple[Path, ...]
-    """The git directories, that of the main worktree included."""
-    named: tuple[Path, ...]
-    """Files and folders in the workspace that its configuration names: hooks, included files."""
-
-
-def find_repository(git: Path, workspace: Path) -> Repository:
-    """Return what belongs to a repository. Blocking."""
-    directories = directories_of(git, workspace)
-    configs = [folder / name for folder in directories for name in _GIT_SETTINGS]
-    named = (path for file in configs if file.exists() for path in files_named_in(file, git.parent))
-    inside = (path for path in named if path.is_relative_to(workspace) and path not in git.parents)
-    return Repository(git, tuple(directories), tuple(dict.fromkeys(inside)))
-
-
 class NameGuard:
     """Compares the protected names of a workspace before and after a call that runs programs."""
 
@@ -89,6 +70,7 @@ class NameGuard:
         self._root = root
         self._restores = restores
         self._names = ProtectedNames(root)
+        self._submodules = HiddenSubmodules()
         self._existing: frozenset[str] = frozenset()
         self._dangers: frozenset[str] = frozenset()
         self._contents: dict[str, bytes] = {}
@@ -149,8 +131,18 @@ class NameGuard:
     def _dangerous(self, names: Iterable[str]) -> list[str]:
         """Return what in the git directories among the names makes git start programs."""
         directories = {*filter(_is_git, names), *self._names.bare_repositories}
+        directories |= set(self._hidden_submodules(filter(_is_git, names)))
         paths = (path for name in directories for path in dangers_in(self._root / name))
         return [str(path.relative_to(self._root)) for path in paths]
+
+    def _hidden_submodules(self, names: Iterable[str]) -> Iterable[str]:
+        """Yield the `.git` of submodules in folders that are not searched."""
+        for git in (self._root / name for name in names):
+            for directory in directories_of(git, self._root)[:1]:
+                for link in self._submodules.find(directory):
+                    path = git.parent / link / GIT
+                    if path.exists() and path.is_relative_to(self._root):
+                        yield path.relative_to(self._root).as_posix()
 
     def _files(self, names: Iterable[str]) -> Iterable[str]:
         """Yield the files below the names; of a git directory only its configuration."""
@@ -158,7 +150,7 @@ class NameGuard:
             path = self._root / name
             is_folder = path.is_dir() and not path.is_symlink()
             if is_folder and (path.name == GIT or name in self._names.bare_repositories):
-                yield from (f"{name}/{file}" for file in _GIT_SETTINGS)
+                yield from (f"{name}/{file}" for file in GIT_SETTINGS)
             elif is_folder:
                 for folder, _, files in os.walk(path):
                     yield from (str(Path(folder, file).relative_to(self._root)) for file in files)
@@ -237,7 +229,7 @@ class NameGuard:
         path = self._root / name
         if path.name == GIT:
             return path.exists() and not any(dangers_in(path))
-        if path.name not in _GIT_SETTINGS or self._is_protected_elsewhere(path):
+        if path.name not in GIT_SETTINGS or self._is_protected_elsewhere(path):
             return False
         if not path.parent.exists():  # the program has removed its own repository
             return True

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from manus.execution.protected_names import PRIVATE, is_protected
 
-_SKIPPED = frozenset({PRIVATE, "node_modules", "site-packages", "__pycache__"})
+NOT_SEARCHED = frozenset({PRIVATE, "node_modules", "site-packages", "__pycache__"})
 """Folders that are not searched: package managers fill them, and nobody opens them as a project."""
 _MOST_FOLDERS = 20_000
 _SETTLED_NS = 20_000_000
@@ -96,7 +96,7 @@ def _sort(
         name = f"{path}/{entry.name}" if path else entry.name
         if is_protected(name):
             protected.append(name)
-        elif entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+        elif entry.name not in NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
             subfolders.append(name)
     return tuple(subfolders), tuple(protected)
 

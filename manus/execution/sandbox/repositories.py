@@ -13,8 +13,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 GIT = ".git"
+GIT_SETTINGS = ("config", "config.worktree")
 
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"([^"\\]*)")?\s*\]\s*')
 _ENTRY = re.compile(r"([A-Za-z][\w-]*)\s*(?:=\s*(.*))?")
@@ -149,6 +151,26 @@ def directories_of(git: Path, workspace: Path) -> list[Path]:
         return list(dict.fromkeys([target, common]))
     named = _path_in(target / "gitdir")
     return [target, common] if named == Path(os.path.realpath(git)) else []
+
+
+class Repository(NamedTuple):
+    """The repository of a `.git`."""
+
+    git: Path
+    """The `.git`: a folder, or a file or link that leads to one."""
+    directories: tuple[Path, ...]
+    """The git directories, that of the main worktree included."""
+    named: tuple[Path, ...]
+    """Files and folders in the workspace that its configuration names: hooks, included files."""
+
+
+def find_repository(git: Path, workspace: Path) -> Repository:
+    """Return what belongs to a repository. Blocking."""
+    directories = directories_of(git, workspace)
+    configs = [folder / name for folder in directories for name in GIT_SETTINGS]
+    named = (path for file in configs if file.exists() for path in files_named_in(file, git.parent))
+    inside = (path for path in named if path.is_relative_to(workspace) and path not in git.parents)
+    return Repository(git, tuple(directories), tuple(dict.fromkeys(inside)))
 
 
 def files_named_in(config: Path, worktree: Path) -> list[Path]:
