@@ -341,6 +341,14 @@ async def test_what_was_made_in_the_run_is_closed_to_later_programs(session: Ses
     assert observation.text.startswith("Read-only file system\nTwo")
 
 
+@ALL
+async def test_an_alias_of_the_user(session: Session) -> None:
+    root = session.workspace.root
+    git(root, "git config alias.ci 'commit -q'; git config alias.last 'log -1 --format=%s'")
+    observation = await run(session, "git ci --allow-empty -m 'By alias' && git last")
+    assert observation.startswith("By alias")
+
+
 @CLOSED
 async def test_hooks_are_left_out_and_named(session: Session) -> None:
     root = session.workspace.root

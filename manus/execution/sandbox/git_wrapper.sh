@@ -48,7 +48,23 @@ reads_input() {
   [[ ($1 == am || $1 == apply) && ! $is_path ]]
 }
 
+case "$*" in # lists, about which the host need not be asked
+  branch | "branch -a" | "branch -r" | "branch -v" | "branch -vv" | "branch --show-current" | \
+    tag | remote | "remote -v" | "stash list" | "worktree list" | "config --get "* | \
+    "config --list" | "config -l") run_here "$@" ;;
+esac
 case ${1-} in
+  @FORWARDED@) ;;
+  '' | status | log | diff | show | rev-parse | rev-list | ls-files | ls-tree | cat-file | blame | \
+    grep | describe | clone | for-each-ref | show-ref | shortlog) run_here "$@" ;;
+  *) # perhaps an alias; one with quotes, or that is a program, is left to git
+    alias=$("$real" "${options[@]}" config --get "alias.$1" 2>/dev/null)
+    [[ $alias && $alias != *[\!\"\'\\]* ]] || run_here "$@"
+    read -ra words <<<"$alias"
+    set -- "${words[@]}" "${@:2}"
+    ;;
+esac
+case $1 in
   @FORWARDED@) ;;
   *) run_here "$@" ;;
 esac
