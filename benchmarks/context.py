@@ -40,7 +40,6 @@ async def print_long_run(steps: int) -> None:
     print(f"{steps} steps, {kept.compactions} compactions, window {lib.WINDOW:,} tokens")
     print(f"  requests kept word for word: {kept.rules}/{len(lib.INSTRUCTIONS)}")
     print(f"  facts in the notes or found by a search: {kept.known}/{kept.facts}")
-    print(f"  made-up numbers in the notes: {len(kept.made_up)}")
     print(f"  bytes sent that repeat the request before: {share:.1%}; largest {largest:,}")
     print(f"  stored: {sum(written) / steps:,.0f} bytes a step")
     print(

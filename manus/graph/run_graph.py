@@ -39,7 +39,7 @@ from manus.graph.routing import with_all_labels
 from manus.graph.state_update import checked_update
 from manus.graph.sync_calls import SyncCalls
 from manus.graph.waiting import meet_wait
-from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_of
+from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_run_of
 from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
@@ -228,22 +228,27 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
             if hold is not None and not is_held:
                 await held.enter_async_context(hold(str(configurable["thread_id"])))
             handle.active_run = await open_run(
-                key, self.profile, context, durable=durable, parent=parent_of(config), waited=waited
+                key,
+                self.profile,
+                context,
+                durable=durable,
+                parent=parent_run_of(config),
+                waited=waited,
             )
-            handle.active_run.agent_named = self.agent_named
+            handle.active_run.load_agent = self.load_agent
             served = "assistant_id" in configurable  # it may have many users
-            parent = parent_of(config)
+            parent = parent_run_of(config)
             slot = parent.session.question_slot if parent else QuestionSlot()
             handle.active_run.session.question_slot = slot if served else None
             handle.active_run.is_served = served
             if served or not handle.active_run.settings.memory:
-                handle.active_run.forget()
+                handle.active_run.disable_memory()
             yield handle.active_run
         finally:
             # until all is closed, the next run on the thread has to wait
             await asyncio.shield(self._end(key, handle, held, may_wait=durable))
 
-    def agent_named(self, name: str) -> RunGraph:
+    def load_agent(self, name: str) -> RunGraph:
         """The graph of an agent that is given a task, and cannot pass it on. Blocking.
 
         Raises:

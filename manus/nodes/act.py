@@ -1,4 +1,4 @@
-"""act: carry out one call of the last assistant message; one task a call."""
+"""act: execute one call of the last assistant message; one task per call."""
 
 from __future__ import annotations
 
@@ -38,40 +38,38 @@ from manus.tools.mcp import load_mcp_tools
 log = logging.getLogger("manus")
 
 NS_SEP = "|"
-"""Between the namespaces of a graph and of one inside it."""
+"""Separates the checkpoint namespaces of a graph and of a graph nested in it."""
 
 
 async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig) -> dict[str, Any]:
     """Execute one call and append its tool message.
 
     Raises:
-        ParentCommand: its tool goes on to another node of the graph around the agent.
+        ParentCommand: the tool continues with another node of the outer graph.
         GraphBubbleUp: a person is asked.
     """
     active_run = active_run_of(config)
-    tell = runtime.stream_writer
+    emit = runtime.stream_writer
     session = active_run.session
     session.approved = active_run.approved
-    session.is_in_other_graph = not active_run.is_inside and _has_parent(config)
+    session.is_in_other_graph = not active_run.is_inside and _is_nested(config)
     if active_run.catalog.find(task["name"]) is None:
-        await _load_tools_again(active_run, task)
-    began = time.monotonic()
-    known_refusals = len(active_run.refused)
+        await _reload_tools(active_run, task)
+    start_time = time.monotonic()
+    refusals_before = len(active_run.refused)
 
     def start() -> None:
-        nonlocal began
-        began = time.monotonic()
-        tell(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
+        nonlocal start_time
+        start_time = time.monotonic()
+        emit(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
 
-    listener.set(lambda text: tell(OutputEvent(type="output", id=task["id"], text=text)))
-    info = runtime.execution_info
-    key = info.task_id if info is not None else task["id"]
-    outcome, spent = await _called(task, key, active_run, config, start)
-    active_run.approved += outcome.approved  # before the calls that wait for this one go on
-    active_run.refused += outcome.refused
-    seconds = time.monotonic() - began
-    message = _finished(outcome, seconds, config)
-    tell(
+    listener.set(lambda text: emit(OutputEvent(type="output", id=task["id"], text=text)))
+    result, spending = await _call(task, _task_key(task, runtime), active_run, config, start)
+    active_run.approved += result.approved  # before the calls that wait for this one continue
+    active_run.refused += result.refused
+    seconds = time.monotonic() - start_time
+    message = _complete_message(result, seconds, config)
+    emit(
         ObservationEvent(
             type="observation",
             id=task["id"],
@@ -81,24 +79,33 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
             seconds=seconds,
         )
     )
-    if (handoff := outcome.observation.handoff) is not None:
-        raise ParentCommand(await _to_parent(handoff, task, session))
-    refused = active_run.refused[known_refusals:]  # also those of an agent that was given a task
-    new = [rule for rule in active_run.approved if rule not in task.get("approved", ())]
-    written = {"spent": spent, "approved": new, "refused": refused}
-    return {**_changes(outcome), **{name: value for name, value in written.items() if value}}
+    if result.observation.handoff is not None:
+        raise ParentCommand(await _to_parent(result.observation.handoff, task, session))
+    update = _update(result)
+    approved = [rule for rule in active_run.approved if rule not in task.get("approved", ())]
+    refused = active_run.refused[refusals_before:]  # includes those of a delegated task
+    for name, values in (("spent", spending), ("approved", approved), ("refused", refused)):
+        if values:
+            update[name] = values
+    return update
 
 
-def _has_parent(config: RunnableConfig) -> bool:
+def _is_nested(config: RunnableConfig) -> bool:
     """Return whether the agent is a node of another graph."""
     return NS_SEP in str(config["configurable"].get("checkpoint_ns", ""))
 
 
-def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
-    """Return the tool message of a call, with what is known of the call."""
-    message = outcome.message
-    fingerprint = outcome.observation.fingerprint
-    facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": outcome.observation.executed}
+def _task_key(task: ToolTask, runtime: Runtime[Context]) -> str:
+    """Return the id under which the journal records the call."""
+    info = runtime.execution_info
+    return info.task_id if info is not None else task["id"]
+
+
+def _complete_message(result: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
+    """Return the tool message with the facts of its call, without an unstorable artifact."""
+    message = result.message
+    fingerprint = result.observation.fingerprint
+    facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": result.observation.executed}
     if fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts
@@ -112,7 +119,7 @@ def _finished(outcome: ToolResult, seconds: float, config: RunnableConfig) -> To
 
 
 async def _to_parent(handoff: Command[Any], task: ToolTask, session: Session) -> Command[Any]:
-    """Return the command with which the calls of the message leave the agent."""
+    """Return the command with which all calls of the message leave the agent."""
     try:
         calls = await session.siblings.wait_for_all(task)
     except GraphBubbleUp:
@@ -121,35 +128,38 @@ async def _to_parent(handoff: Command[Any], task: ToolTask, session: Session) ->
     return parent_command(handoff, calls, session.egress_guard)
 
 
-def _changes(outcome: ToolResult) -> dict[str, Any]:
-    """Return what a call changes in the state; the rules of the run are not a tool's to write."""
-    observation = outcome.observation
-    message = outcome.message
-    update = {k: v for k, v in observation.update.items() if k not in ("approved", "refused")}
-    others = (observation.preceding, observation.following)
-    preceding, following = ([_as_made_by(message, m) for m in each] for each in others)
-    return {**update, "messages": [*preceding, message, *following]}
+def _update(result: ToolResult) -> dict[str, Any]:
+    """Return the state update of a call; a tool cannot change the run's approvals and refusals."""
+    observation = result.observation
+    update = dict(observation.update)
+    update.pop("approved", None)
+    update.pop("refused", None)
+    message = result.message
+    preceding = [_mark_author(message, other) for other in observation.preceding]
+    following = [_mark_author(message, other) for other in observation.following]
+    update["messages"] = [*preceding, message, *following]
+    return update
 
 
-def _as_made_by(message: ToolMessage, other: AnyMessage) -> AnyMessage:
-    """Return a message that a tool has put into the history, marked as such."""
+def _mark_author(message: ToolMessage, other: AnyMessage) -> AnyMessage:
+    """Return a message that a tool has added to the history, marked with the tool's name."""
     kwargs = {**other.additional_kwargs, FROM_TOOL: message.name}
     return other.model_copy(update={"additional_kwargs": kwargs})
 
 
-async def _called(
+async def _call(
     task: ToolTask,
     key: str,
     active_run: ActiveRun,
     config: RunnableConfig,
     start: Callable[[], None],
 ) -> tuple[ToolResult, list[Spending]]:
-    """What came of the call, and the model calls that its tool has made."""
+    """Return the result of the call, and the model calls of its tool."""
     lines: list[Spending] = []
     usage_ledger.set(lines)
     agent_at_work.set(partial(run_delegated, task["id"], lines))
     try:
-        outcome = await call_tool(
+        result = await call_tool(
             task,
             session=active_run.session,
             catalog=active_run.catalog,
@@ -162,11 +172,11 @@ async def _called(
     except GraphBubbleUp:
         active_run.session.waiting = True
         raise
-    return outcome, lines
+    return result, lines
 
 
-async def _load_tools_again(active_run: ActiveRun, task: ToolTask) -> None:
-    """Offer the tools that a step's beginning would, where the run was resumed in its midst."""
+async def _reload_tools(active_run: ActiveRun, task: ToolTask) -> None:
+    """Load the tools that are added at the start of a step, for a run resumed in its middle."""
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
     if "compaction" in task:

@@ -1,7 +1,7 @@
-"""What the nodes of a run share while it works: its session, its tools and its models.
+"""The objects that the nodes of a run share in this process: session, tools, models.
 
-The graph puts it into the run's configuration. It holds no state that matters: after a crash or on
-another machine it is built again from state, context and settings.
+The graph puts them into the run's configuration. They hold no state that matters: after a crash or
+on another machine they are built again from state, context and settings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
 from manus.models.providers import endpoint_of, name_of
 from manus.models.recording import Recorder
-from manus.nodes.context.truncation import Shown
+from manus.nodes.context.truncation import RenderedHistory
 from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import text_of
@@ -44,12 +44,12 @@ from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.remember import REMEMBER
 
 KEY = "__manus_running"
-"""Where the run's configuration holds it; two underscores keep it out of the checkpoints."""
+"""Key of the active run in the configuration; two underscores keep it out of the checkpoints."""
 
 
 @dataclass(slots=True)
 class ActiveRun:
-    """One run at work."""
+    """A run that this process is executing."""
 
     profile: Profile
     context: Context
@@ -58,38 +58,37 @@ class ActiveRun:
     catalog: Catalog
     recorder: Recorder | None = None
     budget: RunBudget = field(default_factory=lambda: RunBudget(Budget()))
-    """What it may use, and has used: that of the outermost run, for all inside it."""
+    """Limits and usage; nested runs share the ledger of the outermost one."""
     is_served: bool = False
     """Whether LangGraph's server runs it, whose clients show its state."""
     is_inside: bool = False
-    """Whether it is part of another run."""
+    """Whether it is nested in another run."""
     approved: list[str] = field(default_factory=list)
-    """Rules about calls that a person has approved, in this folder or for this run."""
+    """Rules for calls that a person has approved, for this folder or this run."""
     refused: list[Refusal] = field(default_factory=list)
-    """What was refused in the run."""
+    """Calls that were refused in the run."""
     interrupted: set[str] = field(default_factory=set)
-    """Tasks that had asked a person when the run was resumed."""
-    agent_named: Callable[[str], Any] | None = None
-    """The graph of an agent that may be given a task; blocking."""
+    """Ids of tasks that were waiting for a person when the run was resumed."""
+    load_agent: Callable[[str], Any] | None = None
+    """Returns the graph of a profile that a task can be delegated to; blocking."""
     model: str | Runnable[Any, Any] | None = None
-    """The profile's, or that of the run around this one; the context may name another."""
+    """Model of the profile, or of the outer run; the context may name another."""
     max_steps: int = field(init=False)
-    """The step budget: the context's, else the settings', else the profile's."""
+    """Step budget: of the context, else of the settings, else of the profile."""
     uses_mcp: bool = field(init=False)
-    """Whether its profile asks for the tools of MCP servers, and there are any."""
+    """Whether the profile has the tools of MCP servers, and servers are configured."""
     slots: asyncio.Semaphore = field(init=False)
-    """One for each agent that may be at work on a task of this one at a time."""
+    """One slot for each nested agent that may run at the same time."""
     client: ModelClient = field(init=False)
-    """Asks its models."""
-    shown: Shown = field(init=False)
-    """Its history as the model was last asked with it."""
+    """Client of its models."""
+    rendered_history: RenderedHistory = field(init=False)
+    """The history as in the last request to the model."""
     _clock: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        """Make the client of these settings."""
-        chosen = self.context
+        """Build the model client and resolve the limits."""
         profile = self.profile
-        self.max_steps = chosen.max_steps or self.settings.max_steps or profile.max_steps
+        self.max_steps = self.context.max_steps or self.settings.max_steps or profile.max_steps
         self.uses_mcp = bool(self.settings.mcp) and any(map(asks_for_mcp, profile.tools))
         self.client = ModelClient(
             cache(lambda role: self.model_settings(role).with_fallbacks()),
@@ -101,56 +100,56 @@ class ActiveRun:
         if self.model is not None and not isinstance(self.model, str):
             self.client.caller_model = self.model
         self.session.complete = self._complete
-        self.shown = Shown(self.session.workspace)
+        self.rendered_history = RenderedHistory(self.session.workspace)
         self.slots = asyncio.Semaphore(self.context.max_parallel_steps)
 
     async def _complete(self, role: str, messages: list[BaseMessage]) -> str:
-        """Ask a model for a tool; what that uses is counted with the tool's call."""
+        """Return a completion for a tool; its usage is counted with the tool's call."""
         reply = await self.client.complete(role, messages, quiet=True)
         return text_of(reply.message)
 
     def sync(self, usage: Usage) -> None:
-        """Let the budget know what the run has used; one inside another has told it as it went."""
+        """Set the budget's usage to that of the run; a nested run has added its own already."""
         if not self.is_inside:
             self.budget.sync(usage)
 
-    def lap(self) -> float:
-        """Seconds since the last lap: those in which the run works, not those in which it waits."""
+    def take_elapsed(self) -> float:
+        """Return the seconds since the last call, which exclude the time that the run waited."""
         now = time.monotonic()
         elapsed = now - self._clock
         self._clock = now
         return elapsed
 
-    def forget(self) -> None:
-        """Keep nothing across threads, and know nothing of what was kept."""
+    def disable_memory(self) -> None:
+        """Neither read nor write the memory across threads."""
         self.settings = self.settings.model_copy(update={"memory": False})
         self.catalog.remove(REMEMBER)
 
     def model_settings(self, role: str) -> ModelSettings:
-        """The endpoint of a role; what the context says counts for the main one."""
-        chosen = self.settings.for_role(role)
+        """Return the endpoint of a role; the context applies to roles without their own."""
+        settings = self.settings.for_role(role)
         if role in self.settings.roles:
-            return chosen
-        named = self.context.model or self.model
-        if named is None or isinstance(named, str):
-            return chosen.at(named, self.context.base_url)
-        return endpoint_of(named, chosen)
+            return settings
+        model = self.context.model or self.model
+        if model is None or isinstance(model, str):
+            return settings.at(model, self.context.base_url)
+        return endpoint_of(model, settings)
 
     def role_for(self, *, pictures: bool) -> str:
-        """The role that is asked: the profile's, or `vision` for pictures that it cannot see."""
+        """Return the profile's role, or `vision` for images that its model does not see."""
         role = self.profile.role
         if pictures and VISION in self.settings.roles and not self.model_settings(role).vision:
             return VISION
         return role
 
     @property
-    def sees(self) -> bool:
-        """Whether pictures reach a model that sees them."""
+    def sees_images(self) -> bool:
+        """Return whether images reach a model that sees them."""
         return self.model_settings(self.role_for(pictures=True)).vision
 
 
 class RunReference:
-    """Carries a run through a configuration: whoever prints or sends one finds nothing in it."""
+    """Opaque wrapper of an active run in a configuration, so that nothing prints the run."""
 
     __slots__ = ("run",)
 
@@ -159,23 +158,24 @@ class RunReference:
 
 
 def active_run_of(config: RunnableConfig) -> ActiveRun:
-    """The run that a node belongs to."""
-    alive: RunReference = config["configurable"][KEY]
-    return alive.run
+    """Return the active run that a node belongs to."""
+    reference: RunReference = config["configurable"][KEY]
+    return reference.run
 
 
-def used_in(lines: list[Spending], active_run: ActiveRun, before: Usage | None = None) -> Usage:
-    """What was used before, with these model calls and the time since the last look at it."""
-    used = with_spending(before or no_usage(), lines)
-    return {**used, "seconds": used["seconds"] + active_run.lap()}
+def count_usage(lines: list[Spending], active_run: ActiveRun, before: Usage | None = None) -> Usage:
+    """Return the usage before plus these model calls and the time elapsed since the last count."""
+    usage = with_spending(before or no_usage(), lines)
+    return {**usage, "seconds": usage["seconds"] + active_run.take_elapsed()}
 
 
-def waits_for_model(
+def model_interrupt(
     error: ModelUnavailableError, active_run: ActiveRun, config: RunnableConfig
 ) -> GraphInterrupt:
-    """The interrupt that leaves the node to be run again, whatever it is resumed with.
+    """Build the interrupt that pauses the run until the model server is back.
 
-    It is made by hand: `interrupt()` would take the answers of earlier resumes for its own.
+    On resume the node runs again and the resume value is ignored. `interrupt()` cannot be used: it
+    would take the answers of earlier resumes for its own.
     """
     active_run.session.waiting = True
     question = f"{error} Nothing is lost: resume the run to try again."
@@ -183,10 +183,10 @@ def waits_for_model(
     return GraphInterrupt([Interrupt.from_ns({"kind": "model", "question": question}, namespace)])
 
 
-def parent_of(config: RunnableConfig) -> ActiveRun | None:
-    """The run of ours inside which another one begins, if there is one."""
-    alive = config.get("configurable", {}).get(KEY)
-    return alive.run if isinstance(alive, RunReference) else None
+def parent_run_of(config: RunnableConfig) -> ActiveRun | None:
+    """Return the active run in which another one starts, or None."""
+    reference = config.get("configurable", {}).get(KEY)
+    return reference.run if isinstance(reference, RunReference) else None
 
 
 async def open_run(
@@ -198,10 +198,10 @@ async def open_run(
     parent: ActiveRun | None = None,
     waited: ActiveRun | None = None,
 ) -> ActiveRun:
-    """Open what a run needs. `durable`: it can be resumed in another process.
+    """Open the session, tools and models of a run. `durable`: another process can resume it.
 
-    What a run that `waited` for a person kept open is there again. A run inside another one shares
-    its settings, models, recording and budget, and has a session of its own.
+    The session of a run that `waited` for a person is used again. A nested run shares the settings,
+    models, recording and budget of its `parent`, and has a session of its own.
 
     Raises:
         SettingsError, UsageError: settings or workspace do not fit.
@@ -210,15 +210,15 @@ async def open_run(
         asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
     )
     try:
-        made = await asyncio.shield(building)
+        active_run = await asyncio.shield(building)
     except asyncio.CancelledError:
-        # the thread goes on all the same, and opens the files of a session that nobody will close
+        # the thread continues, and opens the files of a session that nobody will close
         building.add_done_callback(partial(_close_unused, waited))
         raise
-    if waited is not None and waited.session is not made.session:
+    if waited is not None and waited.session is not active_run.session:
         await waited.session.close()
-    made.session.waiting = False
-    return made
+    active_run.session.waiting = False
+    return active_run
 
 
 def _close_unused(waited: ActiveRun | None, building: asyncio.Future[ActiveRun]) -> None:
@@ -238,60 +238,70 @@ def _build(
     parent: ActiveRun | None,
     waited: ActiveRun | None,
 ) -> ActiveRun:
-    settings = parent.settings if parent is not None else load_settings(os.environ)
-    model = profile.model or (parent.model if parent is not None else None)
-    named = context.model or (name_of(model) if model else None)
-    check_prices(settings, context.model_copy(update={"model": named}), profile.role)
+    model = profile.model
+    if parent is not None:
+        settings = parent.settings
+        budget = parent.budget
+        model = model or parent.model
+    else:
+        settings = load_settings(os.environ)
+        budget = RunBudget(context.budget.over(settings.budget))
+    model_name = context.model or (name_of(model) if model else None)
+    check_prices(settings, context.model_copy(update={"model": model_name}), profile.role)
     workspace = Workspace(context.workspace or settings.workspace)
     with ExitStack() as unused:
-        session = _kept(waited, profile, workspace)
+        session = _reusable_session(waited, profile, workspace)
         if session is None:
-            session = _opened(key, workspace, durable)
+            session = _open_session(key, workspace, durable)
             unused.callback(session.journal.close)
         session.serve(profile, context, settings)
-        catalog = build_catalog(profile.tools, session)
-        recorder = _recorder(context, workspace, parent or waited)
-        budget = (
-            RunBudget(context.budget.over(settings.budget)) if parent is None else parent.budget
-        )
-        made = ActiveRun(
+        active_run = ActiveRun(
             profile,
             context,
             settings,
             session,
-            catalog,
-            recorder,
+            build_catalog(profile.tools, session),
+            _recorder(context, workspace, parent or waited),
             budget=budget,
             is_inside=parent is not None,
             model=model,
         )
         unused.pop_all()
+    _take_over(active_run, parent, waited)
+    return active_run
+
+
+def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRun | None) -> None:
+    """Share the approvals and refusals of the outer run, or those of the run that waited."""
+    other = parent or waited
+    if other is None:
+        root = active_run.session.workspace.root
+        active_run.approved = approved_rules(root)
+        return
+    active_run.approved = other.approved  # an approval counts for the whole flow
+    active_run.refused = other.refused
     if parent is not None:
-        made.refused = parent.refused
-    elif waited is not None:
-        made.refused = waited.refused
-    if parent is None:
-        made.approved = waited.approved if waited is not None else approved_rules(workspace.root)
-    else:
-        made.approved = parent.approved  # what a person approves holds for the whole flow
-        made.client.chat_models = parent.client.chat_models
-        made.client.calibration = parent.client.calibration
-    return made
+        active_run.client.chat_models = parent.client.chat_models
+        active_run.client.calibration = parent.client.calibration
 
 
-def _kept(waited: ActiveRun | None, profile: Profile, workspace: Workspace) -> Session | None:
-    """The session of a run that waited, with all it keeps open, if it fits the one to begin.
+def _reusable_session(
+    waited: ActiveRun | None, profile: Profile, workspace: Workspace
+) -> Session | None:
+    """Return the session of a run that waited if the next run can use it. Blocking.
 
-    It does not once another process has gone on with the thread: neither its journal nor what its
-    shell is in the middle of are true any more. Blocking.
+    It cannot if another process has continued the thread: its journal and the state of its shell
+    are out of date.
     """
     if waited is None or waited.profile != profile:
         return None
-    fits = waited.session.workspace.root == workspace.root and waited.session.journal.is_current()
-    return waited.session if fits else None
+    session = waited.session
+    if session.workspace.root == workspace.root and session.journal.is_current():
+        return session
+    return None
 
 
-def _opened(key: str, workspace: Workspace, durable: bool) -> Session:
+def _open_session(key: str, workspace: Workspace, durable: bool) -> Session:
     workspace.prepare()
     journal = Journal(Journal.path_for(workspace.records, key) if durable else None)
     journal.open()
@@ -303,7 +313,7 @@ def _opened(key: str, workspace: Workspace, durable: bool) -> Session:
 
 
 def _recorder(context: Context, workspace: Workspace, other: ActiveRun | None) -> Recorder | None:
-    """The recorder of the run inside which, or with which, this one goes on, or a new one."""
+    """Return the recorder of the outer or previous run if it has the same file, else a new one."""
     if context.record is None:
         return None
     if other is not None and other.recorder is not None and other.context.record == context.record:

@@ -1,4 +1,4 @@
-"""execute_step: take the ready steps, then have each carried out by the agent of its executor."""
+"""execute_step: start the ready steps, then run each with the agent of its executor."""
 
 from __future__ import annotations
 
@@ -32,83 +32,86 @@ from manus.state.taint import passed_on
 from manus.state.text import shortened
 from manus.state.usage import RoleUsage, budget_used_up, summed, tokens_of
 
-MOST_TEXT = 2_000
-"""Characters of a step's result; its conversation holds all of it."""
-MOST_REASON = 400
+MAX_RESULT = 2_000
+"""Characters of a step's result; its checkpoint namespace has the full text."""
+MAX_REASON = 400
 """Characters of the reason why a step was blocked."""
 
 Update = dict[str, Any]
 
 
 async def execute_step(
-    given: FlowState | StepTask,
+    state_or_task: FlowState | StepTask,
     config: RunnableConfig,
     *,
     executors: Mapping[str, Any],
     exclusive: Collection[str] = (),
 ) -> Update:
-    """With the state: mark the steps that can begin. With one step: carry it out.
+    """Mark the ready steps as in progress, or, given the task of one step, execute it.
 
-    `executors` are the agent graphs by name, `exclusive` those of whom one is at work at a time.
+    `executors`: agent graphs by name. `exclusive`: executors of which only one runs at a time.
     """
     active_run = active_run_of(config)
-    if "step" in given:
-        task = cast(StepTask, given)
+    if "step" in state_or_task:
+        task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
-    return take_steps(given, active_run, exclusive, began=await next_tick())
+    start_time = await next_tick()
+    return start_steps(state_or_task, active_run, exclusive, start_time=start_time)
 
 
-def take_steps(
-    state: FlowState, active_run: ActiveRun, exclusive: Collection[str], *, began: int
+def start_steps(
+    state: FlowState, active_run: ActiveRun, exclusive: Collection[str], *, start_time: int
 ) -> Update:
-    """Mark the steps that start now, at `began` nanoseconds, as in progress.
+    """Return the update that marks ready steps as in progress since `start_time` nanoseconds.
 
-    None do if the budget is used up, or if the plan is to be revised first. Where no step can
-    start, the questions of those that were set aside are put.
+    No step starts if the budget is used up, or if the plan must be revised first. If none can
+    start, the steps that were set aside ask their questions.
     """
-    seconds = active_run.lap()
+    seconds = active_run.take_elapsed()
     usage = used_so_far(state)
     usage = {**usage, "seconds": usage["seconds"] + seconds}
     active_run.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
-    if (over := budget_used_up(active_run.budget.limits, usage)) is not None:
+    over = budget_used_up(active_run.budget.limits, usage)
+    if over is not None:
         return {**update, "run": {**state["run"], "over": over}}
     if can_revise(state):
         return update
     plan = state["plan"]
     names = state["run"]["executors"]
-    chosen = choose_steps(plan, active_run.context.max_parallel_steps, names, exclusive)
-    if chosen:
+    selected = choose_steps(plan, active_run.context.max_parallel_steps, names, exclusive)
+    if selected:
         get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
-        return {**update, **_start(plan, chosen, began)}
-    active_run.sync(state["usage"])  # the executors that resume add what they have used
-    return {**update, "plan": _put_questions(plan, began)}
+        return {**update, **_start(plan, selected, start_time)}
+    active_run.sync(state["usage"])  # the resumed executors add their own usage
+    return {**update, "plan": _ask_questions(plan, start_time)}
 
 
-def _start(plan: Plan, chosen: Mapping[int, str], began: int) -> Update:
-    """Mark the chosen steps as in progress, each with its executor."""
+def _start(plan: Plan, selected: Mapping[int, str], start_time: int) -> Update:
+    """Return the update that marks the selected steps as in progress, each with its executor."""
     changes = []
-    for index, executor in chosen.items():
+    for index, executor in selected.items():
         step = plan["steps"][index]
-        change = StepChange(step=index, status="in_progress", executor=executor, began=began)
+        change = StepChange(step=index, status="in_progress", executor=executor, began=start_time)
         changes.append(change)
-        _tell_of(index, "in_progress", step["notes"], executor, used_by(step))
-    # a change of a step is stored as such: the whole plan anew would grow with its square
-    todos = dict.fromkeys(chosen, "in_progress")
+        _emit_step(index, "in_progress", step["notes"], executor, used_by(step))
+    # only the change is stored: storage of whole plans would grow quadratically
+    todos = dict.fromkeys(selected, "in_progress")
     return {"plan": changes, "todos": todos, "status": "executing"}
 
 
-def _put_questions(plan: Plan, began: int) -> list[StepChange]:
-    """Take the steps that were set aside again, so that their questions interrupt the run."""
+def _ask_questions(plan: Plan, start_time: int) -> list[StepChange]:
+    """Return the changes that resume steps set aside, so that their questions interrupt the run."""
     changes = []
     for index in waiting_steps(plan):
         waiting = plan["steps"][index].get("waiting")
         if waiting is not None:
-            changes.append(StepChange(step=index, began=began, waiting={**waiting, "is_put": True}))
+            resumed: Waiting = {**waiting, "is_put": True}
+            changes.append(StepChange(step=index, began=start_time, waiting=resumed))
     return changes
 
 
-def _tell_of(
+def _emit_step(
     step: int,
     status: StepStatus,
     notes: str,
@@ -127,7 +130,7 @@ def _tell_of(
 async def run_plan_step(
     task: StepTask, active_run: ActiveRun, executor: Any, config: RunnableConfig
 ) -> Update:
-    """Carry out one step. Whatever happens to it, it ends as completed, blocked or set aside.
+    """Execute one step. Whatever happens, it ends as completed, blocked or set aside.
 
     Raises:
         GraphInterrupt: its executor asks a person, and the run waits for the answer.
@@ -135,39 +138,47 @@ async def run_plan_step(
     """
     emit = get_stream_writer()
 
-    def tell(event: dict[str, Any]) -> None:
+    def emit_action(event: dict[str, Any]) -> None:
         emit(PlanActionEvent(type="plan_action", step=task["step"], event=event))
 
-    known = active_run.approved  # another process may have been told of an approval
-    known += [rule for rule in dict.fromkeys(task.get("approved", ())) if rule not in known]
-    known_refusals = active_run.refused
-    known_refusals += [one for one in task.get("refused", ()) if one not in known_refusals]
-    inner_config = await config_of_step(task, active_run, config)
-    step_files = _watch_calls(task, active_run, inner_config)
+    _add_decisions(task, active_run)
+    step_config = await config_of_step(task, active_run, config)
+    step_files = _watch_calls(task, active_run, step_config)
     async with active_run.slots:
-        inner = await run_subagent(active_run, executor, _request(task), tell, inner_config)
-    space = str(inner_config["configurable"].get("checkpoint_ns", ""))
-    asked: list[Interrupt] = []
-    if inner.stop is not None:
-        asked = await in_call_order(inner.stop, executor, inner_config)
-        if not asked or interrupts_run(task, asked, active_run, config):
+        request = _request(task)
+        subagent = await run_subagent(active_run, executor, request, emit_action, step_config)
+    space = str(step_config["configurable"].get("checkpoint_ns", ""))
+    questions: list[Interrupt] = []
+    if subagent.interrupt is not None:
+        questions = await in_call_order(subagent.interrupt, executor, step_config)
+        if not questions or interrupts_run(task, questions, active_run, config):
             active_run.session.waiting = True
-            raise GraphInterrupt(asked)
-    files = await asyncio.to_thread(_files, task, active_run, inner.values)
-    if asked:
+            raise GraphInterrupt(questions)
+    files = await asyncio.to_thread(_changed_files, task, active_run, subagent.values)
+    if questions:
         root = active_run.session.workspace.root
         hashes = await asyncio.to_thread(fingerprints_of, root, files)
-        waiting = await waiting_of(task, asked, inner, hashes, inner_config)
+        waiting = await waiting_of(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
-    update = _ended(task, inner, files, space)
+    update = _end_step(task, subagent, files, space)
     if step_files is not None and step_files.conflicts:
         conflicts = {path: sorted(titles) for path, titles in step_files.conflicts.items()}
         update["plan"]["result"]["conflicts"] = conflicts
     return update
 
 
+def _add_decisions(task: StepTask, active_run: ActiveRun) -> None:
+    """Add the approvals and refusals of the task: another process may have received them."""
+    for rule in task.get("approved", ()):
+        if rule not in active_run.approved:
+            active_run.approved.append(rule)
+    for refusal in task.get("refused", ()):
+        if refusal not in active_run.refused:
+            active_run.refused.append(refusal)
+
+
 def _watch_calls(task: StepTask, active_run: ActiveRun, config: RunnableConfig) -> StepFiles | None:
-    """Have the calls of a step watched for files that other steps change; None if it is alone."""
+    """Watch the calls of a step for files that other steps change; return None if it runs alone."""
     waiting = task.get("waiting")
     if not (task["is_shared"] or waiting):
         return None
@@ -183,52 +194,59 @@ def _watch_calls(task: StepTask, active_run: ActiveRun, config: RunnableConfig) 
 
 
 def _set_aside(task: StepTask, waiting: Waiting, space: str) -> Update:
-    """Return what a step writes that waits for a person while other steps go on."""
+    """Return the update of a step that waits for a person while other steps continue."""
     before = task.get("waiting")
     if before is None or before["asked_at"] != waiting["asked_at"]:
         question = waiting["question"]
-        _tell_of(task["step"], "in_progress", "", task["executor"], task["spent"], question)
+        _emit_step(task["step"], "in_progress", "", task["executor"], task["spent"], question)
     return {"plan": StepChange(step=task["step"], waiting=waiting, space=space)}
 
 
-def _ended(task: StepTask, inner: SubagentResult, files: list[str], space: str) -> Update:
-    """Return what a step that has ended writes: `completed` only if its executor says so."""
-    usage = inner.usage
+def _end_step(task: StepTask, subagent: SubagentResult, files: list[str], space: str) -> Update:
+    """Return the update of a step that has ended: `completed` only if its executor says so."""
+    usage = subagent.usage
+    values = subagent.values
     spent = summed(task["spent"], usage)
-    notes = "" if inner.succeeded else shortened(inner.reason, MOST_REASON)
+    status: StepStatus = "completed"
+    notes = ""
+    todo = "completed"
+    if not subagent.succeeded:
+        status = "blocked"
+        notes = shortened(subagent.reason, MAX_REASON)
+        todo = "pending"
     change = StepChange(
         step=task["step"],
-        status="completed" if inner.succeeded else "blocked",
+        status=status,
         notes=notes,
         result=StepResult(
-            text=shortened(inner.output, MOST_TEXT),
+            text=shortened(subagent.output, MAX_RESULT),
             files=files,
             tokens=tokens_of(usage),
             usage=spent,
-            stop_reason=str(inner.values.get("stop_reason") or ""),
-            outside=inner.is_tainted,
-            approved=list(inner.values.get("approved") or []),
-            refused=list(inner.values.get("refused") or []),
+            stop_reason=str(values.get("stop_reason") or ""),
+            outside=subagent.is_tainted,
+            approved=list(values.get("approved") or []),
+            refused=list(values.get("refused") or []),
         ),
         space=space,
     )
     if "waiting" in task:
         change["waiting"] = None
-    _tell_of(task["step"], change["status"], notes, task["executor"], spent)
-    # seconds are the flow's own: steps side by side would count the same time more than once
-    todo = {task["step"]: "completed" if inner.succeeded else "pending"}
-    return {"plan": change, "todos": todo, "usage": {**usage, "seconds": 0.0}}
+    _emit_step(task["step"], change["status"], notes, task["executor"], spent)
+    # the flow counts the seconds itself: those of parallel steps would be counted repeatedly
+    return {"plan": change, "todos": {task["step"]: todo}, "usage": {**usage, "seconds": 0.0}}
 
 
 def _request(task: StepTask) -> HumanMessage:
-    text: Any = task["request"]
-    content = [{"type": "text", "text": text}, *task["images"]] if task["images"] else text
-    known = passed_on(task.get("asked", ""), tainted=task.get("outside", False))
-    return HumanMessage(content, additional_kwargs=known)
+    content: Any = task["request"]
+    if task["images"]:
+        content = [{"type": "text", "text": content}, *task["images"]]
+    taint = passed_on(task.get("asked", ""), tainted=task.get("outside", False))
+    return HumanMessage(content, additional_kwargs=taint)
 
 
-def _files(task: StepTask, active_run: ActiveRun, values: dict[str, Any]) -> list[str]:
-    """Return the files that a step has made or changed, at most `MOST_FILES`. Blocking."""
+def _changed_files(task: StepTask, active_run: ActiveRun, values: dict[str, Any]) -> list[str]:
+    """Return the files that a step has created or changed, at most `MOST_FILES`. Blocking."""
     files = changed_since(active_run.session.workspace.root, task["began"])
     if not task["alone"]:
         files = mentioned(files, values.get("messages") or [])

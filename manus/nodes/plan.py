@@ -1,4 +1,4 @@
-"""plan: make the plan of a request, have it approved, revise it."""
+"""plan: create the plan of a request, have it approved, revise it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from langgraph.types import Overwrite
 
 from manus.config.context import Context
 from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, active_run_of, used_in, waits_for_model
+from manus.nodes.active_run import ActiveRun, active_run_of, count_usage, model_interrupt
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
-from manus.nodes.summarize import without_model
+from manus.nodes.summarize import summarize_without_model
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
 from manus.state.errors import ManusError, ModelUnavailableError
@@ -30,7 +30,7 @@ from manus.state.todos import todos_of
 from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
 from manus.tools.planning import PlanningArgs
 
-_TITLE = 60
+_MAX_TITLE = 60
 
 Update = dict[str, Any]
 
@@ -38,34 +38,36 @@ Update = dict[str, Any]
 async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
-    """Make a plan for a new request; have it approved; revise it when a step was blocked."""
+    """Create a plan for a new request, ask for its approval, revise it when a step is blocked."""
     active_run = active_run_of(config)
-    tell = runtime.stream_writer
-    new = is_new(state) or not state.get("plan")
-    if not new and state["run"]["approval"] == "wanted":
-        return _approved(state, active_run)
-    if new:
-        tell(StatusEvent(type="status", status="running", stop_reason=None))
-    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
-    used = no_usage() if new else used_so_far(state)
+    emit = runtime.stream_writer
+    is_first = is_new(state) or not state.get("plan")
+    if not is_first and state["run"]["approval"] == "wanted":
+        return _ask_for_approval(state, active_run)
+    usage = used_so_far(state)
+    if is_first:
+        usage = no_usage()
+        emit(StatusEvent(type="status", status="running", stop_reason=None))
+    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
     usage_ledger.set(lines)
-    active_run.sync(used)
+    active_run.sync(usage)
+    make_update = _create_plan if is_first else _revise_plan
     try:
-        update, why = await (_make if new else _revise)(state, active_run, executors)
+        update, origin = await make_update(state, active_run, executors)
     except ModelUnavailableError as error:
-        raise waits_for_model(error, active_run, config) from error
-    spent = used_in(lines, active_run)
-    update["usage"] = Overwrite(spent) if new else spent
-    if why is not None:
-        chosen = update["plan"].value if "plan" in update else state["plan"]
-        total = summed(add_usage(used, spent))
-        tell(PlanEvent(type="plan", why=why, plan=chosen, spent=total))
+        raise model_interrupt(error, active_run, config) from error
+    new_usage = count_usage(lines, active_run)
+    update["usage"] = Overwrite(new_usage) if is_first else new_usage
+    if origin is not None:
+        current = update["plan"].value if "plan" in update else state["plan"]
+        spent = summed(add_usage(usage, new_usage))
+        emit(PlanEvent(type="plan", why=origin, plan=current, spent=spent))
     return update
 
 
 def is_new(state: FlowState) -> bool:
-    """Whether the newest request has no run yet."""
+    """Return whether the newest request has no run yet."""
     request = last_request(state.get("messages", []))
     run = state.get("run")
     if run is None or state.get("stop_reason") is not None:
@@ -73,39 +75,43 @@ def is_new(state: FlowState) -> bool:
     return run["request_id"] != request.id
 
 
-Planned = tuple[Update, PlanChange | None]
-"""What changes, and where the plan comes from; None where it could not be made."""
+PlanUpdate = tuple[Update, PlanChange | None]
+"""A state update, and the origin of its plan; None if there is no plan."""
 
 
-async def _make(state: FlowState, active_run: ActiveRun, executors: Executors) -> Planned:
-    """A plan for the newest request; the one before it is put with the earlier ones."""
-    before = state.get("plan")
-    earlier = {before["id"]: before} if before else {}
-    state, shorter = await compact_thread(state, active_run, executors)
-    begun = {**_begin(state, active_run, executors), "plans": earlier, **shorter}
+async def _create_plan(state: FlowState, active_run: ActiveRun, executors: Executors) -> PlanUpdate:
+    """Return the update with a plan for the newest request; keep the previous one as earlier."""
+    previous = state.get("plan")
+    earlier = {previous["id"]: previous} if previous else {}
+    state, compaction_update = await compact_thread(state, active_run, executors)
+    start = {**_start_run(state, active_run, executors), "plans": earlier, **compaction_update}
     title = _title(state)
-    taken = [*state.get("plans", {}), *earlier]
+    existing_ids = [*state.get("plans", {}), *earlier]
 
     def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
-        return create(_free(args.plan_id or "plan", taken), args.title or title, steps)
+        plan_id = _unused_id(args.plan_id or "plan", existing_ids)
+        return create(plan_id, args.title or title, steps)
 
+    question = ephemeral(prompts.PLAN_NOW)
     try:
-        made = await ask_planner(state, active_run, executors, ephemeral(prompts.PLAN_NOW), make)
+        planned = await ask_planner(state, active_run, executors, question, make)
     except ModelUnavailableError:
         raise
     except ManusError as error:
-        return {**begun, **_ended("error", str(error)), "plan": Overwrite({}), "todos": []}, None
-    default = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
-    chosen = made or create(_free("plan", taken), title, default)
-    return {**begun, **_written(chosen)}, "made" if made else "default"
+        return {**start, **_end_run("error", str(error)), "plan": Overwrite({}), "todos": []}, None
+    if planned is not None:
+        return {**start, **_plan_update(planned)}, "made"
+    default_steps = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
+    default = create(_unused_id("plan", existing_ids), title, default_steps)
+    return {**start, **_plan_update(default)}, "default"
 
 
-def _written(chosen: Plan) -> Update:
-    return {"plan": Overwrite(chosen), "todos": todos_of(chosen)}
+def _plan_update(new: Plan) -> Update:
+    return {"plan": Overwrite(new), "todos": todos_of(new)}
 
 
-def _begin(state: FlowState, active_run: ActiveRun, executors: Executors) -> Update:
-    """The channels of a run that begins."""
+def _start_run(state: FlowState, active_run: ActiveRun, executors: Executors) -> Update:
+    """Return the state channels of a new run."""
     run = FlowRun(
         id=uuid.uuid4().hex[:12],
         request_id=str(last_request(state["messages"]).id),
@@ -127,47 +133,48 @@ def _begin(state: FlowState, active_run: ActiveRun, executors: Executors) -> Upd
 
 
 def _title(state: FlowState) -> str:
-    said = text_of(last_request(state["messages"])).strip()
-    return shortened(said.splitlines()[0] if said else prompts.DEFAULT_TITLE, _TITLE)
+    request = text_of(last_request(state["messages"])).strip()
+    lines = request.splitlines() or [prompts.DEFAULT_TITLE]
+    return shortened(lines[0], _MAX_TITLE)
 
 
-def _free(plan_id: str, taken: list[str]) -> str:
-    """The id, or one like it that no other plan has."""
+def _unused_id(plan_id: str, existing_ids: list[str]) -> str:
+    """Return the id, with a number if another plan has it."""
     number = 2
-    free = plan_id
-    while free in taken:
-        number, free = number + 1, f"{plan_id}_{number}"
-    return free
+    unused = plan_id
+    while unused in existing_ids:
+        unused = f"{plan_id}_{number}"
+        number += 1
+    return unused
 
 
-def _approved(state: FlowState, active_run: ActiveRun) -> Update:
-    """What a person decides about the plan."""
+def _ask_for_approval(state: FlowState, active_run: ActiveRun) -> Update:
+    """Ask a person to approve the plan and return the update with the decision."""
     run = state["run"]
-    present = state["plan"]
-    decision = ask_for_approval(present, active_run)
+    decision = ask_for_approval(state["plan"], active_run)
     if decision.kind == "cancel":
-        return _ended("plan_incomplete", prompts.CANCELLED)
+        return _end_run("plan_incomplete", prompts.CANCELLED)
     if decision.kind == "reject":
         return {"run": {**run, "approval": "rejected", "reason": decision.reason}}
-    given: Update = {"run": {**run, "approval": "given"}}
+    update: Update = {"run": {**run, "approval": "given"}}
     if decision.kind == "approve":
-        return given
+        return update
     spent = summed(state["usage"])
     get_stream_writer()(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
-    return {**given, **_written(decision.plan)}
+    return {**update, **_plan_update(decision.plan)}
 
 
-async def _revise(state: FlowState, active_run: ActiveRun, executors: Executors) -> Planned:
-    """Ask for a revision of what is not completed. Without a usable one the plan stays as it is."""
-    present = state["plan"]
+async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Executors) -> PlanUpdate:
+    """Return the update with a revision of the unfinished steps; without one the plan stays."""
+    current = state["plan"]
     revised = None
     update: Update = {
-        "run": _run_after(state, approve=active_run.context.approve_plan),
+        "run": _count_revision(state, approve=active_run.context.approve_plan),
         "status": "thinking",
     }
 
     def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
-        return revise(present, steps, args.title)
+        return revise(current, steps, args.title)
 
     try:
         if budget_used_up(active_run.budget.limits, used_so_far(state)) is None:
@@ -176,49 +183,48 @@ async def _revise(state: FlowState, active_run: ActiveRun, executors: Executors)
     except ModelUnavailableError:
         raise
     except ManusError as error:
-        said = f"The plan could not be revised: {error}\n\n{without_model(present)}"
-        return {**update, **_ended("error", said)}, None
+        output = f"The plan could not be revised: {error}\n\n{summarize_without_model(current)}"
+        return {**update, **_end_run("error", output)}, None
     if revised is None:
         return update, "kept"
-    update["run"]["revised"] = _blocked(revised)  # of one text another may come to be blocked
-    return {**update, **_written(revised)}, "revised"
+    # a new step may have the text of a blocked one
+    update["run"]["revised"] = _blocked_texts(revised)
+    return {**update, **_plan_update(revised)}, "revised"
 
 
-def _run_after(state: FlowState, *, approve: bool) -> FlowRun:
-    """The run after this revision, which a person has asked for, or a blocked step."""
+def _count_revision(state: FlowState, *, approve: bool) -> FlowRun:
+    """Return the run after a revision that a person or a blocked step has caused."""
     run = state["run"].copy()
-    rejected = run["approval"] == "rejected"
-    if not rejected:
+    is_rejected = run["approval"] == "rejected"
+    if not is_rejected:
         run["replans_left"] -= 1
-        run["revised"] = _blocked(state["plan"])
-    run["approval"] = "wanted" if approve or rejected else "not_needed"
+        run["revised"] = _blocked_texts(state["plan"])
+    run["approval"] = "wanted" if approve or is_rejected else "not_needed"
     run["reason"] = ""
     return run
 
 
-def _blocked(plan: Plan) -> list[str]:
-    return [step["text"] for step in plan["steps"] if step["status"] == "blocked"]
+def _blocked_texts(current: Plan) -> list[str]:
+    return [step["text"] for step in current["steps"] if step["status"] == "blocked"]
 
 
 def _question(state: FlowState) -> str:
+    """Return the request to revise the plan, with the results and the reason."""
     run = state["run"]
-    present = state["plan"]
-    steps = present["steps"]
+    current = state["plan"]
+    steps = current["steps"]
     if run["approval"] == "rejected":
-        why = prompts.rejected(run["reason"])
+        reason = prompts.rejected(run["reason"])
     else:
-        places = to_revise(present, run["revised"])
-        why = prompts.blocked([f"{i}. {steps[i]['text']}" for i in places])
-    return prompts.revise(
-        text_of(last_request(state["messages"])),
-        as_text(present),
-        [shown_result(index, step) for index, step in enumerate(steps) if step["result"]],
-        why,
-    )
+        indexes = to_revise(current, run["revised"])
+        reason = prompts.blocked([f"{index}. {steps[index]['text']}" for index in indexes])
+    request = text_of(last_request(state["messages"]))
+    results = [shown_result(index, step) for index, step in enumerate(steps) if step["result"]]
+    return prompts.revise(request, as_text(current), results, reason)
 
 
-def _ended(reason: StopReason, said: str) -> Update:
-    """The end of a run that has no plan to carry out."""
+def _end_run(reason: StopReason, output: str) -> Update:
+    """Return the update that ends a run without a plan to execute."""
     status = "error" if reason == "error" else "idle"
     get_stream_writer()(StatusEvent(type="status", status=status, stop_reason=reason))  # type: ignore[typeddict-item]
-    return {"status": status, "stop_reason": reason, "success": False, "output": said}
+    return {"status": status, "stop_reason": reason, "success": False, "output": output}

@@ -1,4 +1,4 @@
-"""A run inside a run: the agent of a plan's step, or one that another agent has given a task."""
+"""Run an agent inside a run: the executor of a plan's step, or one with a delegated task."""
 
 from __future__ import annotations
 
@@ -48,43 +48,43 @@ _SUMMARY_HEADING = re.compile(
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _HIDDEN = "do-not-render-"
-"""With this before its id, LangChain's chat UI does not show a message as the user's."""
+"""Id prefix of messages that LangChain's chat UI does not show."""
 
 
 @dataclass(slots=True)
 class SubagentResult:
-    """What came of it."""
+    """The final state of a subagent, and why it stopped."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """Its state, as far as it came."""
+    """State channels, as of its last superstep."""
     problem: str = ""
-    """Why it broke off, if it did."""
-    stop: GraphInterrupt | None = None
-    """With which it asks a person, or waits for its model."""
+    """Why it failed; empty if it did not."""
+    interrupt: GraphInterrupt | None = None
+    """Raised if it asks a person, or waits for its model server."""
     special_tools: Sequence[str] = (TERMINATE,)
-    """Tools whose call ends it."""
+    """Tools whose call ends its run."""
 
     @property
     def usage(self) -> Usage:
-        """What it has used."""
+        """Return its usage."""
         return cast(Usage, self.values.get("usage") or no_usage())
 
     @property
     def succeeded(self) -> bool:
-        """Whether its agent says that it did what was asked."""
-        done = self.values.get("status") == "finished" and bool(self.values.get("success"))
-        return done and not self.problem
+        """Return whether the agent reports success."""
+        is_finished = self.values.get("status") == "finished" and bool(self.values.get("success"))
+        return is_finished and not self.problem
 
     @property
     def is_tainted(self) -> bool:
-        """Whether what it says may come from untrusted text."""
+        """Return whether its output may come from untrusted text."""
         return is_tainted(self.values.get("messages") or [], self.values.get("compaction"))
 
     @property
     def output(self) -> str:
-        """What it answered, without a heading that says no more than that it is a summary.
+        """Return its answer, without a mere `Summary` heading.
 
-        Where it said nothing, or only announced work before it ended, it is the log of its steps.
+        If there is no answer, or only an announcement of work, return the log of its steps.
         """
         text = str(self.values.get("output") or "").strip()
         if text == "\n".join(self.values.get("results") or []) or self._only_announced(text):
@@ -92,137 +92,140 @@ class SubagentResult:
         return _SUMMARY_HEADING.sub("", text).strip()
 
     def _only_announced(self, text: str) -> bool:
-        """Return whether its last words came before its last message, and announced work."""
+        """Return whether the answer is an earlier message that announced work."""
         last = last_assistant(self.values.get("messages") or [])
         return last is not None and not text_of(last).strip() and announces_work(text)
 
     def _log(self) -> str:
-        """Return the log of its steps, without those that only called a special tool.
-
-        That a run has ended is no result.
-        """
-        endings = tuple(f"{name} → " for name in self.special_tools)
-        lines = self.values.get("results") or []
-        return "\n".join(line for line in lines if not line.partition(": ")[2].startswith(endings))
+        """Return the log of its steps, without those that only called a special tool."""
+        special = tuple(f"{name} → " for name in self.special_tools)
+        lines = []
+        for line in self.values.get("results") or []:
+            _, _, text = line.partition(": ")
+            if not text.startswith(special):
+                lines.append(line)
+        return "\n".join(lines)
 
     @property
     def reason(self) -> str:
-        """Why it did not succeed."""
+        """Return why it did not succeed."""
         if self.problem:
             return self.problem
-        stopped = str(self.values.get("stop_reason") or "")
-        said = " ".join(self.output.split())
-        if stopped == "budget":
-            said = said.replace("Terminated: Budget used up: ", "")
-        why = _REASONS.get(stopped, "the executor did not come to an end")
-        return f"{why}: {said}" if said else why
+        stop_reason = str(self.values.get("stop_reason") or "")
+        details = " ".join(self.output.split())
+        if stop_reason == "budget":
+            details = details.replace("Terminated: Budget used up: ", "")
+        reason = _REASONS.get(stop_reason, "the executor did not finish")
+        return f"{reason}: {details}" if details else reason
 
 
 async def run_subagent(
     active_run: ActiveRun,
     graph: Any,
     request: HumanMessage,
-    tell: Callable[[dict[str, Any]], None],
+    emit: Callable[[dict[str, Any]], None],
     config: RunnableConfig | None = None,
 ) -> SubagentResult:
-    """Run an agent's graph inside a run, in the namespace of the task that calls it.
+    """Run an agent's graph in the checkpoint namespace of the task that calls it.
 
-    It has the run's budget; `tell` is given its events. Where it had begun before a crash or a
-    question, it goes on. `config` takes the place of the task's. An interrupt is not raised but
-    noted, beside the state that it left.
+    It shares the run's budget, and `emit` receives its events. If it started before a crash or a
+    question, it is resumed. `config` replaces that of the task. An interrupt is returned rather
+    than raised, together with the state.
 
     Raises:
         asyncio.CancelledError: the run itself is being cancelled.
     """
-    inner = SubagentResult(special_tools=graph.profile.special_tools)
-    left = active_run.budget.seconds_left
+    result = SubagentResult(special_tools=graph.profile.special_tools)
     stream = _stream(active_run, graph, request, config or get_config())
     try:
-        async with asyncio.timeout(left) as clock, aclosing(stream) as parts:
+        async with (
+            asyncio.timeout(active_run.budget.seconds_left) as timeout,
+            aclosing(stream) as parts,
+        ):
             async for mode, data in parts:
                 if mode == "values":
-                    inner.values.update(data)
+                    result.values.update(data)
                 else:
-                    tell(data)
-    except GraphInterrupt as stop:
-        inner.stop = stop
+                    emit(data)
+    except GraphInterrupt as interrupt:
+        result.interrupt = interrupt
     except GraphBubbleUp:
         raise
     except TimeoutError as error:
-        inner.problem = "the run's time is used up" if clock.expired() else _said(error)
-        inner.values["stop_reason"] = "budget" if clock.expired() else ""
+        is_expired = timeout.expired()
+        result.problem = "the run's time is used up" if is_expired else _describe_error(error)
+        result.values["stop_reason"] = "budget" if is_expired else ""
     except Exception as error:
-        # an agent that breaks must not take the run with it; the log keeps the traceback
+        # a failing agent must not end the outer run; the log keeps the traceback
         log.info("the agent %s broke off", graph.profile.name, exc_info=error)
-        inner.problem = _said(error)
-    return inner
+        result.problem = _describe_error(error)
+    return result
 
 
 def _stream(
     active_run: ActiveRun, graph: Any, request: HumanMessage, config: RunnableConfig
 ) -> Any:
-    chosen = {"workspace": str(active_run.session.workspace.root), "approve_plan": False}
+    overrides = {"workspace": str(active_run.session.workspace.root), "approve_plan": False}
     return graph.astream(
         {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
         config,
-        context=active_run.context.model_copy(update=chosen),
+        context=active_run.context.model_copy(update=overrides),
         stream_mode=["values", "custom"],
     )
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"it broke off with {type(error).__name__}: {error}".rstrip(": ")
 
 
 async def run_delegated(
     call_id: str, lines: list[Spending], task: str, profile: str
 ) -> Observation:
-    """Have an agent of that profile carry out the task; its answer is the observation.
+    """Execute a delegated task with an agent of the profile, and return its answer.
 
     Raises:
         ToolError: there is no such profile.
         GraphInterrupt: it asks a person.
     """
-    config = get_config()
+    active_run = active_run_of(get_config())
     emit = get_stream_writer()
-    active_run = active_run_of(config)
-    graph = await asyncio.to_thread(_graph, active_run, profile)
+    graph = await asyncio.to_thread(_load_graph, active_run, profile)
     name = graph.profile.name
 
-    def tell(event: dict[str, Any]) -> None:
+    def emit_action(event: dict[str, Any]) -> None:
         emit(DelegateActionEvent(type="delegate_action", id=call_id, profile=name, event=event))
 
     guard = active_run.session.egress_guard
-    # the words of an agent name no host for the user
-    known = passed_on(guard.words, tainted=guard.is_tainted)
-    request = HumanMessage(task, additional_kwargs=known)
+    # an agent's words allow no host on the user's behalf
+    taint = passed_on(guard.words, tainted=guard.is_tainted)
+    request = HumanMessage(task, additional_kwargs=taint)
     async with active_run.slots:
-        inner = await run_subagent(active_run, graph, request, tell)
-    if inner.stop is not None:
-        raise inner.stop
-    lines += _lines(inner)
-    source = AGENT if inner.is_tainted else ""
-    if inner.succeeded:
-        return Observation(inner.output, source=source)
-    return Observation(f"Not done: {inner.reason}.", is_error=True, source=source)
+        result = await run_subagent(active_run, graph, request, emit_action)
+    if result.interrupt is not None:
+        raise result.interrupt
+    lines += _spending(result)
+    source = AGENT if result.is_tainted else ""
+    if result.succeeded:
+        return Observation(result.output, source=source)
+    return Observation(f"Not done: {result.reason}.", is_error=True, source=source)
 
 
-def _graph(active_run: ActiveRun, profile: str) -> Any:
-    if active_run.agent_named is None or is_own(profile):  # a model names no code to be imported
+def _load_graph(active_run: ActiveRun, profile: str) -> Any:
+    # a model must not name code to import
+    if active_run.load_agent is None or is_own(profile):
         raise ToolError(f"There is no profile `{profile}`.")
     try:
-        return active_run.agent_named(profile.lower())
+        return active_run.load_agent(profile.lower())
     except SettingsError as error:
         raise ToolError(str(error)) from None
 
 
-def _lines(inner: SubagentResult) -> list[Spending]:
-    """What it used, by role."""
-    lines = [
-        cast(Spending, {**used, "role": role})
-        for role, used in inner.usage.get("roles", {}).items()
-    ]
-    for line in lines[:1]:
-        line["tool_calls"] = inner.usage["tool_calls"]
-        line["estimated"] = inner.usage.get("estimated", False)
+def _spending(result: SubagentResult) -> list[Spending]:
+    """Return the usage of a subagent by role; the first line has the counts of all roles."""
+    lines = []
+    for role, usage in result.usage.get("roles", {}).items():
+        lines.append(cast(Spending, {**usage, "role": role}))
+    if lines:
+        lines[0]["tool_calls"] = result.usage["tool_calls"]
+        lines[0]["estimated"] = result.usage.get("estimated", False)
     return lines

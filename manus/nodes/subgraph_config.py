@@ -1,4 +1,4 @@
-"""How LangGraph configures a graph inside a graph, by keys that are private to it."""
+"""Read and change the configuration of nested graphs, whose keys are private to LangGraph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
 CHECKPOINTER = "__pregel_checkpointer"
-"""The saver of a graph that is inside another one."""
+"""Key of the checkpointer of a nested graph."""
 _RESUMING = "__pregel_resuming"
 _ANSWERS = "__pregel_resume_map"
 _PARENTS = "checkpoint_map"
@@ -23,27 +23,27 @@ def has_checkpointer(config: RunnableConfig) -> bool:
 async def newest_checkpoint(config: RunnableConfig, namespace: str) -> CheckpointTuple | None:
     """Return the newest checkpoint of a graph that was called from a node of this thread."""
     configurable = config["configurable"]
-    place = {"thread_id": configurable["thread_id"], "checkpoint_ns": namespace}
-    found: CheckpointTuple | None
-    found = await configurable[CHECKPOINTER].aget_tuple({"configurable": place})
-    return found
+    location = {"thread_id": configurable["thread_id"], "checkpoint_ns": namespace}
+    checkpoint: CheckpointTuple | None
+    checkpoint = await configurable[CHECKPOINTER].aget_tuple({"configurable": location})
+    return checkpoint
 
 
 def was_made_here(checkpoint: CheckpointTuple, config: RunnableConfig) -> bool:
-    """Return whether a checkpoint was made when this same task was carried out before."""
+    """Return whether a checkpoint is from an earlier execution of this same task."""
     parents: dict[str, Any] = config["configurable"].get(_PARENTS, {})
     return checkpoint.metadata.get("parents") == parents
 
 
 def resumed_in(namespace: str, config: RunnableConfig, *, with_answers: bool) -> RunnableConfig:
-    """Return the configuration that resumes a graph in the namespace in which it was called before.
+    """Return the configuration that resumes a nested graph in its earlier namespace.
 
-    Without it, LangGraph would call the graph anew, in the namespace of the node's own task.
-    `with_answers`: the run was resumed with answers for this call. Otherwise they are left out:
-    LangGraph finds an answer by the task that asked, and would give it to the next question too.
+    Without it, LangGraph would start the graph again, in the namespace of the node's own task.
+    `with_answers`: the run was resumed with answers for this call. Otherwise they are removed:
+    LangGraph looks answers up by the asking task, and would apply them to the next question too.
     """
     configurable = {**config["configurable"], "checkpoint_ns": namespace, _RESUMING: True}
-    configurable.pop(_REPLAY, None)  # in a fork, it would have the request asked once more
+    configurable.pop(_REPLAY, None)  # in a fork, it would repeat the request
     if not with_answers:
         configurable.pop(_ANSWERS, None)
     return {**config, "configurable": configurable}

@@ -1,4 +1,4 @@
-"""summarize: say what came of the plan, honestly, and end the run."""
+"""summarize: report the results of the plan truthfully and end the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
 from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, active_run_of, used_in
+from manus.nodes.active_run import ActiveRun, active_run_of, count_usage
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
@@ -39,61 +39,66 @@ Update = dict[str, Any]
 
 
 async def summarize(state: FlowState, config: RunnableConfig) -> Update:
-    """Ask for a summary; where the model is down or the budget used up, make one from the plan."""
+    """Ask the model for a summary, or build it from the plan if that fails; end the run."""
     active_run = active_run_of(config)
-    tell = get_stream_writer()
-    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
+    emit = get_stream_writer()
+    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
     usage_ledger.set(lines)
     active_run.sync(used_so_far(state))
-    text = await _summary(state, active_run)
-    missing = not_done(state["plan"])
-    over = over_budget(state)
-    done = not missing
-    parts = [text]
-    # the model may have been kinder than the facts are
-    parts += [facts for facts in (missing, side_by_side(state["plan"])) if facts not in text]
-    if missing and over:
+    plan = state["plan"]
+    summary = await _ask_for_summary(state, active_run)
+    unfinished = list_unfinished(plan)
+    over = exhausted_budget(state)
+    parts = [summary]
+    # the model's summary may omit facts
+    for facts in (unfinished, list_conflicts(plan)):
+        if facts not in summary:
+            parts.append(facts)
+    stop_reason = "completed"
+    if unfinished:
+        stop_reason = "budget" if over else "plan_incomplete"
+    if unfinished and over:
         parts.append(f"Terminated: Budget used up: {over}")
     output = "\n\n".join(parts)
-    usage = used_in(lines, active_run)
-    ended: Update = {
-        "status": "finished" if done else "idle",
-        "stop_reason": "completed" if done else "budget" if over else "plan_incomplete",
-        "success": done,
+    end: Update = {
+        "status": "idle" if unfinished else "finished",
+        "stop_reason": stop_reason,
+        "success": not unfinished,
     }
-    tell(StatusEvent(type="status", status=ended["status"], stop_reason=ended["stop_reason"]))
+    emit(StatusEvent(type="status", status=end["status"], stop_reason=end["stop_reason"]))
     return {
-        **ended,
+        **end,
         "output": output,
-        "results": lines_of(state["plan"]),
-        "usage": usage,
-        "refused": refusals_of(state["plan"]),
+        "results": result_lines(plan),
+        "usage": count_usage(lines, active_run),
+        "refused": refusals_of(plan),
         "messages": [AIMessage(output, id=f"{state['run']['id']}-summary")],
     }
 
 
-async def _summary(state: FlowState, active_run: ActiveRun) -> str:
+async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     plan = state["plan"]
-    said = text_of(last_request(state["messages"]))
-    asked = prompts.summary(said, as_text(plan), details_of(plan))
+    request = text_of(last_request(state["messages"]))
+    question = prompts.summary(request, as_text(plan), step_details(plan))
     messages = await fit_question(
-        active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(asked)
+        active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(question)
     )
     try:
         async with asyncio.timeout(active_run.budget.seconds_left):
             reply = await active_run.client.complete(ROLE, messages)
     except (BudgetError, TimeoutError):
-        return without_model(plan)
+        return summarize_without_model(plan)
     except ManusError as error:
         log.info("no summary by the model: %s", error)
-        return f"{prompts.MODEL_SILENT}\n\n{without_model(plan)}"
-    return text_of(reply.message).strip() or without_model(plan)
+        return f"{prompts.MODEL_SILENT}\n\n{summarize_without_model(plan)}"
+    return text_of(reply.message).strip() or summarize_without_model(plan)
 
 
-def over_budget(state: FlowState) -> str | None:
-    """The budget, in words, for want of which steps were not done; None if that was not why."""
-    if over := state["run"].get("over"):
+def exhausted_budget(state: FlowState) -> str | None:
+    """Return which budget kept steps from being executed, or None if none did."""
+    over = state["run"].get("over")
+    if over:
         return over
     for step in state["plan"]["steps"]:
         result = step["result"]
@@ -102,78 +107,84 @@ def over_budget(state: FlowState) -> str | None:
     return None
 
 
-_LINE = 200
+_MAX_LINE = 200
 
 
-def details_of(plan: Plan) -> list[str]:
-    """Each step that was tried, with what came of it; those that a revision left out first."""
-    dropped = [
-        f"Tried and left out by a revision: {flat(step['text'])}\nNotes: {flat(step['notes'])}"
-        for step in plan.get("dropped", [])
-    ]
-    tried = [
-        shown_result(index, step)
-        for index, step in enumerate(plan["steps"])
-        if step["result"] or step["notes"]
-    ]
-    return [*dropped, *tried]
+def step_details(plan: Plan) -> list[str]:
+    """Return the results of each step that was tried; steps dropped by a revision come first."""
+    details = []
+    for step in plan.get("dropped", []):
+        title = f"Tried and left out by a revision: {flat(step['text'])}"
+        details.append(f"{title}\nNotes: {flat(step['notes'])}")
+    for index, step in enumerate(plan["steps"]):
+        if step["result"] or step["notes"]:
+            details.append(shown_result(index, step))
+    return details
 
 
-def lines_of(plan: Plan) -> list[str]:
-    """The results of a run: one line a step."""
+def result_lines(plan: Plan) -> list[str]:
+    """Return the results of a run, one line per step."""
+    dropped = [f"Step left out: {_format_line(step)}" for step in plan.get("dropped", [])]
     steps = enumerate(plan["steps"])
-    return [
-        *(f"Step left out: {_line(step)}" for step in plan.get("dropped", [])),
-        *(f"Step {index}: {_line(step)}" for index, step in steps),
-    ]
+    return [*dropped, *(f"Step {index}: {_format_line(step)}" for index, step in steps)]
 
 
-def _line(step: Step) -> str:
-    said = step["notes"] if step["status"] == "blocked" else ""
-    if step["result"] is not None and not said:
-        said = step["result"]["text"]
+def _format_line(step: Step) -> str:
     line = f"{flat(step['text'])} ({step['status'].replace('_', ' ')})"
-    return one_line(f"{line} → {said}" if said else line, _LINE)
+    result = ""
+    if step["status"] == "blocked":
+        result = step["notes"]
+    if step["result"] is not None and not result:
+        result = step["result"]["text"]
+    if result:
+        line = f"{line} → {result}"
+    return one_line(line, _MAX_LINE)
 
 
-def not_done(plan: Plan) -> str:
-    """What was not done and why; empty if all was."""
+def list_unfinished(plan: Plan) -> str:
+    """Return the steps that were not completed, each with the reason; empty if there are none."""
     if is_completed(plan):
         return ""
     hindered = hindered_by(plan)
-    lines = []
+    lines = ["Not done:"]
     for index, step in enumerate(plan["steps"]):
-        if step["status"] == "completed":
-            continue
-        if step["status"] == "blocked":
-            why = f"blocked: {flat(step['notes']) or 'no reason was given'}"
-        elif waiting := step.get("waiting"):
-            why = f"waits for an answer to: {flat(waiting['question'])}"
-        elif index in hindered:
-            why = f"given up, because it needs step {hindered[index]}, which is blocked"
-        else:
-            why = "not begun" if step["status"] == "not_started" else "begun and not ended"
-        lines.append(f"- {index}. {flat(step['text'])} ({why})")
-    return "Not done:\n" + "\n".join(lines)
+        if step["status"] != "completed":
+            reason = _reason_unfinished(step, hindered.get(index))
+            lines.append(f"- {index}. {flat(step['text'])} ({reason})")
+    return "\n".join(lines)
 
 
-def side_by_side(plan: Plan) -> str:
+def _reason_unfinished(step: Step, blocked_index: int | None) -> str:
+    """Return why a step is not completed; `blocked_index` is a blocked step that it needs."""
+    if step["status"] == "blocked":
+        return f"blocked: {flat(step['notes']) or 'no reason was given'}"
+    waiting = step.get("waiting")
+    if waiting:
+        return f"waits for an answer to: {flat(waiting['question'])}"
+    if blocked_index is not None:
+        return f"given up, because it needs step {blocked_index}, which is blocked"
+    return "not started" if step["status"] == "not_started" else "started but not finished"
+
+
+def list_conflicts(plan: Plan) -> str:
     """Return the files that several steps changed at the same time; empty if there are none."""
     titles: dict[str, set[str]] = {}
     for step in plan["steps"]:
         result = step["result"]
         conflicts = result.get("conflicts", {}) if result is not None else {}
-        for path, others in conflicts.items():
-            titles.setdefault(path, set()).update([title_of(step), *others])
+        for path, other_titles in conflicts.items():
+            titles.setdefault(path, set()).update([title_of(step), *other_titles])
     if not titles:
         return ""
     lines = [prompts.changed_side_by_side(path, sorted(titles[path])) for path in sorted(titles)]
     return "\n".join([prompts.SIDE_BY_SIDE, *lines])
 
 
-def without_model(plan: Plan) -> str:
-    """A summary made from the plan itself."""
-    steps = enumerate(plan["steps"])
-    done = [shown_result(index, step) for index, step in steps if step["status"] == "completed"]
-    parts = (*done, not_done(plan), side_by_side(plan))
-    return "\n\n".join(part for part in parts if part)
+def summarize_without_model(plan: Plan) -> str:
+    """Return a summary built from the plan itself."""
+    parts = []
+    for index, step in enumerate(plan["steps"]):
+        if step["status"] == "completed":
+            parts.append(shown_result(index, step))
+    parts += [list_unfinished(plan), list_conflicts(plan)]
+    return "\n\n".join(filter(None, parts))

@@ -1,4 +1,4 @@
-"""think: compose the request, ask the model, append its message."""
+"""think: compose the request, ask the model, append its reply."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from manus.execution.changed_files import next_tick
 from manus.execution.siblings import Siblings
 from manus.models.budget import usage_ledger
 from manus.models.client import Reply
-from manus.nodes.active_run import ActiveRun, active_run_of, used_in, waits_for_model
-from manus.nodes.context.compaction import Past
-from manus.nodes.context.turns import mend, replacing
-from manus.nodes.exchange.environment_info import place_of
-from manus.nodes.exchange.model_turn import ask_model, prepared
-from manus.nodes.exchange.notes import notes_for
-from manus.nodes.exchange.stop_conditions import end_of, last_text
+from manus.nodes.active_run import ActiveRun, active_run_of, count_usage, model_interrupt
+from manus.nodes.context.compaction import ThreadHistory
+from manus.nodes.context.turns import repair_history, replacement_writes
+from manus.nodes.exchange.environment_info import describe_environment
+from manus.nodes.exchange.model_request import ask_model, prepare_reply
+from manus.nodes.exchange.notes import build_notes
+from manus.nodes.exchange.stop_conditions import final_update, last_text
 from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
@@ -37,57 +37,58 @@ Update = dict[str, Any]
 
 
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
-    """Ask the model for the next step."""
+    """Ask the model for the next step and append its message to the history."""
     active_run = active_run_of(config)
-    tell = runtime.stream_writer
+    emit = runtime.stream_writer
     active_run.session.siblings = Siblings(unfinished=None)
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
-    begun = begin_step(state, active_run)
-    run = begun["run"]
-    stored = state.get("messages", [])
+    start = start_step(state, active_run)
+    run = start["run"]
     if run["step"] == 1 and active_run.is_served:
         run["began"] = await next_tick()
-    place = state.get("place", "")
-    if run["step"] == 1 or not place:
-        begun["place"] = place = await _place(place, active_run)
-    system = render(active_run.profile.system_prompt, workspace=run["workspace"], place=place)
+    environment = state.get("place", "")
+    if run["step"] == 1 or not environment:
+        environment = await _describe_environment(environment, active_run)
+        start["place"] = environment
+    system = render(active_run.profile.system_prompt, workspace=run["workspace"], place=environment)
     lines: list[Spending] = []
     usage_ledger.set(lines)
-    active_run.sync(begun["usage"])
-    _tell_beginning(run, begun["usage"], tell)
-    mended = mend(stored, active_run.session.journal.answer_to)
-    past = Past(mended, state.get("compaction"), run["request_id"])
-    notes = await notes_for(state, active_run, run, mended)
+    active_run.sync(start["usage"])
+    _emit_start(run, start["usage"], emit)
+    stored = state.get("messages", [])
+    messages = repair_history(stored, active_run.session.journal.answer_to)
+    repairs = replacement_writes(stored, messages)
+    history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
+    notes = await build_notes(state, active_run, run, messages)
     try:
-        reply = await ask_model(active_run, past, system, notes)
+        reply = await ask_model(active_run, history, system, notes)
     except ModelUnavailableError as error:
-        raise waits_for_model(error, active_run, config) from error
+        raise model_interrupt(error, active_run, config) from error
     except ManusError as error:
-        used = used_in(lines, active_run, begun["usage"])
-        update = _ended(error, state, run) | {"usage": used}
+        usage = count_usage(lines, active_run, start["usage"])
+        update = {**_end_run(error, state, run), "usage": usage}
     else:
-        message = prepared(reply.message, active_run.shown.ids, run, notes.choice)
-        past.writes.append(message)
-        used = used_in(lines, active_run, begun["usage"])
+        message = prepare_reply(reply.message, active_run.rendered_history.ids, run, notes.choice)
+        history.writes.append(message)
+        usage = count_usage(lines, active_run, start["usage"])
         status = "executing" if has_calls(message) else "thinking"
-        update = {**notes.update, "usage": used, "status": status}
-        tell(_thought(run, message, reply, used))
+        update = {**notes.update, "usage": usage, "status": status}
+        emit(_thought(run, message, reply, usage))
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
-        tell(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
-    if past.compaction is not state.get("compaction"):
-        update["compaction"] = past.compaction
-    writes = past.writes if mended is stored else [*replacing(stored, mended), *past.writes]
-    return {**begun, **update, "messages": writes}
+        emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
+    if history.compaction is not state.get("compaction"):
+        update["compaction"] = history.compaction
+    return {**start, **update, "messages": [*repairs, *history.writes]}
 
 
-async def _place(before: str, active_run: ActiveRun) -> str:
+async def _describe_environment(before: str, active_run: ActiveRun) -> str:
     own_python = None
     if active_run.catalog.find(PYTHON) is not None:
         own_python = bool(active_run.profile.extras.get(OWN_PYTHON))
     return await asyncio.to_thread(
-        place_of,
+        describe_environment,
         active_run.session.workspace,
         active_run.settings,
         before,
@@ -96,24 +97,24 @@ async def _place(before: str, active_run: ActiveRun) -> str:
     )
 
 
-def begin_step(state: AgentState, active_run: ActiveRun) -> AgentState:
-    """The channels of the step that begins: of a new run if there is a new request."""
+def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
+    """Return the state channels of a new step, which starts a new run if the request is new."""
     request = last_request(state.get("messages", []))
     active_run.session.egress_guard.hear(state.get("messages", []))
     before = state.get("run")
-    # what a caller may choose anew whenever a run goes on: the model is told what holds now
-    chosen: Any = {
+    # a caller may change these on resume: the model is told the current values
+    current: Any = {
         "max_steps": active_run.max_steps,
         "workspace": str(active_run.session.workspace.root),
         "profile": active_run.profile.name,
     }
-    own = (before["request_id"], before.get("guidance_id")) if before is not None else ()
+    request_ids = (before["request_id"], before.get("guidance_id")) if before is not None else ()
     is_over = state.get("stop_reason") is not None
-    if before is not None and request.id in own and not is_over:
-        going_on: Run = {**before, **chosen, "step": before["step"] + 1}
-        return {"run": going_on, "usage": state["usage"].copy()}
-    run: Any = {"id": uuid.uuid4().hex[:12], "request_id": str(request.id), "step": 1, **chosen}
-    begun: AgentState = {
+    if before is not None and request.id in request_ids and not is_over:
+        resumed: Run = {**before, **current, "step": before["step"] + 1}
+        return {"run": resumed, "usage": state["usage"].copy()}
+    run: Any = {"id": uuid.uuid4().hex[:12], "request_id": str(request.id), "step": 1, **current}
+    start: AgentState = {
         "run": run,
         "usage": no_usage(),
         "loop": None,
@@ -123,38 +124,41 @@ def begin_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     }
     for name in ("results", "spent", "trail"):
         if state.get(name):
-            begun[name] = Overwrite([])  # type: ignore[typeddict-item]
+            start[name] = Overwrite([])  # type: ignore[typeddict-item]
     if active_run.approved or state.get("approved"):
-        begun["approved"] = Overwrite(list(active_run.approved))  # type: ignore[typeddict-item]
+        start["approved"] = Overwrite(list(active_run.approved))  # type: ignore[typeddict-item]
     if active_run.refused or state.get("refused"):
-        begun["refused"] = Overwrite(list(active_run.refused))  # type: ignore[typeddict-item]
-    return begun
+        start["refused"] = Overwrite(list(active_run.refused))  # type: ignore[typeddict-item]
+    return start
 
 
-def _ended(error: ManusError, state: AgentState, run: Run) -> Update:
-    """The end of a run whose model could not be asked, or whose budget has no room for it."""
+def _end_run(error: ManusError, state: AgentState, run: Run) -> Update:
+    """Return the update that ends a run whose model failed or whose budget is used up."""
     if not isinstance(error, BudgetError):
         return {"status": "error", "stop_reason": "error", "success": False, "output": str(error)}
-    own = since(state.get("messages", []), run["request_id"])
+    messages = since(state.get("messages", []), run["request_id"])
     lines = state.get("results", []) if run["step"] > 1 else []
-    return end_of("budget", None, last_text(own, lines), run["max_steps"], error.over)
+    text = last_text(messages, lines)
+    return final_update("budget", None, text, run["max_steps"], error.over)
 
 
-def _tell_beginning(run: Run, usage: Usage, tell: Any) -> None:
-    if run["step"] == 1:
-        tell(StatusEvent(type="status", status="running", stop_reason=None))
-    tell(StatusEvent(type="status", status="thinking", stop_reason=None))
+def _emit_start(run: Run, usage: Usage, emit: Any) -> None:
     step = run["step"]
-    most = run["max_steps"]
-    tell(StepEvent(type="step", step=step, max_steps=most, spent=summed(usage)))
+    if step == 1:
+        emit(StatusEvent(type="status", status="running", stop_reason=None))
+    emit(StatusEvent(type="status", status="thinking", stop_reason=None))
+    emit(StepEvent(type="step", step=step, max_steps=run["max_steps"], spent=summed(usage)))
 
 
 def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:
+    calls: Any = []
+    for call in calls_of(message):
+        calls.append({"id": call["id"], "name": call["name"], "args": call["args"]})
     event = ThoughtEvent(
         type="thought",
         step=run["step"],
         text=text_of(message),
-        calls=[{"id": c["id"], "name": c["name"], "args": c["args"]} for c in calls_of(message)],
+        calls=calls,
         input_tokens=reply.used["input_tokens"],
         output_tokens=reply.used["output_tokens"],
         cached_tokens=reply.used["cached_tokens"],

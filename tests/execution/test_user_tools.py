@@ -24,7 +24,7 @@ from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph.profiles import DATA_ANALYSIS
-from manus.nodes.exchange.environment_info import place_of
+from manus.nodes.exchange.environment_info import describe_environment
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.child import ROOT
@@ -433,7 +433,7 @@ def test_what_stays_hidden_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) 
         f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
         "`.nvmrc` asks for node 22, which is not installed here."
     )
-    told = place_of(Workspace(root), Settings(sandbox=settings), own_python=False)
+    told = describe_environment(Workspace(root), Settings(sandbox=settings), own_python=False)
     for part in (f"Python {version} in .venv (.venv)", f"{home}/mine/bin", f"{home}/library", "22"):
         assert part in told, part
 

@@ -158,7 +158,7 @@ async def test_a_budget_holds_for_the_whole_run(flow: ScriptedFlow) -> None:
         assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
         assert await flow.statuses(name) == ["completed", "not_started"]
         assert f"Terminated: Budget used up: {name.replace('_', ' ')}" in outcome.output
-        assert "1. beta (not begun)" in outcome.output
+        assert "1. beta (not started)" in outcome.output
 
 
 async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None:

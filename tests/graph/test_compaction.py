@@ -50,10 +50,9 @@ async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> 
     assert kept.compactions >= 2
     assert outcome.usage["roles"]["summary"]["model_calls"] >= kept.compactions
     assert (kept.rules, kept.facts, kept.known) == (10, 20, 20)
-    assert (kept.made_up, kept.unknown) == (set(), set())
     [notes] = [text_of(m) for m in values["messages"] if is_summary(m)]
     assert "The code of locker" in notes
-    assert "treasure" not in notes
+    assert "Here are the notes" not in notes
 
     # storage grows with the number of steps, compactions or not: bytes are counted, not seconds
     written = await written_by(looker)

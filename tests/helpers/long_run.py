@@ -1,7 +1,7 @@
 """A long run for tests and measurements: places to look at, with facts and rules to be kept.
 
-The model is scripted. What it is asked for when the history grows too long it answers as a model
-might: with the newest facts, and with some things that it made up.
+The model is scripted. Asked for notes when the history grows too long, it answers as a model
+might: with the newest facts under a line of prose.
 """
 
 import itertools
@@ -13,7 +13,6 @@ from manus.config.profile import Profile
 from manus.execution.archive import Archive
 from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
-from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.state.messages import text_of
 from tests.helpers.agent import ScriptedAgent
@@ -49,18 +48,13 @@ LOOKER = Profile(
 
 
 def notes_of(request: Request) -> Message:
-    """What a model might write: the newest facts, and some things that it made up."""
-    asked = str(request.last["content"])
-    before = [line for line in asked.splitlines() if line.startswith("- The code")]
-    found = re.findall(r"\[#(\d+)\] look: [^\[]*?(The code of locker K\d+ is \d+\.)", asked, re.S)
-    fresh = [f"- {said} [#{number}]" for number, said in found]
-    made_up = [
-        "- The treasure lies 77123456 steps to the north. [#1]",
-        "- There is a door nobody has seen. [#99999999]",
-        "- This line names no message.",
-        "Here are the notes:",
-    ]
-    return text("\n".join([*made_up, *(before + fresh)[-12:]]), usage=tokens(10, 10))
+    """Write what a model might: prose, and the newest facts, each with its message."""
+    question = str(request.last["content"])
+    before = [line for line in question.splitlines() if line.startswith("- The code")]
+    pattern = r"\[#(\d+)\] look: [^\[]*?(The code of locker K\d+ is \d+\.)"
+    new = [f"- {match} [#{number}]" for number, match in re.findall(pattern, question, re.S)]
+    lines = ["Here are the notes:", "- Most places have nothing of note.", *(before + new)[-12:]]
+    return text("\n".join(lines), usage=tokens(10, 10))
 
 
 def looker_on(agent: ScriptedAgent) -> ScriptedAgent:
@@ -92,47 +86,35 @@ def sent_by(agent: ScriptedAgent) -> list[Request]:
 class Retention(NamedTuple):
     """What is still known at the end of a long run.
 
-    Of the standing instructions and the facts it is how many are kept: the former in the last
-    request, the latter anywhere where they are seen or found. Of the notes it is what they hold
-    and no message that was taken out does, and which messages they name that are not there.
+    `rules` are the standing instructions in the last request, `known` those of the `facts` that
+    stand in the history or that a search of the archive finds.
     """
 
     compactions: int
     rules: int
     facts: int
     known: int
-    made_up: set[str]
-    unknown: set[int]
 
 
 async def retention_of(agent: ScriptedAgent, steps: int) -> Retention:
     values = await agent.values()
     compaction, history = values["compaction"], values["messages"]
-    [notes] = [text_of(m) for m in history if is_summary(m)]
     [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     archive = Archive(path)
     facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
-    there = "\n".join([notes, *map(text_of, history)])
+    present = "\n".join(map(text_of, history))
     known = [
         place
         for place, code in facts.items()
-        if code in there
+        if code in present
         or any(code in message.text for message in archive.search(f"code of locker K{place}"))
     ]
-    evicted = range(1, compaction["evicted"] + 1)
-    source = "\n".join(message.text for n in evicted for message in archive.numbered(n))
-    said = re.sub(r"\[#[^]]*\]", "", "\n".join(notes.splitlines()[1:]))
-    stated, held = (set(re.findall(r"\d{2,}", text)) for text in (said, source))
-    cited = {int(number) for number in re.findall(r"\[#(\d+)", notes)}
-    unknown = {number for number in cited if not archive.numbered(number)}
-    asked = sent_by(agent)[-1].text
+    last = sent_by(agent)[-1].text
     return Retention(
         compactions=compaction["count"],
-        rules=sum(rule in asked for rule in INSTRUCTIONS),
+        rules=sum(rule in last for rule in INSTRUCTIONS),
         facts=len(facts),
         known=len(known),
-        made_up=stated - held,
-        unknown=unknown if cited else {0},
     )
 
 

@@ -1,4 +1,4 @@
-"""What a request holds of a history: estimates, truncation, compaction, notes that are checked."""
+"""What a request holds of a history: estimates, truncation, compaction, notes."""
 
 import re
 from dataclasses import replace
@@ -19,11 +19,10 @@ from manus.config.model_settings import ModelSettings
 from manus.execution.workspace import Workspace
 from manus.models.providers import build_model
 from manus.models.tokens import calibrate, estimate_message, estimate_text, learn_window, window_of
-from manus.nodes.context.compaction import evicted_of, notes_in, with_notes
-from manus.nodes.context.summarizer import as_lines, checked, parse, with_room
-from manus.nodes.context.truncation import ContextWindow, Shown, fit
+from manus.nodes.context.compaction import existing_notes, replace_with_notes, select_evicted
+from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_notes
+from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_messages
 from manus.nodes.context.turns import SUMMARY
-from manus.prompts.compaction import FOUND
 from manus.state.errors import ContextOverflowError
 from manus.state.messages import append_messages
 from tests.helpers.agent import assert_paired
@@ -57,30 +56,30 @@ class TestTruncation:
     async def test_a_large_result_keeps_its_ends_and_a_file(self, workspace: Workspace) -> None:
         text = "first\n" + FOX * 2_000 + "last"
         history: list[AnyMessage] = [HumanMessage("Do."), asks(1), answer(1, text)]
-        shown = await fit(history, ROOM, workspace)
+        shown = await fit_messages(history, ROOM, workspace)
         seen = str(shown[2].text)
         assert seen.startswith("first")
         assert seen.endswith("last")
         assert whole(seen, workspace) == text
         assert history[2].text == text, "the history keeps it"
-        known = Shown(workspace)
+        known = RenderedHistory(workspace)
         window = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
-        first = await known.of(history, window)
-        again = await known.of([*history, asks(2)], window)
+        first = await known.render(history, window)
+        again = await known.render([*history, asks(2)], window)
         assert again[2] is first[2], "it is sent as the request before had it"
-        assert len(await known.of(history[:2], window)) == 2
+        assert len(await known.render(history[:2], window)) == 2
 
     async def test_many_results_share_the_room_of_a_turn(self, workspace: Workspace) -> None:
         calls = [{"name": "read", "args": {}, "id": f"c{n}", "type": "tool_call"} for n in range(9)]
         results = [answer(n, FOX * 300) for n in range(8)]
         turn: list[AnyMessage] = [AIMessage("", tool_calls=calls), *results, answer(8, "short")]
-        shown = await fit(turn, ROOM, workspace)
+        shown = await fit_messages(turn, ROOM, workspace)
         assert sum(map(estimate_message, shown)) < 0.5 * ROOM
         assert shown[-1].text == "short"
 
     async def test_arguments_stay_json(self, workspace: Workspace) -> None:
         for more in ({"text": FOX * 2_000}, {"deep": {"b": [FOX * 900, 1]}}):
-            [shown, _] = await fit([asks(1, path="a", **more), answer(1)], ROOM, workspace)
+            [shown, _] = await fit_messages([asks(1, path="a", **more), answer(1)], ROOM, workspace)
             assert isinstance(shown, AIMessage)
             [made] = [call["args"] for call in shown.tool_calls]
             assert made["path"] == "a"
@@ -89,7 +88,7 @@ class TestTruncation:
 
     async def test_the_users_oldest_large_messages_give_way(self, workspace: Workspace) -> None:
         said = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
-        shown = await fit(said, ROOM, workspace)
+        shown = await fit_messages(said, ROOM, workspace)
         assert shown[-1] is said[-1]
         assert shown[0] is not said[0]
         assert whole(str(shown[0].text), workspace) == said[0].text
@@ -100,7 +99,7 @@ class TestTruncation:
         picture = ToolMessage([{"type": "image", "url": "x"}], tool_call_id="c1", id="t1")
         turn: list[AnyMessage] = [asks(1), answer(1, FOX * 60)]
         wide = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
-        known = Shown(workspace)
+        known = RenderedHistory(workspace)
         requests: list[tuple[list[AnyMessage], ContextWindow]] = [
             ([first, *turn], wide),
             ([first, *turn, more], wide),
@@ -111,8 +110,8 @@ class TestTruncation:
             ([first, asks(2), answer(2)], wide),
         ]
         for history, window in requests:
-            anew = Shown(workspace)
-            assert await known.of(history, window) == await anew.of(history, window)
+            anew = RenderedHistory(workspace)
+            assert await known.render(history, window) == await anew.render(history, window)
             assert known.ids == anew.ids
 
 
@@ -123,72 +122,56 @@ class TestCompaction:
     )
 
     def test_turns_go_whole_and_the_oldest_first(self) -> None:
-        evicted = evicted_of(self.HISTORY, [10.0] * 13, 70)
+        evicted = select_evicted(self.HISTORY, [10.0] * 13, 70)
         assert [m.id for m in evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
-        evicted = evicted_of(self.HISTORY, [10.0] * 13, 0, 3)
+        evicted = select_evicted(self.HISTORY, [10.0] * 13, 0, 3)
         left = [m.id for m in self.HISTORY if m not in evicted]
         assert left == ["u", "a3", "t3", "a4", "t4", "a5", "t5"], "and the request"
-        assert evicted_of(self.HISTORY, [10.0] * 13, 1_000) == []
+        assert select_evicted(self.HISTORY, [10.0] * 13, 1_000) == []
         first, second = HumanMessage("Do.", id="u"), HumanMessage("Go on.", id="v")
-        assert evicted_of([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == [], "open calls"
+        assert select_evicted([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == [], (
+            "open calls"
+        )
         # requests of earlier runs go only where they must
         history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
-        assert evicted_of(history, [10.0] * 4, 10, most=100, own=3) == []
-        evicted = evicted_of(history, [10.0] * 4, 20, most=30, own=3)
+        assert select_evicted(history, [10.0] * 4, 10, max_size=100, request_index=3) == []
+        evicted = select_evicted(history, [10.0] * 4, 20, max_size=30, request_index=3)
         assert [m.id for m in evicted] == ["0", "1"]
 
     def test_the_summary_takes_the_place_of_the_first_and_of_the_one_before(self) -> None:
-        history, evicted = list(self.HISTORY), evicted_of(self.HISTORY, [10.0] * 13, 50)
-        once, writes = with_notes(history, evicted, "Notes.\n- one [#1]")
+        history, evicted = list(self.HISTORY), select_evicted(self.HISTORY, [10.0] * 13, 50)
+        once, writes = replace_with_notes(history, evicted, "Notes.\n- one [#1]")
         assert append_messages(history, [writes]) == once
         assert isinstance(once[1], SystemMessage)
         assert SUMMARY in once[1].additional_kwargs
         assert_paired(once)
-        assert notes_in(once) == ["- one [#1]"]
-        again, writes = with_notes(once, evicted_of(once, [10.0] * len(once), 0, 1), "Notes.")
+        assert existing_notes(once) == ["- one [#1]"]
+        again, writes = replace_with_notes(
+            once, select_evicted(once, [10.0] * len(once), 0, 1), "Notes."
+        )
         assert append_messages(once, [writes]) == again
         assert writes[0].id == once[1].id
         assert all(isinstance(write, RemoveMessage) for write in writes[1:])
 
 
-MESSAGES = {3: "The code of K8 is 90,296.", 4: "The port is 8080, in a.txt:12.", 5: "A wall."}
-MESSAGES |= {6: "Asked again: 8080, 12."}
-
-
-KEPT = {
-    "- The code is 90,296 [#3]": ["- The code is 90,296 [#3]"],
-    "- The code is 90,296 [#5]": ["- The code is 90,296 [#3]"],
-    "- Of Q8: 8080, 12 and 90,296 [#4, #5]": ["- Of Q8: 8080, 12 and 90,296 [#3, #4]"],
-    "- A wall was seen [#99]": ["- A wall was seen [#3-#6]"],
-    "- A wall was seen": ["- A wall was seen [#3-#6]"],
-    "- The treasure lies 77123 steps away [#3]": [],
-    "Here are the notes:": [],
-}
-
-
-def test_a_wrong_citation_is_corrected_and_what_was_made_up_goes() -> None:
-    assert {line: checked(line, MESSAGES)[FOUND] for line in KEPT} == KEPT
-    known = checked("- The code is 42 [#1]", MESSAGES, ["- Code 42 [#1]"])  # in the notes before
-    assert known[FOUND] == ["- The code is 42 [#1]"]
-
-
-def test_notes_stand_under_their_headings_and_only_findings_need_a_number() -> None:
+def test_notes_stand_under_their_headings_and_prose_is_dropped() -> None:
     reply = (
-        "**Next:**\n* Ask K9, line 77\n# found\n- Port 8080 [#4]\n## Wanted\n1. All 300 codes of K8"
+        "Here are the notes:\n- Code 42 [#1]\n**Next:**\n* Ask K9, line 77\n# found\n"
+        "- Port 8080 [#4]\n- \n## Wanted\n1. All 300 codes of K8"
     )
-    notes = checked(reply, MESSAGES, request="Find the 300 codes.")
-    assert as_lines(notes) == [
+    notes = parse_notes(reply.splitlines())
+    assert format_notes(notes) == [
         *("## Wanted", "- All 300 codes of K8"),
-        *("## Found", "- Port 8080 [#4]"),
+        *("## Found", "- Code 42 [#1]", "- Port 8080 [#4]"),
         *("## Next", "- Ask K9, line 77"),
     ]
-    assert parse(as_lines(notes)) == notes
+    assert parse_notes(format_notes(notes)) == notes
 
 
 def test_what_is_wanted_and_next_stays_the_longest() -> None:
     old = [f"- A long finding of no interest any more, number {n} [#{n}]" for n in range(90)]
     lines = ["## Wanted", "- All codes", "## Found", *old, "## Next", "- Ask on"]
-    kept = with_room(parse(lines), 200)
+    kept = truncate_notes(parse_notes(lines), 200)
     assert kept[1:4] == ["## Wanted", "- All codes", "## Found"]
     assert kept[-3:] == [old[-1], "## Next", "- Ask on"]
     assert len(kept) < 20

@@ -56,7 +56,7 @@ def trail_of(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry], i
     for number, messages in enumerate(steps, start=1):
         made = newest_step(messages, None, number)
         trail += made.entries
-        newest, outcome = len(made.entries), made.outcome
+        newest, outcome = len(made.entries), made.result
     return trail, newest, outcome
 
 
@@ -173,10 +173,10 @@ def test_the_threshold_counts_the_earlier_texts() -> None:
 def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
     cycle, one = (find_loop(*trail_of(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
     assert cycle is not None
-    assert all(f"'command': '{c}'" in cycle.what for c in "abc")
+    assert all(f"'command': '{c}'" in cycle.description for c in "abc")
     assert set(cycle.calls) == {call_fingerprint("bash", {"command": c}) for c in "abc"}
     assert one is not None
-    assert all(word in one.what for word in ("`bash`", "ls", "3 times", "a b"))
+    assert all(word in one.description for word in ("`bash`", "ls", "3 times", "a b"))
 
 
 def measures(steps: Iterable[list[AnyMessage]]) -> list[str]:
@@ -187,7 +187,7 @@ def measures(steps: Iterable[list[AnyMessage]]) -> list[str]:
     for number, messages in enumerate(steps, start=1):
         made = newest_step(messages, loop, number)
         trail += made.entries
-        finding = find_loop(trail, len(made.entries), made.outcome)
+        finding = find_loop(trail, len(made.entries), made.result)
         loop = next_loop(loop, finding, made, number)
         found.append(loop["measure"] if loop is not None else "")
     return found

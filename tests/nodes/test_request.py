@@ -14,7 +14,7 @@ from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.config.trust import trust
 from manus.execution.workspace import Workspace
-from manus.nodes.exchange.environment_info import MOST_ENTRIES, place_of
+from manus.nodes.exchange.environment_info import MOST_ENTRIES, describe_environment
 from manus.nodes.exchange.notes import step_notes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
@@ -87,7 +87,7 @@ async def test_neither_prompt_is_ever_stored(agent: ScriptedAgent) -> None:
 
 
 def said_of(folder: Path) -> str:
-    return place_of(Workspace(folder), Settings())
+    return describe_environment(Workspace(folder), Settings())
 
 
 async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> None:
@@ -161,4 +161,4 @@ def test_programs_that_the_sandbox_hides_are_said_to_be_hidden(
     assert f"programs in {shims};" in said
     assert "cargo" not in said
     opened = Settings(sandbox=SandboxSettings(read=(str(tmp_path),)))
-    assert "cargo" in place_of(Workspace(tmp_path / "project"), opened)
+    assert "cargo" in describe_environment(Workspace(tmp_path / "project"), opened)

@@ -7,9 +7,9 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
-from manus.nodes.context.turns import mend, replacing
+from manus.nodes.context.turns import repair_history, replacement_writes
 from manus.nodes.exchange import loop_detection
-from manus.nodes.exchange.stop_conditions import ending_of
+from manus.nodes.exchange.stop_conditions import find_stop_reason
 from manus.prompts import agent as prompts
 from manus.state.agent import StopReason
 from manus.state.messages import append_messages
@@ -55,25 +55,25 @@ LACKING: list[list[AnyMessage]] = [
 
 def test_each_call_gets_its_message() -> None:
     for history in LACKING:
-        mended = mend(history, nothing_known)
-        assert append_messages(history, [replacing(history, mended)]) == mended
+        mended = repair_history(history, nothing_known)
+        assert append_messages(history, [replacement_writes(history, mended)]) == mended
         assert_paired(mended)
         assert [m for m in mended if m in history] == history
         lost = [m for m in mended if m not in history]
         assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
         assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
     whole: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
-    assert mend(whole, nothing_known) is whole
+    assert repair_history(whole, nothing_known) is whole
 
 
 def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> None:
     call = asks("1")
     history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
-    mended = mend(history, nothing_known)
+    mended = repair_history(history, nothing_known)
     assert mended == [USER, call, answer("1"), AGAIN]
-    assert append_messages(history, [replacing(history, mended)]) == mended
+    assert append_messages(history, [replacement_writes(history, mended)]) == mended
     # what the journal knows is the answer
-    mended = mend([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
+    mended = repair_history([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
     lost = prompts.OUTCOME_LOST
     assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]
 
@@ -113,7 +113,7 @@ REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
 
 def test_the_reason() -> None:
     for known, reason in REASONS:
-        assert ending_of(**{**USUAL, **known}) == reason
+        assert find_stop_reason(**{**USUAL, **known}) == reason
 
 
 def used(**amounts: Any) -> Usage:

@@ -1,8 +1,8 @@
-"""Making a history shorter: older turns are replaced by notes, and go into the archive.
+"""Shorten a history: older turns are archived and replaced by notes.
 
-Whole stay: the user's messages, the newest turns, and any turn whose calls are still open. A turn
-goes or stays as one, so that no tool message is ever left without its call. Only where the user's
-messages are too large by themselves do those of earlier runs go. Sizes are in tokens.
+The user's messages, the newest turns, and any turn with unanswered calls are kept. A turn is
+evicted as a whole, so that no tool message is ever separated from its call. Requests of earlier
+runs are evicted only if the user's messages alone are too large. Sizes are in tokens.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ from manus.models.tokens import tokens_at
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.summarizer import take_notes
 from manus.nodes.context.truncation import ContextWindow
-from manus.nodes.context.turns import SUMMARY, is_open, is_summary, turns_of, who, whole_text
+from manus.nodes.context.turns import (
+    SUMMARY,
+    full_text,
+    is_open,
+    is_summary,
+    sender_of,
+    turns_of,
+)
 from manus.prompts import compaction as prompts
 from manus.state.agent import Compaction
 from manus.state.errors import ToolError
@@ -42,73 +49,109 @@ from manus.tools.recall import NAME, Recall
 log = logging.getLogger("manus")
 
 KEPT_TURNS = 3
-"""The newest turns, which are not taken out where they have room."""
-_WORD = 2
-"""Tokens of a word, on average and with what is around it."""
-_NOTES = 0.15
-"""Part of the window that the notes have at most."""
-_LEAST_NOTES = 800
-"""Tokens that they may have in the smallest one."""
+"""Number of newest turns that are not evicted if they fit."""
+_TOKENS_PER_WORD = 2
+"""Average, including punctuation and markup."""
+_NOTES_SHARE = 0.15
+"""Largest share of the context window for the notes."""
+_MIN_NOTES = 800
+"""Tokens for the notes in even the smallest context window."""
 
 
 @dataclass(slots=True)
-class Past:
-    """The history of a thread; making it shorter changes it."""
+class ThreadHistory:
+    """The history of a thread, and what compaction has changed in it."""
 
-    history: list[AnyMessage]
+    messages: list[AnyMessage]
     compaction: Compaction | None
-    """What has been taken out of it so far."""
+    """What has been evicted so far."""
     request_id: str
-    """That of the run's request."""
+    """Id of the message with the run's request."""
     can_recall: bool = True
-    """Whether who reads the notes can look into the archive."""
+    """Whether the reader of the notes has the `recall` tool."""
     writes: list[Any] = field(default_factory=list)
-    """Those that made it shorter."""
+    """State writes of the compaction."""
 
 
 async def fit_history(
-    past: Past, active_run: ActiveRun, window: ContextWindow, *, tight: bool = False
+    history: ThreadHistory, active_run: ActiveRun, window: ContextWindow, *, tight: bool = False
 ) -> list[AnyMessage]:
-    """The history as a request has it.
+    """Return the history as messages of a request that fits into the context window.
 
-    Messages that are too large by themselves are truncated. Where the next request would be too
-    large all the same, older turns are replaced by notes; all but the newest where it is `tight`.
+    Messages that are too large are truncated. If the request would still be too large, older turns
+    are replaced by notes; with `tight`, all turns but the newest.
     """
-    settings = active_run.settings.context
-    shown = await active_run.shown.of(past.history, window)
-    limit = min(settings.compact_at * window.size, window.full)
-    if past.compaction is not None:  # where hardly less was left, notes would be taken each step
-        limit = max(limit, (past.compaction["size"] + window.full) / 2)
-    if not tight and _next_size(shown, past.compaction, window) < limit:
-        return shown
-    sizes = [window.count([message]) for message in shown]
-    notes = min(_WORD * settings.notes_words, max(_NOTES * window.size, _LEAST_NOTES))
-    wanted = settings.compact_to * window.size
-    around = window.factor * window.around + notes
-    ids = [message.id for message in past.history]
-    evicted = evicted_of(
-        past.history,
-        sizes,
-        0.0 if tight else max(0.0, wanted - around),
-        1 if tight else _kept_turns(past.history, sizes, wanted),
-        most=max(0.0, settings.compact_at * window.full - around),
-        own=ids.index(past.request_id) if past.request_id in ids else 0,
-    )
+    rendered = await active_run.rendered_history.render(history.messages, window)
+    limit = _compaction_limit(history, active_run, window)
+    if not tight and _next_size(rendered, history.compaction, window) < limit:
+        return rendered
+    sizes = [window.count([message]) for message in rendered]
+    notes_size = _notes_size(active_run, window)
+    evicted = _select(history, active_run, window, sizes, notes_size, tight=tight)
     if not evicted:
-        return shown
-    lines = await _noted(past, active_run, evicted, notes)
-    past.compaction = made = _compact(past, active_run, window, sizes, evicted, lines)
-    if past.can_recall:
-        await offer_recall(active_run, made)
-    return await active_run.shown.of(past.history, window)
+        return rendered
+    notes = await _take_notes(history, active_run, evicted, notes_size)
+    history.compaction = _replace_evicted(history, active_run, window, sizes, evicted, notes)
+    if history.can_recall:
+        await offer_recall(active_run, history.compaction)
+    return await active_run.rendered_history.render(history.messages, window)
+
+
+def _compaction_limit(
+    history: ThreadHistory, active_run: ActiveRun, window: ContextWindow
+) -> float:
+    """Return the size of a request at which the history is compacted."""
+    limit = min(active_run.settings.context.compact_at * window.size, window.full)
+    if history.compaction is not None:
+        # a compaction that freed little must not be repeated at every step
+        limit = max(limit, (history.compaction["size"] + window.full) / 2)
+    return limit
+
+
+def _notes_size(active_run: ActiveRun, window: ContextWindow) -> float:
+    """Return the tokens that the notes may use."""
+    configured = _TOKENS_PER_WORD * active_run.settings.context.notes_words
+    return min(configured, max(_NOTES_SHARE * window.size, _MIN_NOTES))
+
+
+def _select(
+    history: ThreadHistory,
+    active_run: ActiveRun,
+    window: ContextWindow,
+    sizes: Sequence[float],
+    notes_size: float,
+    *,
+    tight: bool,
+) -> list[AnyMessage]:
+    """Return the messages to evict."""
+    settings = active_run.settings.context
+    target = settings.compact_to * window.size
+    overhead = window.factor * window.around + notes_size
+    ids = [message.id for message in history.messages]
+    request_index = 0
+    if history.request_id in ids:
+        request_index = ids.index(history.request_id)
+    room = 0.0
+    kept_turns = 1
+    if not tight:
+        room = max(0.0, target - overhead)
+        kept_turns = _count_kept_turns(history.messages, sizes, target)
+    return select_evicted(
+        history.messages,
+        sizes,
+        room,
+        kept_turns,
+        max_size=max(0.0, settings.compact_at * window.full - overhead),
+        request_index=request_index,
+    )
 
 
 def _next_size(
-    history: Sequence[AnyMessage], compaction: Compaction | None, window: ContextWindow
+    messages: Sequence[AnyMessage], compaction: Compaction | None, window: ContextWindow
 ) -> float:
-    """Tokens of the next request: those of the last one, and of what has come since."""
+    """Estimate the tokens of the next request: those of the last one, and of newer messages."""
     new: list[BaseMessage] = []
-    for message in reversed(history):
+    for message in reversed(messages):
         if compaction is not None and message.id == compaction["at"]:
             return compaction["size"] + window.count(new)
         counted = tokens_at(message)
@@ -118,128 +161,148 @@ def _next_size(
     return window.factor * window.around + window.count(new)
 
 
-def _kept_turns(history: Sequence[AnyMessage], sizes: Sequence[float], wanted: float) -> int:
-    """How many of the newest turns stay whole: three, fewer where these alone are too large."""
-    newest = [sum(sizes[begin:end]) for begin, end in turns_of(history)[-KEPT_TURNS:]]
-    while len(newest) > 1 and sum(newest) > wanted:
+def _count_kept_turns(messages: Sequence[AnyMessage], sizes: Sequence[float], target: float) -> int:
+    """Return how many of the newest turns are kept: three, or as many as fit, at least one."""
+    newest = [sum(sizes[start:end]) for start, end in turns_of(messages)[-KEPT_TURNS:]]
+    while len(newest) > 1 and sum(newest) > target:
         newest.pop(0)
     return len(newest)
 
 
-def evicted_of(
-    history: Sequence[AnyMessage],
+def select_evicted(
+    messages: Sequence[AnyMessage],
     sizes: Sequence[float],
     room: float,
     kept_turns: int = KEPT_TURNS,
     *,
-    most: float = math.inf,
-    own: int = 0,
+    max_size: float = math.inf,
+    request_index: int = 0,
 ) -> list[AnyMessage]:
-    """What must be taken out, the oldest first, until what stays has at most so many tokens.
+    """Return the messages to evict, the oldest first, until the rest has at most `room` tokens.
 
-    Where the turns are not enough to leave at most `most`, requests go that stand before the place
-    `own`: those of earlier runs.
+    If evicting turns leaves more than `max_size`, requests of earlier runs are evicted too: those
+    before `request_index`.
     """
-    turns = turns_of(history)
+    turns = turns_of(messages)
     total = sum(sizes)
-    gone = set[int]()
-    for begin, end in turns[: max(0, len(turns) - kept_turns)]:
-        if total > room and not is_open(history[begin:end]):
-            gone.update(range(begin, end))
-            total -= sum(sizes[begin:end])
-    over = total - room if total > most else 0.0
-    for place, message in enumerate(history[:own]):
-        if over > 0 and isinstance(message, HumanMessage):
-            gone.add(place)
-            over -= sizes[place]
-    return [history[place] for place in sorted(gone)]
+    evicted = set[int]()
+    for start, end in turns[: max(0, len(turns) - kept_turns)]:
+        if total > room and not is_open(messages[start:end]):
+            evicted.update(range(start, end))
+            total -= sum(sizes[start:end])
+    excess = total - room
+    if total <= max_size:
+        excess = 0.0
+    for index, message in enumerate(messages[:request_index]):
+        if excess > 0 and isinstance(message, HumanMessage):
+            evicted.add(index)
+            excess -= sizes[index]
+    return [messages[index] for index in sorted(evicted)]
 
 
-async def _noted(
-    past: Past, active_run: ActiveRun, evicted: Sequence[AnyMessage], room: float
+async def _take_notes(
+    history: ThreadHistory, active_run: ActiveRun, evicted: Sequence[AnyMessage], room: float
 ) -> list[str]:
-    """Notes, of at most so many tokens, on what is taken out, which goes into the archive."""
-    first = 1 + (past.compaction["evicted"] if past.compaction is not None else 0)
-    rows = [Archived(n, str(m.id), who(m), whole_text(m)) for n, m in enumerate(evicted, first)]
+    """Archive the evicted messages and return the notes on them, at most `room` tokens."""
+    first = 1
+    if history.compaction is not None:
+        first += history.compaction["evicted"]
+    rows = []
+    for number, message in enumerate(evicted, first):
+        rows.append(Archived(number, str(message.id), sender_of(message), full_text(message)))
     try:
         await asyncio.to_thread(active_run.session.archive.add, rows)
     except (sqlite3.Error, OSError, ToolError):
-        # the run goes on with its notes
+        # the run continues with its notes
         log.warning("messages could not be put into the archive", exc_info=True)
-    request = next((text_of(m) for m in past.history if m.id == past.request_id), "")
-    return await take_notes(active_run, request, notes_in(past.history), evicted, first, room)
+    request = ""
+    for message in history.messages:
+        if message.id == history.request_id:
+            request = text_of(message)
+    existing = existing_notes(history.messages)
+    return await take_notes(active_run, request, existing, evicted, first, room)
 
 
-def _compact(
-    past: Past,
+def _replace_evicted(
+    history: ThreadHistory,
     active_run: ActiveRun,
     window: ContextWindow,
     sizes: Sequence[float],
     evicted: Sequence[AnyMessage],
-    lines: list[str],
+    notes: list[str],
 ) -> Compaction:
-    """Put notes in place of what is taken out; what has been taken out by then."""
-    history = past.history
-    before = past.compaction or Compaction(count=0, evicted=0, at="", size=0)
+    """Replace the evicted messages by the notes and return the updated compaction."""
+    messages = history.messages
+    before = history.compaction or Compaction(count=0, evicted=0, at="", size=0)
     count = before["evicted"] + len(evicted)
-    text = prompts.summary(lines, count, can_recall=past.can_recall)
-    past.history, writes = with_notes(history, evicted, text)
-    past.writes += writes
-    gone = {message.id for message in evicted}
-    kept = sum(size for m, size in zip(history, sizes, strict=True) if m.id not in gone)
-    around = window.factor * window.around
-    made = Compaction(
-        count=before["count"] + 1,
-        evicted=count,
-        at=str(history[-1].id),
-        size=round(around + kept + window.count(writes[:1])),
+    text = prompts.summary(notes, count, can_recall=history.can_recall)
+    history.messages, writes = replace_with_notes(messages, evicted, text)
+    history.writes += writes
+    evicted_ids = {message.id for message in evicted}
+    overhead = window.factor * window.around
+    size = overhead + window.count(writes[:1])
+    for message, message_size in zip(messages, sizes, strict=True):
+        if message.id not in evicted_ids:
+            size += message_size
+    compaction = Compaction(
+        count=before["count"] + 1, evicted=count, at=str(messages[-1].id), size=round(size)
     )
-    if is_tainted(evicted, past.compaction):
-        made["outside"] = True
-    if (path := active_run.session.archive.path) is not None:
-        made["archive"] = str(path)
-    told = CompactionEvent(
+    if is_tainted(evicted, history.compaction):
+        compaction["outside"] = True
+    path = active_run.session.archive.path
+    if path is not None:
+        compaction["archive"] = str(path)
+    event = CompactionEvent(
         type="compaction",
         evicted=len(evicted),
-        before=max(round(around + sum(sizes)), made["size"]),
-        size=made["size"],
+        before=max(round(overhead + sum(sizes)), compaction["size"]),
+        size=compaction["size"],
         window=window.size,
     )
-    get_stream_writer()(told)
-    return made
+    get_stream_writer()(event)
+    return compaction
 
 
-def notes_in(history: Sequence[AnyMessage]) -> list[str]:
-    """The notes on what was taken out before: headings, and a line each."""
-    summary = next(filter(is_summary, history), None)
-    return [] if summary is None else text_of(summary).splitlines()[1:]
+def existing_notes(messages: Sequence[AnyMessage]) -> list[str]:
+    """Return the lines of the notes in a history: headings and bullets."""
+    summary = next(filter(is_summary, messages), None)
+    if summary is None:
+        return []
+    return text_of(summary).splitlines()[1:]
 
 
-def with_notes(
-    history: Sequence[AnyMessage], evicted: Sequence[AnyMessage], text: str
+def replace_with_notes(
+    messages: Sequence[AnyMessage], evicted: Sequence[AnyMessage], text: str
 ) -> tuple[list[AnyMessage], list[Any]]:
-    """The history with a text in place of what is taken out, and the writes that make it so.
+    """Return the history with a text in place of the evicted messages, and the state writes.
 
-    Nothing behind is written again, so that storage grows with what is new.
+    Messages after the notes are not written again, so that storage grows linearly.
     """
-    place = str(next(filter(is_summary, history), evicted[0]).id)
-    summary = SystemMessage(text, id=place, additional_kwargs={SUMMARY: True})
-    gone = {str(message.id) for message in evicted} - {place}
-    shorter = [summary if m.id == place else m for m in history if m.id not in gone]
-    return shorter, [summary, *(RemoveMessage(id=str(m.id)) for m in evicted if m.id in gone)]
+    summary_id = str(next(filter(is_summary, messages), evicted[0]).id)
+    summary = SystemMessage(text, id=summary_id, additional_kwargs={SUMMARY: True})
+    evicted_ids = {str(message.id) for message in evicted} - {summary_id}
+    shorter: list[AnyMessage] = []
+    for message in messages:
+        if message.id == summary_id:
+            shorter.append(summary)
+        elif message.id not in evicted_ids:
+            shorter.append(message)
+    removals = [RemoveMessage(id=str(m.id)) for m in evicted if m.id in evicted_ids]
+    return shorter, [summary, *removals]
 
 
 async def offer_recall(active_run: ActiveRun, compaction: Compaction) -> None:
-    """Give the agent the tool that looks into the archive.
+    """Give the agent the tool that searches the archive.
 
-    A thread that was forked under a new id takes over what had been taken out before.
+    A thread that was forked under a new id copies the archive of the original thread.
     """
     if active_run.catalog.find(NAME) is not None:
         return
     active_run.catalog.add(Recall(session=active_run.session))
-    if "archive" in compaction:
-        source = Path(compaction["archive"])
-        try:
-            await asyncio.to_thread(active_run.session.archive.begin_with, source)
-        except (sqlite3.Error, OSError, ToolError):
-            log.warning("the archive %s could not be taken over", source, exc_info=True)
+    if "archive" not in compaction:
+        return
+    source = Path(compaction["archive"])
+    try:
+        await asyncio.to_thread(active_run.session.archive.begin_with, source)
+    except (sqlite3.Error, OSError, ToolError):
+        log.warning("the archive %s could not be copied", source, exc_info=True)

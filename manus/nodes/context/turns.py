@@ -1,7 +1,7 @@
-"""The turns of a history: an assistant message with the tool messages that answer it.
+"""Find and repair the turns of a history: an assistant message and the answers to its calls.
 
-Providers refuse a history whose calls and tool messages are not beside each other, and a thread
-that has one could never go on: it is repaired.
+Providers refuse a history in which calls and tool messages are not next to each other. A thread
+with such a history could never continue, so it is repaired.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from manus.prompts.sources import is_outside
 from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
 
 SUMMARY = "summary"
-"""In a system message's `additional_kwargs`: it holds the notes of what was taken out."""
+"""Key in a system message's `additional_kwargs` that marks it as the notes on evicted messages."""
 
 
 def is_summary(message: BaseMessage) -> bool:
-    """Whether a message holds the notes of what was taken out."""
+    """Return whether a message holds the notes on evicted messages."""
     return isinstance(message, SystemMessage) and SUMMARY in message.additional_kwargs
 
 
 def turns_of(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
-    """The turns of a history, each as the places of its first message and behind its last."""
+    """Return the turns of a history, each as the indexes of its first message and past its last."""
     turns: list[tuple[int, int]] = []
-    for place, message in enumerate(history):
+    for index, message in enumerate(history):
         if isinstance(message, AIMessage):
-            turns.append((place, place + 1))
-        elif isinstance(message, ToolMessage) and turns and turns[-1][1] == place:
-            turns[-1] = (turns[-1][0], place + 1)
+            turns.append((index, index + 1))
+        elif isinstance(message, ToolMessage) and turns and turns[-1][1] == index:
+            turns[-1] = (turns[-1][0], index + 1)
     return turns
 
 
 def is_open(turn: Sequence[AnyMessage]) -> bool:
-    """Whether a turn has a call without an answer."""
+    """Return whether a turn has a call without an answer."""
     answered = {m.tool_call_id for m in turn if isinstance(m, ToolMessage)}
     first = turn[0]
     return isinstance(first, AIMessage) and not answered.issuperset(call_ids(first))
 
 
-def who(message: AnyMessage) -> str:
-    """Who said a message: the agent, the user, or a tool by its name and what it comes from."""
+def sender_of(message: AnyMessage) -> str:
+    """Return `agent`, `user`, or the name of a tool with the untrusted source of its result."""
     if isinstance(message, ToolMessage):
         name = message.name or "tool"
         source = source_of(message)
@@ -61,43 +61,63 @@ def who(message: AnyMessage) -> str:
     return "agent" if isinstance(message, AIMessage) else "user"
 
 
-def whole_text(message: AnyMessage) -> str:
-    """All that a message says in words, calls included; a line for each image."""
+def full_text(message: AnyMessage) -> str:
+    """Return the text of a message, including its calls, and a line for each image."""
     parts = [text_of(message)]
     if isinstance(message, AIMessage):
         for call in calls_of(message):
-            args = call["args"]
-            shown = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
-            parts.append(f"{call['name']} {shown}")
-    parts += ["[an image]" for block in message.content if is_image(block)]
-    return "\n".join(part for part in parts if part)
+            parts.append(f"{call['name']} {format_arguments(call['args'])}")
+    if isinstance(message.content, list):
+        parts += ["[an image]" for block in message.content if is_image(block)]
+    return "\n".join(filter(None, parts))
 
 
-def mend(
-    history: list[AnyMessage], answer_to: Callable[[str], ToolMessage | None]
+def format_arguments(arguments: Any) -> str:
+    """Return the arguments of a call as JSON; invalid ones are a string already."""
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def repair_history(
+    history: list[AnyMessage], find_answer: Callable[[str], ToolMessage | None]
 ) -> list[AnyMessage]:
-    """The history with exactly one tool message for each call, behind it; itself if it is so.
+    """Return the history with exactly one tool message after each call; itself if it is valid.
 
-    Calls lack theirs when a run was stopped in `act` and the thread goes on with something new; it
-    stands elsewhere when a person has written between the two, and has no call when a person has
-    taken that out. `answer_to` knows what came of calls that had ended by then.
+    A tool message is missing if a run was stopped in `act` and the thread continues with a new
+    request. It is in the wrong place if a person wrote in between, and has no call if a person
+    removed it. `find_answer` looks up the recorded result of a call by its id.
     """
-    said: list[AnyMessage] = []
     answers: dict[str, list[ToolMessage]] = {}
     for message in history:
         if isinstance(message, ToolMessage):
             answers.setdefault(message.tool_call_id, []).append(message)
+    repaired: list[AnyMessage] = []
+    for message in history:
+        if isinstance(message, ToolMessage):
+            continue
+        repaired.append(message)
+        if isinstance(message, AIMessage):
+            repaired += _answers_to(message, answers, find_answer)
+    is_unchanged = len(repaired) == len(history) and all(map(operator.is_, repaired, history))
+    return history if is_unchanged else repaired
+
+
+def _answers_to(
+    message: AIMessage,
+    answers: dict[str, list[ToolMessage]],
+    find_answer: Callable[[str], ToolMessage | None],
+) -> list[ToolMessage]:
+    """Return one tool message for each call of a message."""
+    result = []
+    for call in calls_of(message):
+        call_id = str(call["id"])
+        if answers.get(call_id):
+            answer: ToolMessage | None = answers[call_id].pop(0)
         else:
-            said.append(message)
-    mended: list[AnyMessage] = []
-    for message in said:
-        mended.append(message)
-        for call in calls_of(message) if isinstance(message, AIMessage) else ():
-            id_ = str(call["id"])
-            found = answers[id_].pop(0) if answers.get(id_) else answer_to(id_)
-            mended.append(found or _lost(id_, str(call["name"])))
-    is_whole = len(mended) == len(history) and all(map(operator.is_, mended, history))
-    return history if is_whole else mended
+            answer = find_answer(call_id)
+        result.append(answer or _lost(call_id, str(call["name"])))
+    return result
 
 
 def _lost(call_id: str, name: str) -> ToolMessage:
@@ -105,10 +125,14 @@ def _lost(call_id: str, name: str) -> ToolMessage:
     return ToolMessage(text, tool_call_id=call_id, name=name, status="error", id=f"{call_id}:lost")
 
 
-def replacing(old: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> list[Any]:
-    """The writes that turn one history into the other: nothing, or its tail anew."""
+def replacement_writes(old: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> list[Any]:
+    """Return the state writes that turn one history into another, keeping their common start."""
     if new is old:
         return []
-    pairs = enumerate(zip(old, new, strict=False))
-    same = next((i for i, (a, b) in pairs if a is not b), min(len(old), len(new)))
-    return [*(RemoveMessage(id=str(m.id)) for m in old[same:]), *new[same:]]
+    common = 0
+    for before, after in zip(old, new, strict=False):
+        if before is not after:
+            break
+        common += 1
+    removals = [RemoveMessage(id=str(message.id)) for message in old[common:]]
+    return [*removals, *new[common:]]

@@ -1,8 +1,8 @@
-"""Replies without a call that announce work instead of answering ("I will now …", "Let me …:").
+"""Detect replies that announce work instead of doing it ("I will now …", "Let me …:").
 
-Only the end of a reply is judged, and conservatively: a reply that is sent back in vain costs a
-model call, one that is taken for the answer ends the run before its work is done. Offers,
-conditions, questions, quotations, code and lists are answers.
+Only the end of a reply is judged, and conservatively: a false positive costs a model call, a false
+negative ends the run before its work is done. Offers, conditions, questions, quotations, code and
+lists count as answers.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from manus.state.agent import AgentState, Loop, Run
 from manus.state.messages import has_calls, text_of
 from manus.state.plan import TO_DO
 
-_LONGEST = 400
-"""Characters of a sentence that may announce something."""
+_MAX_SENTENCE = 400
+"""Characters of the longest sentence that can be an announcement."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = "[code]"
 _QUOTATION = "(quoted)"
-"""What stands in their place while the end of a reply is judged."""
+"""Placeholders for code and quotations while the end of a reply is judged."""
 _QUOTED = re.compile(r"[“„«「『][^”“»」』\n]*[”“»」』]|\"[^\"\n]*\"")
 _NO_PROSE = re.compile(r"\s*(?:[-*+•>|]\s|\d+[.)]\s)|(?: {4}|\t)")
-"""A line that belongs to a list, a quotation, a table or a block of code."""
+"""Matches a line of a list, a quotation, a table or a block of code."""
 _MARKUP = re.compile(r"[*_#`~]+")
 _SENTENCE_END = re.compile(r"(?<=[.!…])\s+|(?<=[。！])\s*")
 _QUESTION = ("?", "？", "؟")
@@ -39,7 +39,7 @@ _CONDITION = re.compile(
     r"|\b(?:wenn|falls|sobald|bitte|si|dès que|quand|cuando|por favor|se|quando|caso|если|когда)\b",
     re.IGNORECASE,
 )
-"""Words that make an offer or a condition of a sentence."""
+"""Matches words that make a sentence an offer or a condition."""
 _NOT = re.compile(r"\b(?:not|never|no longer|nicht|kein\w*|ne|pas|no|não|non|не)\b|不|没", re.I)
 
 _VERBS = (
@@ -110,65 +110,67 @@ _OTHER_LANGUAGES = (
     r"\b(?:сейчас|теперь|сначала|далее|затем),? я \w+(?:ю|у|ю)\b|^я (?:сейчас|сначала) \w+[юу]\b"
     r"|^давайте \w+м\b",
 )
-_OTHERS = re.compile("|".join(f"(?:{pattern})" for pattern in _OTHER_LANGUAGES), re.IGNORECASE)
+_OTHER_LANGUAGE = re.compile(
+    "|".join(f"(?:{pattern})" for pattern in _OTHER_LANGUAGES), re.IGNORECASE
+)
 
 
 def announces_work(text: str) -> bool:
-    """Return whether a reply ends with an announcement of what is to be done next."""
+    """Return whether a reply ends with an announcement of the next action."""
     lines = [line for line in _FENCE.sub(_CODE, text).splitlines() if line.strip()]
     if not lines or lines[-1] == _CODE or _NO_PROSE.match(lines[-1]):
         return False
     plain = _MARKUP.sub("", _QUOTED.sub(_QUOTATION, lines[-1])).replace("’", "'")
     sentences = [part.strip() for part in _SENTENCE_END.split(plain) if part.strip()]
-    return bool(sentences) and len(sentences[-1]) <= _LONGEST and _announces(sentences[-1])
+    if not sentences or len(sentences[-1]) > _MAX_SENTENCE:
+        return False
+    return _is_announcement(sentences[-1])
 
 
-def _announces(sentence: str) -> bool:
+def _is_announcement(sentence: str) -> bool:
     if sentence.endswith(_QUESTION) or _CONDITION.search(sentence):
         return False
     if sentence.endswith(_COLON):
-        return len(sentence) > 2  # what follows has not been written
+        return len(sentence) > 2  # the announced text is missing
     if _NOT.search(sentence):
         return False
     bare = sentence.rstrip(".… ")
-    return bool(_ENGLISH.search(bare) or _OTHERS.search(bare))
+    return bool(_ENGLISH.search(bare) or _OTHER_LANGUAGE.search(bare))
 
 
 def is_sent_back(
     state: AgentState, active_run: ActiveRun, message: AIMessage | None, *, is_last: bool
 ) -> bool:
-    """Return whether a reply without a call is sent back: go on, or call `terminate`.
+    """Return whether a reply without a call is sent back, asking to continue or to terminate.
 
-    That is so once a run, where calls could follow: for a reply that announces work, one right
-    after a loop hint, and one that leaves the agent's own plan open. Never in a conversation,
-    where whoever reads it can say how to go on.
+    Once a run, if calls could follow: for a reply that announces work, one right after a loop hint,
+    and one that leaves the agent's own plan unfinished. Never in a conversation, where the user can
+    reply.
     """
     run = state["run"]
-    chosen = active_run.context
+    context = active_run.context
     if message is None or has_calls(message) or not text_of(message).strip():
         return False
-    cannot_go_on = is_last or "closing" in run or active_run.budget.over is not None
-    if cannot_go_on or chosen.tool_choice != "auto" or chosen.text_reply != "finish":
+    cannot_continue = is_last or "closing" in run or active_run.budget.over is not None
+    if cannot_continue or context.tool_choice != "auto" or context.text_reply != "finish":
         return False
-    if (
-        "sent_back" in run
-        or not active_run.catalog.schemas()
-        or _is_conversation(state, active_run)
-    ):
+    if "sent_back" in run or not active_run.catalog.schemas():
+        return False
+    if _is_conversation(state, active_run):
         return False
     is_hinted = was_hinted(state.get("loop"), run)
     return is_hinted or _has_open_plan(state) or announces_work(text_of(message))
 
 
 def was_hinted(loop: Loop | None, run: Run) -> bool:
-    """Return whether the model is given the hint about a loop at this step."""
+    """Return whether this step has the hint about a loop."""
     return loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1
 
 
 def _is_conversation(state: AgentState, active_run: ActiveRun) -> bool:
-    """Return whether a person reads the reply: as the caller says, or since the thread has others.
+    """Return whether a person can reply: the caller says so, or the thread has earlier requests.
 
-    A run inside another one has a thread of its own, and nobody to read it.
+    A nested run has a namespace of its own, and nobody who could reply.
     """
     if active_run.is_inside:
         return False

@@ -1,4 +1,4 @@
-"""From the calls of an assistant message to the tasks of `act`."""
+"""Turn the calls of an assistant message into tasks of `act`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manus.state.messages import calls_of, ended_at_limit, since, text_of
 from manus.state.text import shortened
 from manus.tools.terminate import TERMINATE, get_answer
 
-_SHOWN = 300
+_MAX_ARGUMENTS = 300
 
 
 def to_tasks(
@@ -26,37 +26,38 @@ def to_tasks(
     *,
     wants_answer: bool = False,
 ) -> list[ToolTask]:
-    """One task a call, in call order: those to execute and those to refuse.
+    """Return one task per call, in call order; a task with a `refusal` is not executed.
 
-    Refused are malformed calls, calls after a special tool, those of a loop that a hint has not
-    ended, and a `terminate` without an answer where one is wanted.
+    Refused are malformed calls, calls after a special tool, calls of a loop that a hint did not
+    end, and a `terminate` without an answer if `wants_answer`.
     """
     tasks: list[ToolTask] = []
-    ending = ""
-    cut_off = ended_at_limit(message)
+    special_call = ""
+    is_cut_off = ended_at_limit(message)
     for index, call in enumerate(calls_of(message)):
         name = call["name"] or ""
-        args = call["args"]
-        given = args if isinstance(args, dict) else {}
-        task = ToolTask(index=index, id=str(call["id"]), name=name, args=given)
-        if ending:
-            task["refusal"] = prompts.after_special(ending)
-        elif not isinstance(args, dict):
-            task["refusal"] = explain_malformed(cast(InvalidToolCall, call), cut_off=cut_off)
-        elif loop is not None and is_refused(call_fingerprint(name, args), loop):
+        arguments = call["args"]
+        task = ToolTask(index=index, id=str(call["id"]), name=name, args={})
+        if isinstance(arguments, dict):
+            task["args"] = arguments
+        if special_call:
+            task["refusal"] = prompts.after_special(special_call)
+        elif not isinstance(arguments, dict):
+            task["refusal"] = explain_malformed(cast(InvalidToolCall, call), cut_off=is_cut_off)
+        elif loop is not None and is_refused(call_fingerprint(name, arguments), loop):
             task["refusal"] = prompts.loop_refused(loop["what"])
-        elif name.lower() == TERMINATE and wants_answer and not get_answer(args):
+        elif name.lower() == TERMINATE and wants_answer and not get_answer(arguments):
             task["refusal"] = prompts.ANSWER_WANTED
-        if not ending and name.lower() in special:
-            ending = name
+        if not special_call and name.lower() in special:
+            special_call = name
         tasks.append(task)
     return tasks
 
 
 def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) -> bool:
-    """Whether a `terminate` must bring an answer: nothing is said beside it, and it is asked once.
+    """Return whether `terminate` must come with an answer, because the message has no text.
 
-    On the last step it is taken as it is.
+    The model is asked for it once per run, and not on the last step.
     """
     if text_of(message).strip() or run["step"] >= run["max_steps"]:
         return False
@@ -64,9 +65,9 @@ def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) ->
 
 
 def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
-    """What is wrong with arguments that are not a JSON object, and what would be right.
+    """Explain why the arguments of a call are not a JSON object, and what is expected.
 
-    `cut_off`: the reply that they stand in ended at its length limit.
+    `cut_off`: the reply ended at its length limit.
     """
     raw = call["args"] or ""
     try:
@@ -74,6 +75,8 @@ def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
         problem = "they are incomplete"
     except ValueError as error:
         problem = str(error)
-    wanted = prompts.CALL_CUT_OFF if cut_off else f"{problem}. {prompts.JSON_WANTED}"
-    said = f"Not executed: the arguments of `{call['name']}` cannot be read: {wanted}"
-    return f"{said} Received: {shortened(raw, _SHOWN)}"
+    advice = f"{problem}. {prompts.JSON_WANTED}"
+    if cut_off:
+        advice = prompts.CALL_CUT_OFF
+    explanation = f"Not executed: the arguments of `{call['name']}` cannot be read: {advice}"
+    return f"{explanation} Received: {shortened(raw, _MAX_ARGUMENTS)}"

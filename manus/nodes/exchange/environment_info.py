@@ -1,4 +1,4 @@
-"""Where a run works: system, date, git branch, sandbox, listing, the project's instructions."""
+"""Describe the environment: system, date, git branch, sandbox, files, project instructions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from manus.tools.skill import find_skills
 _NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
-"""Characters of a project's instructions, and of what the user has asked to be kept."""
+"""Characters of a project's instructions, and of the user's memory."""
 _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
-"""What git writes there, and nothing of another file that a link leads to."""
+"""What git writes into HEAD, so that no other file is disclosed through a link."""
 
 
-def place_of(
+def describe_environment(
     workspace: Workspace,
     settings: Settings,
     before: str = "",
@@ -34,41 +34,50 @@ def place_of(
     skills: bool = False,
     own_python: bool | None = None,
 ) -> str:
-    """What the model is told of the place, and of the `skills` that it can read. Blocking.
+    """Return the description of the environment for the system prompt. Blocking.
 
-    `own_python`: whether `python_execute`, if there is one, runs manus's own Python whatever the
-    workspace has.
-
-    It is asked for once a run. Where only files came and went, it stays as it was `before`: a
-    change costs the provider's cache of the whole conversation.
+    It is built once a run. If only files were added or removed since the description `before`, that
+    one is returned, because a change invalidates the provider's prompt cache. `skills`: the agent
+    can read skills. `own_python`: `python_execute` runs manus's own Python even if the workspace
+    has one; None if there is no such tool.
     """
     root = workspace.root
-    confined = settings.sandbox.kind != "none"
+    sections = [
+        _overview(root, settings, own_python=own_python),
+        _instructions(root),
+        prompts.skills(_skill_descriptions(root) if skills else {}),
+        prompts.memory(read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""),
+    ]
+    description = "\n\n".join(filter(None, sections))
+    return before if prompts.is_same(before, description) else description
+
+
+def _overview(root: Path, settings: Settings, *, own_python: bool | None) -> str:
+    """Return the facts about the system and the listing of the workspace."""
     tools = report_tools(root, settings.sandbox)
-    found = ", ".join(tools.programs) or "no usual programs"
+    programs = ", ".join(tools.programs) or "no usual programs"
+    hosts = {name: secret.host for name, secret in settings.secrets.items()}
+    sandbox = ""
+    if settings.sandbox.kind != "none":
+        sandbox = prompts.programs(settings.sandbox.network, tools.hidden)
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
         "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
-        "System": f"{_system()}; shell: bash; found: {found}",
+        "System": f"{_system()}; shell: bash; found: {programs}",
         "Tools": prompts.tools(tools.selected, tools.problems, own_python=own_python),
         "Git branch": _branch(root),
-        "Secrets": prompts.secrets({name: s.host for name, s in settings.secrets.items()}),
-        "Programs": prompts.programs(settings.sandbox.network, tools.hidden) if confined else "",
+        "Secrets": prompts.secrets(hosts),
+        "Programs": sandbox,
     }
-    listed, more = _listing(root)
-    known = find_skills(root) if skills else {}
-    descriptions = {name: skill.description for name, skill in known.items()}
-    if skills and skill_files(root) and not is_trusted(root, os.environ):
+    entries, omitted = _listing(root)
+    return prompts.environment(facts, entries, omitted)
+
+
+def _skill_descriptions(root: Path) -> dict[str, str]:
+    """Return the descriptions of the available skills by name."""
+    if skill_files(root) and not is_trusted(root, os.environ):
         warn_of_untrusted(root, _NOT_FOLLOWED)
-    kept = read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""
-    told = [
-        prompts.environment(facts, listed, more),
-        _instructions(root),
-        prompts.skills(descriptions),
-        prompts.memory(kept),
-    ]
-    now = "\n\n".join(part for part in told if part)
-    return before if prompts.is_same(before, now) else now
+    return {name: skill.description for name, skill in find_skills(root).items()}
 
 
 def _system() -> str:
@@ -81,39 +90,51 @@ def _system() -> str:
 
 
 def _listing(root: Path) -> tuple[list[str], int]:
-    """Two levels of the workspace, or one where two have no room; and how many were left out."""
+    """List two levels of the workspace, or one if two are too long; count what is omitted."""
     try:
         for depth in (2, 1):
-            listed = list_folder(root, "", depth)
-            if len(listed) <= MOST_ENTRIES:
-                return listed, 0
-    except OSError:  # gone, or not ours to read
+            entries = list_folder(root, "", depth)
+            if len(entries) <= MOST_ENTRIES:
+                return entries, 0
+    except OSError:  # removed, or not readable
         return [], 0
-    return listed[:MOST_ENTRIES], sum(1 for e in root.iterdir() if e.name[0] != ".") - MOST_ENTRIES
+    visible = sum(1 for entry in root.iterdir() if entry.name[0] != ".")
+    return entries[:MOST_ENTRIES], visible - MOST_ENTRIES
 
 
 def _branch(root: Path) -> str:
-    """Read, not asked of `git`: that would run what a repository's own settings name."""
-    git = next((p / ".git" for p in (root, *root.parents) if (p / ".git").exists()), None)
+    """Return the git branch or commit.
+
+    The files are read directly: `git` would run programs that the repository's settings name.
+    """
+    git = _git_folder(root)
     if git is None:
         return ""
     try:
         if git.is_file():  # a worktree
-            git = git.parent / _beginning(git).removeprefix("gitdir:").strip()
-        head = _HEAD.fullmatch(_beginning(git / "HEAD"))
+            git = git.parent / _read_start(git).removeprefix("gitdir:").strip()
+        head = _HEAD.fullmatch(_read_start(git / "HEAD"))
     except (OSError, ValueError):
         return ""
     return head[1] or head[2] if head else ""
 
 
-def _beginning(path: Path) -> str:
-    """Of a small file; a program of an earlier run may have put a pipe or a link there."""
+def _git_folder(root: Path) -> Path | None:
+    for folder in (root, *root.parents):
+        git = folder / ".git"
+        if git.exists():
+            return git
+    return None
+
+
+def _read_start(path: Path) -> str:
+    """Read the start of a small file, which an earlier program may have replaced by a pipe."""
     with open_file(Path(os.path.realpath(path))) as file:
         return file.read(4096).decode("utf-8").strip()
 
 
 def _instructions(root: Path) -> str:
-    """The project's own, of a folder that a person trusts."""
+    """Return the instructions of the project, if its folder is trusted."""
     try:
         with open_file(root / INSTRUCTIONS) as file:  # no link out of the workspace
             text = file.read().decode("utf-8", "replace").strip()

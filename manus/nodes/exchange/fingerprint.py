@@ -1,4 +1,4 @@
-"""Fingerprints of calls and of what came of them, without what says nothing."""
+"""Fingerprint calls and their results, ignoring what differs without meaning."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from langchain_core.messages import ToolMessage
 
 from manus.state.text import one_line
 
-_WRITTEN = frozenset({"old_str", "new_str", "insert_text", "file_text", "code", "content"})
-"""Arguments in which each blank and each letter's case counts."""
+_EXACT = frozenset({"old_str", "new_str", "insert_text", "file_text", "code", "content"})
+"""Arguments in which white space and letter case count."""
 _SHELL = frozenset({"command", "cmd"})
 _STDERR = re.compile(r"\s*2>&1")
-_SHOWN = 120
+_MAX_ARGUMENTS = 120
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _NOISE = re.compile(
     "|".join(
@@ -39,43 +39,56 @@ _NOISE = re.compile(
 
 
 def call_fingerprint(name: str, args: Any) -> str:
-    """Of a call: white space, letter case, key order, shell comments and `2>&1` do not count."""
-    return _digest(json.dumps([name.lower(), _folded(args)], sort_keys=True, default=str))
+    """Return the fingerprint of a call.
+
+    White space, letter case, the order of keys, shell comments and `2>&1` do not count.
+    """
+    return _digest(json.dumps([name.lower(), _normalize(args)], sort_keys=True, default=str))
 
 
-def result_fingerprint(message: ToolMessage, told: str | None = None) -> str:
-    """Of what came of a call: what the tool told of it, else what its message says."""
-    said = str(message.text)
-    if told is not None:  # an error's words count beside what the page shows
-        said = f"{told}\n{said}" if message.status == "error" else told
-    bare = " ".join(_NOISE.sub(" ", said).split())
-    pictures = "" if told is not None or isinstance(message.content, str) else message.content
-    return _digest(f"{message.status} {bare} {pictures}")
+def result_fingerprint(message: ToolMessage, state: str | None = None) -> str:
+    """Return the fingerprint of a call's result.
+
+    `state`: what the tool reports as the state it left, such as a browser page. It replaces the
+    text of the message, except that the text of an error counts too.
+    """
+    text = str(message.text)
+    images: Any = ""
+    if state is None and not isinstance(message.content, str):
+        images = message.content
+    if state is not None and message.status == "error":
+        text = f"{state}\n{text}"
+    elif state is not None:
+        text = state
+    words = " ".join(_NOISE.sub(" ", text).split())
+    return _digest(f"{message.status} {words} {images}")
 
 
 def text_fingerprint(text: str) -> str:
-    """Of what an assistant message without calls says; nothing of one that says nothing."""
+    """Return the fingerprint of an assistant message without calls; empty if it is blank."""
     flat = " ".join(text.split())
     return _digest(flat) if flat else ""
 
 
-def shown_call(name: str, args: Any) -> str:
-    """A call in a few words."""
-    return f"`{name}` with {one_line(str(args), _SHOWN)}"
+def format_call(name: str, args: Any) -> str:
+    """Format a call on one line, its arguments truncated."""
+    return f"`{name}` with {one_line(str(args), _MAX_ARGUMENTS)}"
 
 
-def _folded(value: Any, key: str = "") -> Any:
+def _normalize(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _folded(item, name) for name, item in value.items()}
+        return {name: _normalize(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [_folded(item, key) for item in value]
-    if not isinstance(value, str) or key in _WRITTEN:
+        return [_normalize(item, key) for item in value]
+    if not isinstance(value, str) or key in _EXACT:
         return value
-    return [_words(value)] if key in _SHELL else " ".join(value.casefold().split())
+    if key in _SHELL:
+        return [_shell_words(value)]
+    return " ".join(value.casefold().split())
 
 
-def _words(command: str) -> list[str]:
-    """The words of a shell command, without comments."""
+def _shell_words(command: str) -> list[str]:
+    """Split a shell command into words, without comments."""
     bare = _STDERR.sub("", command)
     try:
         return shlex.split(bare, comments=True)

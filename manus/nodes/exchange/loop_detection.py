@@ -1,7 +1,7 @@
-"""Whether the agent is stuck in a loop, told from a short trail of its calls.
+"""Detect from the trail of recent calls that the agent is stuck in a loop.
 
-A call is always compared together with what came of it. So a poll whose answer changes, work
-through a list, and a second look after an edit are no loops.
+A call is always compared together with its result. So polling a result that changes, working
+through a list, and looking again after an edit are not loops.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from langchain_core.messages import AnyMessage, ToolMessage
 
 from manus.nodes.exchange.fingerprint import (
     call_fingerprint,
+    format_call,
     result_fingerprint,
-    shown_call,
     text_fingerprint,
 )
 from manus.prompts import agent as prompts
@@ -31,76 +31,77 @@ from manus.state.messages import (
 from manus.state.text import one_line
 
 REPEATS = 3
-"""How often the same must have happened to count."""
+"""Number of occurrences that make a loop."""
 LONGEST_CYCLE = 5
-"""In calls."""
+"""Longest cycle, in calls."""
 POLLS = 20
-"""How often a poll may bring the same before the run ends for it."""
+"""Number of polls with the same result after which the run ends."""
 SLOW = 2.0
-"""Seconds a round must take to be a poll rather than a loop."""
-_SAID = 160
-"""Characters of what came of it that the model is told."""
+"""Seconds that a round must take to count as polling rather than as a loop."""
+_MAX_RESULT = 160
+"""Characters of the repeated result that the model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What repeats, in words for the model, and the fingerprints of its calls."""
+class DetectedLoop:
+    """A repetition: its description for the model, and the fingerprints of its calls."""
 
     kind: LoopKind
-    what: str
+    description: str
     calls: tuple[str, ...] = ()
     times: int = REPEATS
 
 
 @dataclass(frozen=True, slots=True)
 class NewestStep:
-    """The newest step as the trail has it; `refused` are its calls that the loop refused."""
+    """The trail entries of the newest step, and the fingerprints of its refused calls."""
 
     entries: list[TrailEntry]
     refused: list[str]
-    outcome: str
-    """What came of its last call, or its text."""
+    result: str
+    """Result of its last call, or its text if it has no calls."""
 
 
 def newest_step(history: Sequence[AnyMessage], loop: Loop | None, step: int) -> NewestStep:
-    """The trail's entries for the newest assistant message, and what was refused of it."""
+    """Return the newest assistant message with its results as entries for the trail."""
     message = last_assistant(history)
     if message is None:
         return NewestStep([], [], "")
     if not has_calls(message):
-        said = text_of(message)
-        entry = TrailEntry(step=step, call="", result=text_fingerprint(said), seconds=0, shown="")
-        return NewestStep([entry], [], said)
-    by_id = {answer.tool_call_id: answer for answer in newest_answers(history)}
+        text = text_of(message)
+        entry = TrailEntry(step=step, call="", result=text_fingerprint(text), seconds=0, shown="")
+        return NewestStep([entry], [], text)
+    answers = {answer.tool_call_id: answer for answer in newest_answers(history)}
     entries: list[TrailEntry] = []
     refused: list[str] = []
-    outcome = ""
+    result = ""
     for call in calls_of(message):
-        answer = by_id.get(str(call["id"]))
+        answer = answers.get(str(call["id"]))
         if answer is None:
             continue
-        print_ = call_fingerprint(call["name"] or "", call["args"])
-        if is_refused(print_, loop):
-            refused.append(print_)
+        name = call["name"] or ""
+        fingerprint = call_fingerprint(name, call["args"])
+        if is_refused(fingerprint, loop):
+            refused.append(fingerprint)
             continue
-        entries.append(_entry(answer, print_, shown_call(call["name"] or "", call["args"]), step))
-        outcome = plain(text_of(answer)) or "an image"
-    return NewestStep(entries, refused, outcome)
+        entries.append(_entry(answer, fingerprint, format_call(name, call["args"]), step))
+        result = plain(text_of(answer)) or "an image"
+    return NewestStep(entries, refused, result)
 
 
 def is_refused(call: str, loop: Loop | None) -> bool:
-    """Whether a call, by its fingerprint, is refused for the loop it belongs to."""
+    """Return whether the call with this fingerprint is refused because it belongs to a loop."""
     return loop is not None and loop["measure"] == "refuse" and call in loop["calls"]
 
 
-def _entry(answer: ToolMessage, call: str, shown: str, step: int) -> TrailEntry:
-    kept = call_facts(answer)
+def _entry(answer: ToolMessage, call: str, label: str, step: int) -> TrailEntry:
+    facts = call_facts(answer)
     entry = TrailEntry(
         step=step,
         call=call,
-        result=kept.get("fingerprint") or result_fingerprint(answer),
-        seconds=kept.get("seconds", 0.0),
-        shown=shown,
+        result=facts.get("fingerprint") or result_fingerprint(answer),
+        seconds=facts.get("seconds", 0.0),
+        shown=label,
     )
     if answer.status == "error":
         entry["error"] = True
@@ -108,111 +109,161 @@ def _entry(answer: ToolMessage, call: str, shown: str, step: int) -> TrailEntry:
 
 
 def find_loop(
-    trail: Sequence[TrailEntry], newest: int, outcome: str = "", duplicate_threshold: int = 2
-) -> Finding | None:
-    """The loop that the newest step, the last `newest` entries of the trail, belongs to.
+    trail: Sequence[TrailEntry], newest: int, result: str = "", duplicate_threshold: int = 2
+) -> DetectedLoop | None:
+    """Return the loop that the newest step belongs to, or None.
 
-    `outcome` is what came of it; `duplicate_threshold` how many earlier texts like the newest
-    make a loop.
+    The newest step is the last `newest` entries of the trail, and `result` its result. As many
+    earlier texts like the newest as `duplicate_threshold` says make a loop.
     """
-    new = _last_new(trail)
-    if new >= len(trail) - newest:
+    start = len(trail) - newest
+    last_progress = _last_progress(trail)
+    if last_progress >= start:
         return None
-    for place in range(len(trail) - 1, len(trail) - 1 - newest, -1):
-        is_text = not trail[place]["call"] and trail[place]["result"]
-        needed = duplicate_threshold + 1 if is_text else REPEATS
-        places = [i for i in range(place + 1) if _same(trail[i], trail[place])]
-        times = sum(i > new for i in places) + any(i <= new for i in places)
-        if times < needed or (_is_silent(trail[place]) and places[-needed] != place - needed + 1):
+    for index in reversed(range(start, len(trail))):
+        entry = trail[index]
+        indexes = _occurrences(trail, index)
+        times = _count_repeats(indexes, last_progress)
+        required = REPEATS
+        if _is_text(entry):
+            required = duplicate_threshold + 1
+        if times < required:
             continue
-        if _is_changing(trail[places[-2] + 1 : place + 1]):
+        if _is_silent(entry) and not _is_consecutive(indexes[-required:]):
             continue
-        return _finding(trail, places[-needed:], times, outcome)
+        between = trail[indexes[-2] + 1 : index + 1]
+        if not _is_changing(between):
+            return _describe_loop(trail, indexes[-required:], times, result)
     return None
 
 
-def _last_new(trail: Sequence[TrailEntry]) -> int:
-    """The place of the last call that brought something not seen before; an error brings none."""
-    seen: set[tuple[str, str]] = set()
+def _last_progress(trail: Sequence[TrailEntry]) -> int:
+    """Return the index of the last call with a new result, or -1. Errors are no progress."""
+    earlier: set[tuple[str, str]] = set()
     last = -1
-    for place, entry in enumerate(trail):
+    for index, entry in enumerate(trail):
         pair = (entry["call"], entry["result"])
-        if entry["call"] and pair not in seen and not entry.get("error"):
-            last = place
-        seen.add(pair)
+        if entry["call"] and pair not in earlier and not entry.get("error"):
+            last = index
+        earlier.add(pair)
     return last
 
 
-def _same(one: TrailEntry, other: TrailEntry) -> bool:
-    return one["call"] == other["call"] and one["result"] == other["result"]
+def _occurrences(trail: Sequence[TrailEntry], index: int) -> list[int]:
+    """Return the indexes, up to this one, of entries with the same call and result."""
+    entry = trail[index]
+    indexes = []
+    for position, other in enumerate(trail[: index + 1]):
+        if other["call"] == entry["call"] and other["result"] == entry["result"]:
+            indexes.append(position)
+    return indexes
 
 
-def _is_changing(between: Sequence[TrailEntry]) -> bool:
-    """Whether one call brings something else each time: a carousel that comes round again."""
-    pairs = {(entry["call"], entry["result"]) for entry in between if entry["call"]}
-    calls = {entry["call"] for entry in between if entry["call"]}
-    return len(pairs) > len(calls) and (len(calls) == 1 or len(between) > LONGEST_CYCLE)
+def _count_repeats(indexes: Sequence[int], last_progress: int) -> int:
+    """Count the occurrences since the last progress; all earlier ones together count once."""
+    recent = sum(index > last_progress for index in indexes)
+    has_earlier = indexes[0] <= last_progress
+    return recent + has_earlier
+
+
+def _is_text(entry: TrailEntry) -> bool:
+    return not entry["call"] and bool(entry["result"])
 
 
 def _is_silent(entry: TrailEntry) -> bool:
     return not entry["call"] and not entry["result"]
 
 
-def _finding(
-    trail: Sequence[TrailEntry], places: Sequence[int], times: int, outcome: str
-) -> Finding:
-    """What to say of the entry at these places, and of the calls between the last two."""
-    newest = trail[places[-1]]
-    said = one_line(outcome, _SAID)
+def _is_consecutive(indexes: Sequence[int]) -> bool:
+    return indexes[-1] - indexes[0] == len(indexes) - 1
+
+
+def _is_changing(between: Sequence[TrailEntry]) -> bool:
+    """Return whether a call has a different result each time, such as pages of a carousel."""
+    calls = set()
+    pairs = set()
+    for entry in between:
+        if entry["call"]:
+            calls.add(entry["call"])
+            pairs.add((entry["call"], entry["result"]))
+    is_single_or_long = len(calls) == 1 or len(between) > LONGEST_CYCLE
+    return len(pairs) > len(calls) and is_single_or_long
+
+
+def _describe_loop(
+    trail: Sequence[TrailEntry], indexes: Sequence[int], times: int, result: str
+) -> DetectedLoop:
+    """Describe the loop of the entry at these indexes, with the calls between the last two."""
+    newest = trail[indexes[-1]]
+    quoted = one_line(result, _MAX_RESULT)
     if _is_silent(newest):
-        return Finding("silence", prompts.loop_of_silence(times), (), times)
+        return DetectedLoop("silence", prompts.loop_of_silence(times), (), times)
     if not newest["call"]:
-        return Finding("text", prompts.loop_of_text(times, said), (), times)
-    between = trail[places[-2] + 1 : places[-1] + 1]
-    members = {entry["call"]: entry["shown"] for entry in between if entry["call"]}
-    what = prompts.loop_of_calls(list(members.values()), times, said)
-    waited = sum(entry["seconds"] for entry in trail[places[0] + 1 :])
-    if waited >= SLOW * (len(places) - 1):
-        return Finding("polling", what, tuple(members), times)
-    return Finding("cycle" if len(members) > 1 else "call", what, tuple(members), times)
+        return DetectedLoop("text", prompts.loop_of_text(times, quoted), (), times)
+    labels: dict[str, str] = {}
+    for entry in trail[indexes[-2] + 1 : indexes[-1] + 1]:
+        if entry["call"]:
+            labels[entry["call"]] = entry["shown"]
+    kind: LoopKind = "call"
+    if len(labels) > 1:
+        kind = "cycle"
+    seconds = sum(entry["seconds"] for entry in trail[indexes[0] + 1 :])
+    if seconds >= SLOW * (len(indexes) - 1):
+        kind = "polling"
+    description = prompts.loop_of_calls(list(labels.values()), times, quoted)
+    return DetectedLoop(kind, description, tuple(labels), times)
 
 
 def next_loop(
-    before: Loop | None, finding: Finding | None, newest: NewestStep, step: int
+    before: Loop | None, detected: DetectedLoop | None, newest: NewestStep, step: int
 ) -> Loop | None:
-    """The loop after this step: one measure further while it lasts, None once it is left."""
-    if finding is None:
+    """Return the loop after this step: the next stricter measure while it lasts, else None."""
+    if detected is None:
         if before is None or newest.entries or not newest.refused:
             return None
-        return _refused_again(before, newest.refused, step)
-    if finding.kind == "polling":
-        is_over = finding.times >= POLLS
-        if before is not None and before["kind"] == "polling" and not is_over:
-            return before
-        return _loop(finding, "ask" if is_over else "hint", finding.calls, step)
+        return _refuse_again(before, newest.refused, step)
+    if detected.kind == "polling":
+        return _continue_polling(before, detected, step)
     if before is None or before["kind"] == "polling":
-        return _loop(finding, "hint", finding.calls, step)
-    # where nothing is called there is nothing to refuse
-    calls = tuple(dict.fromkeys([*before["calls"], *finding.calls]))
-    return _loop(finding, "refuse" if calls else "ask", calls, step, before["refused"])
+        return _loop(detected, "hint", detected.calls, step)
+    calls = tuple(dict.fromkeys([*before["calls"], *detected.calls]))
+    # without calls there is nothing to refuse
+    measure = "refuse" if calls else "ask"
+    return _loop(detected, measure, calls, step, before["refused"])
 
 
-def _refused_again(before: Loop, refused: Sequence[str], step: int) -> Loop:
-    """Nothing but refused calls: asked about once each was refused, and one of them again."""
-    told = before["refused"]
-    is_told = set(told).issuperset(before["calls"])
-    is_deaf = any(told.count(call) >= REPEATS - 1 for call in refused)
-    if is_told or is_deaf:
+def _continue_polling(before: Loop | None, detected: DetectedLoop, step: int) -> Loop:
+    """Return the loop of an agent that polls: a hint once, a question when it polls too often."""
+    if detected.times >= POLLS:
+        return _loop(detected, "ask", detected.calls, step)
+    if before is not None and before["kind"] == "polling":
+        return before
+    return _loop(detected, "hint", detected.calls, step)
+
+
+def _refuse_again(before: Loop, refused: Sequence[str], step: int) -> Loop:
+    """Return the loop after a step of refused calls only.
+
+    A person is asked once every call of the loop has been refused, or one of them repeatedly.
+    """
+    earlier = before["refused"]
+    are_all_refused = set(earlier).issuperset(before["calls"])
+    is_repeated = any(earlier.count(call) >= REPEATS - 1 for call in refused)
+    if are_all_refused or is_repeated:
         return {**before, "measure": "ask", "since": step}
-    return {**before, "refused": [*told, *refused]}
+    return {**before, "refused": [*earlier, *refused]}
 
 
 def _loop(
-    finding: Finding, measure: str, calls: Sequence[str], step: int, refused: Sequence[str] = ()
+    detected: DetectedLoop,
+    measure: str,
+    calls: Sequence[str],
+    step: int,
+    refused: Sequence[str] = (),
 ) -> Loop:
     return Loop(
-        kind=finding.kind,
-        what=finding.what,
+        kind=detected.kind,
+        what=detected.description,
         measure=measure,  # type: ignore[typeddict-item]
         calls=list(calls),
         refused=list(refused),

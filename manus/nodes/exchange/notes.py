@@ -1,4 +1,4 @@
-"""What the model is told that is true only at this step: page, plan, budget, loop, steps left."""
+"""Build the notes of a step, which are true only now: page, plan, budget, loop, steps left."""
 
 from __future__ import annotations
 
@@ -25,121 +25,123 @@ from manus.state.usage import Budget, Usage, limits_of, shown_limit
 from manus.tools.terminate import TERMINATE
 
 BROWSER_ALWAYS = "looks_at_browser"
-"""In a profile's `extras`: the page is shown before each step, not only around browser calls."""
+"""Key of a profile's `extras`: show the page before each step, not only around browser calls."""
 KEEPS_PLAN = "keeps_plan"
-"""There, too: it works by a plan of its own, whose first unfinished step is at work."""
+"""Key of a profile's `extras`: the agent works by its own plan, one step in progress at a time."""
 WARN_AT = 0.8
-_FEWEST_CALLS = 4
-"""A budget of fewer model calls is spent on work: it has no call to spare for a last word."""
-_LAST = 0.1
-"""Part of a budget that is kept for a last word."""
+_MIN_CALLS = 4
+"""A smaller budget of model calls reserves none for a closing reply."""
+_RESERVE = 0.1
+"""Share of a budget that is reserved for a closing reply."""
 _TOOL = "browser_use"
 _BROWSER = "browser"
 _RECENT = 3
-"""Messages among which a browser call means that the browser is in use."""
+"""Number of newest messages in which a browser call means that the browser is in use."""
 
 
 @dataclass(slots=True)
-class Notes:
-    """What is told at a step, in this order, the profile's prompt last; what follows from it."""
+class StepNotes:
+    """The notes of a step in their order, the profile's prompt last, and what follows from them."""
 
     texts: list[str]
     images: tuple[Image, ...]
     choice: ToolChoice
-    """`none` for the last call that a budget allows."""
+    """Tool choice of the request: `none` for the last call that a budget allows."""
     update: dict[str, Any] = field(default_factory=dict)
-    """What changes in the state."""
+    """Changes of the state."""
 
 
-async def notes_for(
+async def build_notes(
     state: AgentState, active_run: ActiveRun, run: Run, history: Sequence[AnyMessage]
-) -> Notes:
-    """What this step is told. The last call that a budget allows is noted in the run."""
+) -> StepNotes:
+    """Return the notes of this step. Mark the run as closing if a budget allows one last call."""
     page, images = await _page(active_run, history)
     plan, update = plan_notes(state, active_run.profile)
     last, nearly = budget_notes(active_run.budget.limits, active_run.budget.used)
     choice = active_run.context.tool_choice
-    told = []
+    budget = []
     if last:
         run["closing"] = last
         choice = "none"
-        told = [prompts.last_call(last)]
+        budget = [prompts.last_call(last)]
     elif nearly:
-        told = [prompts.budget_nearly_used_up(nearly)]
+        budget = [prompts.budget_nearly_used_up(nearly)]
     if run.get("sent_back") == run["step"] - 1 and not last:
         can_terminate = active_run.catalog.find(TERMINATE) is not None
-        told.append(prompts.sent_back(can_terminate=can_terminate))
+        budget.append(prompts.sent_back(can_terminate=can_terminate))
     loop = state.get("loop") if run["step"] > 1 else None
     steps = step_notes(run, loop, active_run.context.tool_choice)
-    # the last word calls no tool, which the profile's prompt speaks of
+    # the profile's prompt is about calling tools, which the closing reply cannot
     prompt = "" if last else active_run.profile.next_step_prompt
-    return Notes([*page, *plan, *told, *steps, prompt], images, choice, update)
+    return StepNotes([*page, *plan, *budget, *steps, prompt], images, choice, update)
 
 
 def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:
-    """The hint after a loop, the steps left in the last quarter of the run."""
-    notes = [prompts.NO_TOOLS_NOW] if tool_choice == "none" else []
+    """Return the hint after a loop, and the steps left in the last quarter of the run."""
+    notes = []
+    if tool_choice == "none":
+        notes.append(prompts.NO_TOOLS_NOW)
     if loop is not None and was_hinted(loop, run):
         hint = prompts.polling_hint if loop["kind"] == "polling" else prompts.loop_hint
         notes.append(hint(loop["what"]))
-    left = max(1, run["max_steps"] - run["step"] + 1)
-    if left <= max(prompts.FEW_STEPS, math.ceil(run["max_steps"] / 4)):
-        notes.append(prompts.steps_left(left))
+    steps_left = max(1, run["max_steps"] - run["step"] + 1)
+    if steps_left <= max(prompts.FEW_STEPS, math.ceil(run["max_steps"] / 4)):
+        notes.append(prompts.steps_left(steps_left))
     return notes
 
 
 async def _page(
     active_run: ActiveRun, history: Sequence[AnyMessage]
 ) -> tuple[list[str], tuple[Image, ...]]:
-    """The browser's page, with a picture where the model sees images; nothing if not in use."""
+    """Return the browser's page, with a screenshot for a model that sees images, if in use."""
     active_run.session.page_is_prompted = True
-    always = bool(active_run.profile.extras.get(BROWSER_ALWAYS))
+    is_always_shown = bool(active_run.profile.extras.get(BROWSER_ALWAYS))
     newest = islice(reversed(history), _RECENT)
-    used = any(isinstance(m, ToolMessage) and str(m.name).lower() == _TOOL for m in newest)
-    if not (always or used) or active_run.catalog.find(_TOOL) is None:
+    is_in_use = any(isinstance(m, ToolMessage) and str(m.name).lower() == _TOOL for m in newest)
+    if not (is_always_shown or is_in_use) or active_run.catalog.find(_TOOL) is None:
         return [], ()
     if active_run.session.peek(_BROWSER) is None:
-        return [browser_prompts.BROWSER_GONE if used else browser_prompts.NO_PAGE], ()
+        return [browser_prompts.BROWSER_GONE if is_in_use else browser_prompts.NO_PAGE], ()
     # it was imported when the browser was opened
     from manus.tools.browser.state import browser_state
 
-    state = await browser_state(active_run.session, screenshot=active_run.sees)
+    state = await browser_state(active_run.session, screenshot=active_run.sees_images)
     if state is None:
         return [browser_prompts.NO_PAGE], ()
     return [state.text], state.images
 
 
 def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str, Any]]:
-    """The plan that an agent keeps with the `planning` tool, and what changes in the state.
+    """Return the agent's own plan of the `planning` tool, and the changes of the state.
 
-    A profile that works by one has its first unfinished step marked as in progress.
+    For a profile that works by its plan, the first unfinished step is marked as in progress.
     """
-    keeps = bool(profile.extras.get(KEEPS_PLAN))
+    keeps_plan = bool(profile.extras.get(KEEPS_PLAN))
     plan = state.get("plans", {}).get(state.get("active_plan") or "")
     if plan is None:
-        return ([plan_prompts.NO_PLAN_YET] if keeps else []), {}
-    started = start_first(plan) if keeps else plan
+        return ([plan_prompts.NO_PLAN_YET] if keeps_plan else []), {}
+    started = start_first(plan) if keeps_plan else plan
     update = {} if started is plan else {"plans": {plan["id"]: started}}
     return [plan_prompts.own_plan(as_text(started))], update
 
 
 def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
-    """The budget that has room for a last word only, and those of which four fifths are used."""
+    """Return the budget that allows only a closing reply, and those that are 80 % used."""
     last = ""
     nearly = []
     for name, used, limit in limits_of(budget, usage):
-        shown = shown_limit(name, used, limit)
-        if used >= limit - _kept(name, limit):
-            last = last or shown
+        text = shown_limit(name, used, limit)
+        if used >= limit - _reserve(name, limit):
+            last = last or text
         elif used >= WARN_AT * limit:
-            nearly.append(shown)
+            nearly.append(text)
     return last, nearly
 
 
-def _kept(name: str, limit: float) -> float:
-    """What of a budget is kept for a last word, which calls no tool."""
+def _reserve(name: str, limit: float) -> float:
+    """Return the part of a budget that is reserved for a closing reply, which calls no tool."""
     if name == "tool calls":
         return 0
     if name == "model calls":
-        return 1 if limit >= _FEWEST_CALLS else 0
-    return _LAST * limit
+        return 1 if limit >= _MIN_CALLS else 0
+    return _RESERVE * limit

@@ -1,4 +1,4 @@
-"""How a run ends: the rules, one pure function over what a step has brought; what it gives back."""
+"""Decide whether and how a run ends, and build the state update that ends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manus.tools.terminate import get_answer
 _LINE = 200
 
 
-def ending_of(
+def find_stop_reason(
     special: dict[str, Any] | None,
     message: AIMessage | None,
     *,
@@ -25,12 +25,12 @@ def ending_of(
     over: str | None,
     is_stuck: bool,
 ) -> StopReason | None:
-    """Why the run ends after this step; None if it goes on.
+    """Return why the run ends after this step, or None if it continues.
 
-    `special` are the arguments of a special tool that was carried out in it, `over` names a budget
-    that is used up; `is_direct`: the result of a tool is the answer. A special tool counts even on
-    the last step, and an answer even when a budget is used up: what was reached is worth more than
-    the rule that cut it short.
+    `special`: the arguments of a special tool that was executed in the step. `is_direct`: the
+    result of a tool is the answer. `over`: a budget that is used up. A special tool counts even on
+    the last step, and an answer even when a budget is used up: a result is worth more than the
+    limit that cut it short.
     """
     if special is not None:
         return "terminated"
@@ -45,46 +45,62 @@ def ending_of(
     return "budget" if over is not None else None
 
 
-def end_of(
+def final_update(
     reason: StopReason,
     special: dict[str, Any] | None,
     text: str,
     max_steps: int,
     over: str | None,
 ) -> dict[str, Any]:
-    """What a run gives back that ends so; `text` where its special tool says nothing."""
+    """Return the state update that ends a run.
+
+    `text` is the output if the special tool that ended the run has no answer.
+    """
+    arguments = special or {}
     is_finished = reason in ("terminated", "answered")
-    said = get_answer(special) if special is not None else ""
+    answer = get_answer(special) if special is not None else ""
     return {
         "status": "finished" if is_finished else "idle",
         "stop_reason": reason,
-        "success": is_finished and (special or {}).get("status", "success") == "success",
-        "output": _with_reason(said or text, reason, max_steps, over),
+        "success": is_finished and arguments.get("status", "success") == "success",
+        "output": _add_reason(answer or text, reason, max_steps, over),
     }
 
 
-def step_line(step: Sequence[AnyMessage]) -> str:
-    """An assistant message and what came of its calls, on one line."""
-    answers = [f"{m.name} → {_first_line(text_of(m))}" for m in step if isinstance(m, ToolMessage)]
-    said = "; ".join(answers) or _first_line(text_of(step[0])) or "(nothing said)"
-    return shortened(said, _LINE)
+def format_step(step: Sequence[AnyMessage]) -> str:
+    """Format an assistant message and the results of its calls on one line."""
+    results = []
+    for message in step:
+        if isinstance(message, ToolMessage):
+            results.append(f"{message.name} → {_first_line(text_of(message))}")
+    line = "; ".join(results) or _first_line(text_of(step[0])) or "(nothing said)"
+    return shortened(line, _LINE)
 
 
 def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    for line in text.splitlines():
+        if line.strip():
+            return line.strip()
+    return ""
 
 
 def last_text(history: Sequence[AnyMessage], lines: Sequence[str]) -> str:
-    """The last text that the agent said in its run; the log of its steps if it said none."""
-    texts = (text_of(m).strip() for m in reversed(history) if isinstance(m, AIMessage))
-    return next((text for text in texts if text), "") or "\n".join(lines)
+    """Return the last text of the agent in its run, or the log of its steps if it has none."""
+    for message in reversed(history):
+        if isinstance(message, AIMessage):
+            text = text_of(message).strip()
+            if text:
+                return text
+    return "\n".join(lines)
 
 
-def _with_reason(text: str, reason: StopReason, max_steps: int, over: str | None) -> str:
-    """The output of a run, with what cut it short if something did."""
+def _add_reason(text: str, reason: StopReason, max_steps: int, over: str | None) -> str:
+    """Return the output of a run, and the reason if it was cut short."""
     notes: dict[StopReason, str] = {
         "max_steps": f"Terminated: Reached max steps ({max_steps})",
         "budget": f"Terminated: Budget used up: {over}",
         "stuck": "Terminated: The run was stuck in a loop and did not leave it",
     }
-    return f"{text}\n\n{notes[reason]}".strip() if reason in notes else text
+    if reason not in notes:
+        return text
+    return f"{text}\n\n{notes[reason]}".strip()

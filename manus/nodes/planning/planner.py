@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from manus.config.profile import Profile
 from manus.execution.base import explain_arguments
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.context.compaction import Past, fit_history
-from manus.nodes.context.truncation import as_shown, context_window, fit_question
+from manus.nodes.context.compaction import ThreadHistory, fit_history
+from manus.nodes.context.truncation import context_window, fit_question, render_message
 from manus.nodes.exchange.calls import explain_malformed
-from manus.nodes.exchange.environment_info import place_of
+from manus.nodes.exchange.environment_info import describe_environment
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
@@ -52,7 +52,7 @@ async def ask_planner(
     if choice == "none":
         return None
     vision = active_run.model_settings(ROLE).vision
-    seen = [as_shown(message, vision=vision) for message in state.get("messages", [])]
+    seen = [render_message(message, vision=vision) for message in state.get("messages", [])]
     system = SystemMessage(await asyncio.to_thread(_system, active_run, executors))
     asked = await fit_question(active_run, ROLE, system, *seen, question)
     tools = active_run.catalog.schemas()
@@ -77,18 +77,20 @@ async def compact_thread(
     request_id = str(last_request(history).id)
     system = await asyncio.to_thread(_system, active_run, executors)
     window = context_window(active_run, ROLE, system)
-    past = Past(history, state.get("compaction"), request_id, can_recall=False)
+    past = ThreadHistory(history, state.get("compaction"), request_id, can_recall=False)
     await fit_history(past, active_run, window)
     if not past.writes:
         return state, {}
     update = {"messages": past.writes, "compaction": past.compaction}
-    return {**state, "messages": past.history}, update
+    return {**state, "messages": past.messages}, update
 
 
 def _system(active_run: ActiveRun, executors: Executors) -> str:
-    """What the planner is told, with the workspace as it is now. Blocking."""
+    """Return the planner's system prompt with the current environment. Blocking."""
     described = {name: profile.description for name, profile in executors.items()}
-    return prompts.planner(described, place_of(active_run.session.workspace, active_run.settings))
+    return prompts.planner(
+        described, describe_environment(active_run.session.workspace, active_run.settings)
+    )
 
 
 def _read(

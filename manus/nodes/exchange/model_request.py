@@ -1,0 +1,172 @@
+"""Ask the agent's model: fit the request into its context window and get a usable reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
+
+from manus.config.context import ToolChoice
+from manus.models.client import Reply
+from manus.models.reasoning import drop_sealed, move_sealed
+from manus.models.tokens import estimate_request, learn_window
+from manus.nodes.active_run import ActiveRun
+from manus.nodes.context.compaction import ThreadHistory, fit_history, offer_recall
+from manus.nodes.context.truncation import context_window
+from manus.nodes.exchange.notes import StepNotes
+from manus.prompts import agent as prompts
+from manus.state.agent import Run
+from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
+from manus.state.messages import (
+    MALFORMED_AT,
+    calls_of,
+    ephemeral,
+    has_calls,
+    is_image,
+    no_answer,
+    text_of,
+)
+
+REQUIRED_TRIES = 3
+SHORTER_TRIES = 2
+_KEPT_METADATA = ("finish_reason", "model_name", "output_version", "model_provider")
+"""Keys of a reply's metadata that are stored in every checkpoint."""
+
+
+async def ask_model(
+    active_run: ActiveRun, history: ThreadHistory, system: str, notes: StepNotes
+) -> Reply:
+    """Return the model's reply. A request that is too large is compacted and sent once more.
+
+    Raises:
+        ModelError: there is no usable reply.
+    """
+    has_images = bool(notes.images) or _has_unseen_image(history.messages)
+    role = active_run.role_for(pictures=has_images)
+    if history.compaction is not None:
+        await offer_recall(active_run, history.compaction)
+    await active_run.client.look_up_window(role)
+    request: list[BaseMessage] = []
+    overflow: ContextOverflowError | None = None
+    for tight in (False, True):
+        window = context_window(active_run, role, system)
+        rendered = await fit_history(history, active_run, window, tight=tight)
+        before = request
+        request = to_request(rendered, system, notes)
+        if tight and estimate_request(request) >= estimate_request(before):
+            break
+        try:
+            return await _request_reply(active_run, role, request, notes.choice)
+        except ContextOverflowError as error:
+            overflow = error
+        if not tight:
+            learn_window(overflow, estimate_request(request, active_run.catalog.schemas()))
+    assert overflow is not None
+    raise ContextOverflowError(
+        f"{str(overflow).rstrip('.')}. What is left of it cannot be made shorter; put long "
+        "texts into files, offer fewer tools, or use a model with a larger window.",
+        overflow.endpoint,
+    )
+
+
+async def _request_reply(
+    active_run: ActiveRun, role: str, request: Sequence[BaseMessage], choice: ToolChoice
+) -> Reply:
+    """Return a usable reply. Ask again for a shorter one, or for a call that is required.
+
+    Raises:
+        ModelReplyError: the second reply has no answer either.
+        ModelRefusedError: the third reply has no call either.
+    """
+    tools = None if choice == "none" else active_run.catalog.schemas()
+    unusable = 0
+    without_call = 0
+    while True:
+        reply = await active_run.client.complete(role, request, tools=tools, tool_choice=choice)
+        problem = no_answer(reply.message)
+        if problem is not None:
+            unusable += 1
+            if unusable == SHORTER_TRIES:
+                raise ModelReplyError(prompts.NO_ANSWER[problem])
+            request = [*request, ephemeral(prompts.SHORTER)]
+        elif choice != "required" or has_calls(reply.message):
+            return reply
+        else:
+            without_call += 1
+            if without_call == REQUIRED_TRIES:
+                raise ModelRefusedError(
+                    f"The model answered without a tool call {REQUIRED_TRIES} times although tool "
+                    "choice is `required`; use `auto`, or a model that can call tools."
+                )
+            request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
+
+
+def to_request(rendered: Sequence[AnyMessage], system: str, notes: StepNotes) -> list[BaseMessage]:
+    """Return the messages of a request: the system prompt, the history, the notes of this step.
+
+    Only the last message is new at each step. So a request begins with the one before, up to its
+    last message, and the provider's prompt cache keeps that prefix. Empty notes are omitted,
+    because several servers refuse a message without content.
+    """
+    text = "\n\n".join(filter(None, notes.texts))
+    images = [image.as_block() for image in notes.images]
+    if not (text or images):
+        if not (rendered and isinstance(rendered[-1], AIMessage)):
+            return [SystemMessage(system), *rendered]
+        text = prompts.GO_ON  # servers refuse a request that ends with an assistant message
+    return [SystemMessage(system), *rendered, ephemeral(text, images)]
+
+
+def _has_unseen_image(messages: Sequence[AnyMessage]) -> bool:
+    """Return whether an image came after the last reply."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return False
+        if isinstance(message.content, list) and any(map(is_image, message.content)):
+            return True
+    return False
+
+
+def prepare_reply(
+    message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoice
+) -> AIMessage:
+    """Prepare a reply for the history: its id and those of its calls must not be in `ids`.
+
+    Servers omit call ids or number them from the start in each reply; tool messages could then not
+    be matched with their calls. A message keeps the id under which it was streamed.
+    """
+    prefix = f"{run['id']}-{run['step']}"
+    if not message.id or message.id in ids:
+        message.id = prefix
+    message.response_metadata = _kept_metadata(message)
+    message.additional_kwargs = _without_none(message.additional_kwargs)
+    if tool_choice == "none" and has_calls(message):
+        return _without_calls(message)
+    existing = ids.copy()
+    for index, call in enumerate(calls_of(message)):
+        call_id = str(call["id"] or "")
+        if not call_id or call_id in existing:
+            call["id"] = f"{prefix}-{index}"
+            move_sealed(message, call_id, f"{prefix}-{index}")
+        existing.add(str(call["id"]))
+    return message
+
+
+def _kept_metadata(message: AIMessage) -> dict[str, Any]:
+    metadata = message.response_metadata
+    return {name: metadata[name] for name in _KEPT_METADATA if metadata.get(name) is not None}
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _without_calls(message: AIMessage) -> AIMessage:
+    """Remove the calls of a reply that are not executed, and keep its text."""
+    message.content = text_of(message)
+    message.tool_calls = []
+    message.invalid_tool_calls = []
+    message.additional_kwargs.pop(MALFORMED_AT, None)
+    drop_sealed(message)  # sealed reasoning belongs to the calls
+    return message
