@@ -17,7 +17,7 @@ from manus.pages.trace.model import Call, Step
 from manus.pages.trace.reading import run_of_state, steps_in
 from manus.prompts.formatting import clean, flat, in_words, span
 from manus.state.messages import text_of
-from manus.state.plan import as_text
+from manus.state.plan import format_plan
 
 
 class Shown:
@@ -85,5 +85,5 @@ def show_run(values: Mapping[str, Any]) -> Shown:
     ]
     summary = " · ".join(part for part in parts if part)
     plan = values.get("plan")
-    steps = [as_text(plan)] if plan else steps_as_text(run.steps)
+    steps = [format_plan(plan)] if plan else steps_as_text(run.steps)
     return Shown(summary, *steps, html=run_cell(run, summary))

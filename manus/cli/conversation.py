@@ -275,10 +275,10 @@ class Conversation:
 
     def _on_cost(self, _: str) -> None:
         from manus.prompts.formatting import count, in_words
-        from manus.state.usage import summed
+        from manus.state.usage import sum_usage
 
         runs = self._runs()
-        used = {**summed(*(run.tokens for run in runs))}
+        used = {**sum_usage(*(run.tokens for run in runs))}
         spent = in_words(used, read_settings().currency) or count(0, "token")
         self._screen.line(f"{count(len(runs), 'request')}, {spent}")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from manus.cli.screen import Screen
 from manus.prompts.formatting import clean, count, fit, flat, gist, in_words, main_argument
-from manus.state.plan import Plan, as_text
-from manus.state.plan_changes import changed_step
+from manus.state.plan import Plan, format_plan
+from manus.state.plan_changes import change_step
 
 _ROOM = 3
 """Lines of the terminal that are left free."""
@@ -55,7 +55,7 @@ class PlanView:
             self._actions.pop(index, None)
         if self.plan is not None and index < len(self.plan["steps"]):
             changed: Any = {"step": index, "status": status, "notes": event["notes"]}
-            self.plan = changed_step(self.plan, changed)
+            self.plan = change_step(self.plan, changed)
         self._show(f"step {index}", self._said(event))
 
     def on_action(self, event: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class PlanView:
         """The plan's text, with what is being done below each step at work."""
         if self.plan is None:
             return []
-        text = clean(as_text(self.plan)).splitlines()
+        text = clean(format_plan(self.plan)).splitlines()
         head = text[:_HEAD]
         rest = iter(text[_HEAD:])
         lines: list[str] = []

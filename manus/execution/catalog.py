@@ -20,7 +20,7 @@ from manus.execution.result import Observation
 from manus.execution.session import Session
 from manus.execution.user_tools import from_function, is_own, load_own
 from manus.state.errors import SettingsError
-from manus.state.text import shortened
+from manus.state.text import shorten
 
 log = logging.getLogger("manus")
 
@@ -65,7 +65,7 @@ class Catalog:
 
     def unknown(self, name: str) -> str:
         """What to say of a name that is not there."""
-        shown = shortened(name, _SHOWN)
+        shown = shorten(name, _SHOWN)
         near = difflib.get_close_matches(shown.lower(), list(self._tools), n=1)
         hint = f" Did you mean `{self._tools[near[0]].name}`?" if near else ""
         known = ", ".join(self.names()) or "none"

@@ -15,7 +15,7 @@ from manus.nodes.planning.scheduling import task_of
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
-from manus.state.plan import at_work, ready_steps, taken_last, waiting_steps
+from manus.state.plan import active_steps, last_started_steps, ready_steps, waiting_steps
 from manus.state.taint import facts_of
 from manus.tools.planning import PlanCollection, inject_plans
 from manus.tools.recall import NAME as RECALL
@@ -115,8 +115,8 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
     """
     run = state["run"]
     plan = state["plan"]
-    working = at_work(plan)
-    if working and sorted(working) == taken_last(plan):
+    working = active_steps(plan)
+    if working and sorted(working) == last_started_steps(plan):
         return [Send("execute_step", task_of(state, index)) for index in working]
     if working:
         return "ended"

@@ -82,7 +82,7 @@ class ServerWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ModelServer:
     """A model server, and the model to ask it about."""
 
     address: str
@@ -111,7 +111,7 @@ def ollama_address() -> str:
     return f"{scheme or 'http'}://{host}"
 
 
-def _make_client(server: Server) -> Any:
+def _make_client(server: ModelServer) -> Any:
     """Return an HTTP client for a server. Blocking: it loads modules and certificates."""
     import httpx2
 
@@ -122,7 +122,7 @@ def _make_client(server: Server) -> Any:
     return httpx2.AsyncClient(headers=headers, verify=ssl_context() if is_tls else False)
 
 
-async def find_window(server: Server) -> ServerWindow | None:
+async def find_window(server: ModelServer) -> ServerWindow | None:
     """Ask a server for the window of a model; return None if it cannot be reached."""
     client = await asyncio.to_thread(_make_client, server)
     import httpx2  # by now it is loaded
@@ -134,7 +134,7 @@ async def find_window(server: Server) -> ServerWindow | None:
         return None
 
 
-async def _find(server: Server, client: Any) -> ServerWindow:
+async def _find(server: ModelServer, client: Any) -> ServerWindow:
     if server.is_ollama:
         window = await _ask_ollama(server, client)
         return window or ServerWindow(None, "Ollama", is_loaded=False)
@@ -156,7 +156,7 @@ async def _find(server: Server, client: Any) -> ServerWindow:
     return ServerWindow(None, product)
 
 
-async def _ask_ollama(server: Server, client: Any) -> ServerWindow | None:
+async def _ask_ollama(server: ModelServer, client: Any) -> ServerWindow | None:
     loaded = await _await_object(client.get(f"{server.root}/api/ps"))
     if not isinstance(loaded.get("models"), list):
         return None
@@ -170,7 +170,7 @@ async def _ask_ollama(server: Server, client: Any) -> ServerWindow | None:
     return ServerWindow(size, "Ollama", is_loaded=False)
 
 
-async def _ask_llama_cpp(server: Server, client: Any) -> ServerWindow | None:
+async def _ask_llama_cpp(server: ModelServer, client: Any) -> ServerWindow | None:
     properties = await _await_object(client.get(f"{server.root}/props"))
     settings = properties.get("default_generation_settings")
     if not isinstance(settings, dict):
@@ -179,7 +179,7 @@ async def _ask_llama_cpp(server: Server, client: Any) -> ServerWindow | None:
     return None if size is None else ServerWindow(size, "llama.cpp")
 
 
-async def _ask_lm_studio(server: Server, client: Any) -> ServerWindow | None:
+async def _ask_lm_studio(server: ModelServer, client: Any) -> ServerWindow | None:
     model_list = await _await_object(client.get(f"{server.root}/api/v0/models"))
     entry = _find_entry(model_list, server.model)
     if "max_context_length" not in entry:

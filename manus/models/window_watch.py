@@ -20,7 +20,7 @@ from langchain_core.runnables import Runnable
 from manus.config.model_settings import ModelSettings, split_spec
 from manus.models.provider_packages import OLLAMA, OPENAI, package_of
 from manus.models.providers import DEFAULT_MODEL, address_of
-from manus.models.server_window import SMALL, Server, ServerWindow, find_window, ollama_address
+from manus.models.server_window import SMALL, ModelServer, ServerWindow, find_window, ollama_address
 from manus.models.tokens import cache_tokens, note_window
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import ContextOverflowError
@@ -101,7 +101,7 @@ def _has_image(message: BaseMessage) -> bool:
 
 def server_of(
     endpoint: ModelSettings, caller_model: Runnable[Any, Any] | None = None
-) -> Server | None:
+) -> ModelServer | None:
     """Return the server of an endpoint that can be asked for a window; None for hosted providers.
 
     `caller_model` is the caller's chat model that the endpoint stands for, if there is one.
@@ -115,11 +115,11 @@ def server_of(
             return None
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else None
     if provider == "ollama":
-        return Server(endpoint.base_url or ollama_address(), name, key, is_ollama=True)
+        return ModelServer(endpoint.base_url or ollama_address(), name, key, is_ollama=True)
     is_own = urlsplit(endpoint.base_url or "").hostname in (None, "api.openai.com")
     if provider != "openai" or endpoint.base_url is None or is_own:
         return None
-    return Server(endpoint.base_url, name, key)
+    return ModelServer(endpoint.base_url, name, key)
 
 
 async def look_up_window(

@@ -25,12 +25,12 @@ from manus.nodes.planning.questions import (
 from manus.nodes.planning.scheduling import choose_steps
 from manus.nodes.subagent import SubagentResult, run_subagent
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
-from manus.state.flow import FlowState, StepTask, can_revise, used_so_far
-from manus.state.plan import Plan, StepResult, StepStatus, Waiting, used_by, waiting_steps
+from manus.state.flow import FlowState, StepTask, can_revise, total_usage
+from manus.state.plan import Plan, StepResult, StepStatus, Waiting, usage_of, waiting_steps
 from manus.state.plan_changes import StepChange
 from manus.state.taint import passed_on
-from manus.state.text import shortened
-from manus.state.usage import RoleUsage, budget_used_up, summed, tokens_of
+from manus.state.text import shorten
+from manus.state.usage import RoleUsage, budget_used_up, sum_usage, tokens_of
 
 MAX_RESULT = 2_000
 """Characters of a step's result; its checkpoint namespace has the full text."""
@@ -68,7 +68,7 @@ def start_steps(
     start, the steps that were set aside ask their questions.
     """
     seconds = active_run.take_elapsed()
-    usage = used_so_far(state)
+    usage = total_usage(state)
     usage = {**usage, "seconds": usage["seconds"] + seconds}
     active_run.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
@@ -94,7 +94,7 @@ def _start(plan: Plan, selected: Mapping[int, str], start_time: int) -> Update:
         step = plan["steps"][index]
         change = StepChange(step=index, status="in_progress", executor=executor, began=start_time)
         changes.append(change)
-        _emit_step(index, "in_progress", step["notes"], executor, used_by(step))
+        _emit_step(index, "in_progress", step["notes"], executor, usage_of(step))
     # only the change is stored: storage of whole plans would grow quadratically
     todos = dict.fromkeys(selected, "in_progress")
     return {"plan": changes, "todos": todos, "status": "executing"}
@@ -206,20 +206,20 @@ def _end_step(task: StepTask, subagent: SubagentResult, files: list[str], space:
     """Return the update of a step that has ended: `completed` only if its executor says so."""
     usage = subagent.usage
     values = subagent.values
-    spent = summed(task["spent"], usage)
+    spent = sum_usage(task["spent"], usage)
     status: StepStatus = "completed"
     notes = ""
     todo = "completed"
     if not subagent.succeeded:
         status = "blocked"
-        notes = shortened(subagent.reason, MAX_REASON)
+        notes = shorten(subagent.reason, MAX_REASON)
         todo = "pending"
     change = StepChange(
         step=task["step"],
         status=status,
         notes=notes,
         result=StepResult(
-            text=shortened(subagent.output, MAX_RESULT),
+            text=shorten(subagent.output, MAX_RESULT),
             files=files,
             tokens=tokens_of(usage),
             usage=spent,

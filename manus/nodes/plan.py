@@ -21,13 +21,13 @@ from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
-from manus.state.flow import FlowRun, FlowState, used_so_far
+from manus.state.flow import FlowRun, FlowState, total_usage
 from manus.state.messages import ephemeral, last_request, text_of
-from manus.state.plan import Plan, as_text, shown_result, to_revise
+from manus.state.plan import Plan, format_plan, format_result, steps_to_revise
 from manus.state.plan_changes import NewStep, create, revise
-from manus.state.text import shortened
+from manus.state.text import shorten
 from manus.state.todos import todos_of
-from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, summed
+from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, sum_usage
 from manus.tools.planning import PlanningArgs
 
 _MAX_TITLE = 60
@@ -44,7 +44,7 @@ async def plan(
     is_first = is_new(state) or not state.get("plan")
     if not is_first and state["run"]["approval"] == "wanted":
         return _ask_for_approval(state, active_run)
-    usage = used_so_far(state)
+    usage = total_usage(state)
     if is_first:
         usage = no_usage()
         emit(StatusEvent(type="status", status="running", stop_reason=None))
@@ -61,7 +61,7 @@ async def plan(
     update["usage"] = Overwrite(new_usage) if is_first else new_usage
     if origin is not None:
         current = update["plan"].value if "plan" in update else state["plan"]
-        spent = summed(add_usage(usage, new_usage))
+        spent = sum_usage(add_usage(usage, new_usage))
         emit(PlanEvent(type="plan", why=origin, plan=current, spent=spent))
     return update
 
@@ -135,7 +135,7 @@ def _start_run(state: FlowState, active_run: ActiveRun, executors: Executors) ->
 def _title(state: FlowState) -> str:
     request = text_of(last_request(state["messages"])).strip()
     lines = request.splitlines() or [prompts.DEFAULT_TITLE]
-    return shortened(lines[0], _MAX_TITLE)
+    return shorten(lines[0], _MAX_TITLE)
 
 
 def _unused_id(plan_id: str, existing_ids: list[str]) -> str:
@@ -159,7 +159,7 @@ def _ask_for_approval(state: FlowState, active_run: ActiveRun) -> Update:
     update: Update = {"run": {**run, "approval": "given"}}
     if decision.kind == "approve":
         return update
-    spent = summed(state["usage"])
+    spent = sum_usage(state["usage"])
     get_stream_writer()(PlanEvent(type="plan", why="edited", plan=decision.plan, spent=spent))
     return {**update, **_plan_update(decision.plan)}
 
@@ -177,7 +177,7 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
         return revise(current, steps, args.title)
 
     try:
-        if budget_used_up(active_run.budget.limits, used_so_far(state)) is None:
+        if budget_used_up(active_run.budget.limits, total_usage(state)) is None:
             question = HumanMessage(_question(state))
             revised = await ask_planner(state, active_run, executors, question, make)
     except ModelUnavailableError:
@@ -216,11 +216,11 @@ def _question(state: FlowState) -> str:
     if run["approval"] == "rejected":
         reason = prompts.rejected(run["reason"])
     else:
-        indexes = to_revise(current, run["revised"])
+        indexes = steps_to_revise(current, run["revised"])
         reason = prompts.blocked([f"{index}. {steps[index]['text']}" for index in indexes])
     request = text_of(last_request(state["messages"]))
-    results = [shown_result(index, step) for index, step in enumerate(steps) if step["result"]]
-    return prompts.revise(request, as_text(current), results, reason)
+    results = [format_result(index, step) for index, step in enumerate(steps) if step["result"]]
+    return prompts.revise(request, format_plan(current), results, reason)
 
 
 def _end_run(reason: StopReason, output: str) -> Update:

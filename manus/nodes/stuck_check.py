@@ -31,8 +31,8 @@ from manus.state.messages import (
     call_facts,
     calls_of,
     last_assistant,
+    messages_since,
     newest_answers,
-    since,
     text_of,
 )
 from manus.state.usage import Usage, no_usage
@@ -48,7 +48,7 @@ async def stuck_check(
     emit = runtime.stream_writer
     run = state["run"]
     before = state.get("loop")
-    history = since(state["messages"], run["request_id"])
+    history = messages_since(state["messages"], run["request_id"])
     message = last_assistant(history)
     answers = newest_answers(history)
     lines = state.get("results", [])

@@ -16,17 +16,17 @@ from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
-from manus.state.flow import FlowState, used_so_far
+from manus.state.flow import FlowState, total_usage
 from manus.state.messages import last_request, text_of
 from manus.state.plan import (
     Plan,
     Step,
-    as_text,
-    hindered_by,
+    find_hindered_steps,
+    format_plan,
+    format_result,
     is_completed,
     refusals_of,
-    shown_result,
-    title_of,
+    short_title,
 )
 from manus.state.text import flat, one_line
 from manus.state.usage import Spending
@@ -45,7 +45,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
     usage_ledger.set(lines)
-    active_run.sync(used_so_far(state))
+    active_run.sync(total_usage(state))
     plan = state["plan"]
     summary = await _ask_for_summary(state, active_run)
     unfinished = list_unfinished(plan)
@@ -80,7 +80,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
 async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     plan = state["plan"]
     request = text_of(last_request(state["messages"]))
-    question = prompts.summary(request, as_text(plan), step_details(plan))
+    question = prompts.summary(request, format_plan(plan), step_details(plan))
     messages = await fit_question(
         active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(question)
     )
@@ -118,7 +118,7 @@ def step_details(plan: Plan) -> list[str]:
         details.append(f"{title}\nNotes: {flat(step['notes'])}")
     for index, step in enumerate(plan["steps"]):
         if step["result"] or step["notes"]:
-            details.append(shown_result(index, step))
+            details.append(format_result(index, step))
     return details
 
 
@@ -145,7 +145,7 @@ def list_unfinished(plan: Plan) -> str:
     """Return the steps that were not completed, each with the reason; empty if there are none."""
     if is_completed(plan):
         return ""
-    hindered = hindered_by(plan)
+    hindered = find_hindered_steps(plan)
     lines = ["Not done:"]
     for index, step in enumerate(plan["steps"]):
         if step["status"] != "completed":
@@ -173,7 +173,7 @@ def list_conflicts(plan: Plan) -> str:
         result = step["result"]
         conflicts = result.get("conflicts", {}) if result is not None else {}
         for path, other_titles in conflicts.items():
-            titles.setdefault(path, set()).update([title_of(step), *other_titles])
+            titles.setdefault(path, set()).update([short_title(step), *other_titles])
     if not titles:
         return ""
     lines = [prompts.changed_side_by_side(path, sorted(titles[path])) for path in sorted(titles)]
@@ -185,6 +185,6 @@ def summarize_without_model(plan: Plan) -> str:
     parts = []
     for index, step in enumerate(plan["steps"]):
         if step["status"] == "completed":
-            parts.append(shown_result(index, step))
+            parts.append(format_result(index, step))
     parts += [list_unfinished(plan), list_conflicts(plan)]
     return "\n\n".join(filter(None, parts))

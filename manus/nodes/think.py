@@ -27,8 +27,8 @@ from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.messages import calls_of, has_calls, last_request, since, text_of
-from manus.state.usage import Spending, Usage, no_usage, summed
+from manus.state.messages import calls_of, has_calls, last_request, messages_since, text_of
+from manus.state.usage import Spending, Usage, no_usage, sum_usage
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
 from manus.tools.skill import SKILL
@@ -136,7 +136,7 @@ def _end_run(error: ManusError, state: AgentState, run: Run) -> Update:
     """Return the update that ends a run whose model failed or whose budget is used up."""
     if not isinstance(error, BudgetError):
         return {"status": "error", "stop_reason": "error", "success": False, "output": str(error)}
-    messages = since(state.get("messages", []), run["request_id"])
+    messages = messages_since(state.get("messages", []), run["request_id"])
     lines = state.get("results", []) if run["step"] > 1 else []
     text = last_text(messages, lines)
     return final_update("budget", None, text, run["max_steps"], error.over)
@@ -147,7 +147,7 @@ def _emit_start(run: Run, usage: Usage, emit: Any) -> None:
     if step == 1:
         emit(StatusEvent(type="status", status="running", stop_reason=None))
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
-    emit(StepEvent(type="step", step=step, max_steps=run["max_steps"], spent=summed(usage)))
+    emit(StepEvent(type="step", step=step, max_steps=run["max_steps"], spent=sum_usage(usage)))
 
 
 def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:
@@ -163,7 +163,7 @@ def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> Though
         output_tokens=reply.used["output_tokens"],
         cached_tokens=reply.used["cached_tokens"],
         seconds=reply.seconds,
-        spent=summed(usage),
+        spent=sum_usage(usage),
     )
     if "cache_write_tokens" in reply.used:
         event["cache_write_tokens"] = reply.used["cache_write_tokens"]

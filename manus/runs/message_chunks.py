@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from manus.state.messages import thinking_in
+from manus.state.messages import readable_thoughts
 
 
 def text_chunks(
@@ -18,7 +18,7 @@ def text_chunks(
     """
     if metadata.get("langgraph_node") not in nodes or message.type != "AIMessageChunk":
         return
-    for kind, text in (("thinks", thinking_in(message)), ("says", str(message.text))):
+    for kind, text in (("thinks", readable_thoughts(message)), ("says", str(message.text))):
         if text:
             yield f"{message.id} {kind}", kind, "", text
     for call in message.tool_call_chunks:

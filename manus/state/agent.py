@@ -37,7 +37,7 @@ SNAPSHOT_EVERY = 1000
 """A full copy of what grows goes into every so many writes of it."""
 
 
-def growing(fold: Callable[[Any, Sequence[Any]], Any]) -> Any:
+def delta_channel(fold: Callable[[Any, Sequence[Any]], Any]) -> Any:
     """A channel of which a checkpoint holds only what is new.
 
     So storage grows with the steps and not with their square.
@@ -131,7 +131,7 @@ class Refusal(TypedDict):
     """Rules that fit what is refused from now on without a question."""
 
 
-def with_new_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refusal]:
+def merge_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refusal]:
     """Return the refusals with those that are new; tasks side by side may write the same."""
     merged = list(refusals)
     for refusal in writes:
@@ -177,59 +177,59 @@ class AgentOutput(TypedDict, total=False):
     """What was refused: by a person, or since the run refuses whatever would be asked."""
 
 
-def newest(_: Any, new: Any) -> Any:
+def keep_newest(_: Any, new: Any) -> Any:
     """The last write counts; the reducer of a channel that several tasks may write at once."""
     return new
 
 
-def last_of(_: str, writes: Sequence[str]) -> str:
+def keep_last(_: str, writes: Sequence[str]) -> str:
     """The newest of the writes."""
     return writes[-1]
 
 
-def extended(lines: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
+def extend_list(lines: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """The lines with those of each write behind them; a reducer of channels that only grow."""
     return [*lines, *itertools.chain.from_iterable(writes)]
 
 
-KEPT_ENTRIES = 100
+MAX_ENTRIES = 100
 
 
-def newest_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[TrailEntry]:
+def append_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[TrailEntry]:
     """The trail with what was written behind it; only its end counts."""
-    return extended(trail, writes)[-KEPT_ENTRIES:]
+    return extend_list(trail, writes)[-MAX_ENTRIES:]
 
 
-KEPT_FILES = 100
+MAX_FILES = 100
 
 
-def newest_files(paths: list[str], writes: Sequence[list[str]]) -> list[str]:
+def append_files(paths: list[str], writes: Sequence[list[str]]) -> list[str]:
     """Fold writes into paths: each once, the newest last, the oldest dropped."""
-    newest = dict.fromkeys(reversed(extended(paths, writes)))
-    return list(newest)[:KEPT_FILES][::-1]
+    keep_newest = dict.fromkeys(reversed(extend_list(paths, writes)))
+    return list(keep_newest)[:MAX_FILES][::-1]
 
 
 class AgentState(TypedDict, total=False):
     """The channels of the agent graph."""
 
-    messages: Annotated[list[AnyMessage], growing(append_messages)]
+    messages: Annotated[list[AnyMessage], delta_channel(append_messages)]
     run: Run
-    place: Annotated[str, growing(last_of)]
+    place: Annotated[str, delta_channel(keep_last)]
     """Where the run works, as its model is told from the beginning to the end."""
     status: RunStatus
     stop_reason: StopReason | None
     success: bool | None
     """None until a run ends; then whether it did what was asked, as far as the agent can say."""
     output: str
-    results: Annotated[list[str], growing(extended)]
+    results: Annotated[list[str], delta_channel(extend_list)]
     usage: Usage
     loop: Loop | None
-    trail: Annotated[list[TrailEntry], growing(newest_entries)]
+    trail: Annotated[list[TrailEntry], delta_channel(append_entries)]
     """The run's newest calls, with what came of them."""
-    plans: Annotated[dict[str, Plan], growing(fold_plans)]
+    plans: Annotated[dict[str, Plan], delta_channel(fold_plans)]
     """Plans by id; those of an agent that has the `planning` tool."""
-    active_plan: Annotated[str | None, newest]
-    changed_files: Annotated[list[str], growing(newest_files)]
+    active_plan: Annotated[str | None, keep_newest]
+    changed_files: Annotated[list[str], delta_channel(append_files)]
     """Paths of files in the workspace that were made or changed, the newest last."""
     todos: list[Todo]
     """The active plan as chat UIs show it; derived when the state is read, never stored."""
@@ -240,7 +240,7 @@ class AgentState(TypedDict, total=False):
     """Model calls that the tools of the newest step have made, until it counts them."""
     approved: Annotated[list[str], operator.add]
     """Rules about calls that a person has approved for the rest of the run."""
-    refused: Annotated[list[Refusal], with_new_refusals]
+    refused: Annotated[list[Refusal], merge_refusals]
     """What was refused in the run."""
 
 

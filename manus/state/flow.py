@@ -9,9 +9,9 @@ from langchain_core.messages import AnyMessage
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import AgentOutput, Compaction, Refusal, RunStatus, StopReason, growing
+from manus.state.agent import AgentOutput, Compaction, Refusal, RunStatus, StopReason, delta_channel
 from manus.state.messages import append_messages
-from manus.state.plan import Plan, Waiting, to_revise
+from manus.state.plan import Plan, Waiting, steps_to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
 from manus.state.todos import Todo, fold_todos
 from manus.state.usage import RoleUsage, Usage, add_usage
@@ -97,16 +97,16 @@ class FlowState(TypedDict, total=False):
     namespace of its own.
     """
 
-    messages: Annotated[list[AnyMessage], growing(append_messages)]
+    messages: Annotated[list[AnyMessage], delta_channel(append_messages)]
     """Requests and summaries."""
     compaction: Compaction
-    plan: Annotated[Plan, growing(fold_plan)]
+    plan: Annotated[Plan, delta_channel(fold_plan)]
     """The plan of the newest request; empty before there is one."""
-    todos: Annotated[list[Todo], growing(fold_todos)]
+    todos: Annotated[list[Todo], delta_channel(fold_todos)]
     """The same as chat UIs show it."""
     files: dict[str, str]
     """Changed files as chat UIs show them: texts by path, derived when the state is read."""
-    plans: Annotated[dict[str, Plan], growing(fold_plans)]
+    plans: Annotated[dict[str, Plan], delta_channel(fold_plans)]
     """Plans of earlier requests on the thread, by id."""
     run: FlowRun
     status: RunStatus
@@ -119,7 +119,7 @@ class FlowState(TypedDict, total=False):
     usage: Annotated[Usage, add_usage]
 
 
-def used_so_far(state: FlowState) -> Usage:
+def total_usage(state: FlowState) -> Usage:
     """Return what the run has used, with the share of steps that are set aside."""
     usage = state["usage"]
     for step in state.get("plan", {}).get("steps", []):
@@ -132,4 +132,4 @@ def used_so_far(state: FlowState) -> Usage:
 def can_revise(state: FlowState) -> bool:
     """Whether steps were blocked for which the plan can still be revised."""
     run = state["run"]
-    return run["replans_left"] > 0 and bool(to_revise(state["plan"], run["revised"]))
+    return run["replans_left"] > 0 and bool(steps_to_revise(state["plan"], run["revised"]))

@@ -198,7 +198,7 @@ def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
     return cast(HumanMessage, found or HumanMessage("", id=""))
 
 
-def since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:
+def messages_since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:
     """The part of the history after the message with that id; all of it if there is none."""
     for index in range(len(history) - 1, -1, -1):
         if history[index].id == message_id:
@@ -231,7 +231,7 @@ def text_of(message: BaseMessage) -> str:
     return str(message.text)
 
 
-def thinking_in(message: AIMessage) -> str:
+def readable_thoughts(message: AIMessage) -> str:
     """What of a message, or of a piece of one, is thought and can be read; nothing sealed."""
     said = message.additional_kwargs.get("reasoning_content")
     if said or isinstance(message.content, str):
@@ -262,7 +262,7 @@ def is_empty(message: AIMessage) -> bool:
     return not has_calls(message) and not text_of(message).strip()
 
 
-def no_answer(message: AIMessage) -> Literal["cut off", "repeats itself"] | None:
+def find_reply_fault(message: AIMessage) -> Literal["cut off", "repeats itself"] | None:
     """Why the text of a reply is no answer; None where it may be one.
 
     A reply with calls is not judged: what is wrong with a call is said of that call.

@@ -10,7 +10,7 @@ from typing import Any, Literal, NotRequired
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.text import flat, one_line, shortened
+from manus.state.text import flat, one_line, shorten
 from manus.state.usage import NOTHING_USED, RoleUsage, Usage
 
 StepStatus = Literal["not_started", "in_progress", "completed", "blocked"]
@@ -102,10 +102,10 @@ class Plan(TypedDict):
     """Steps that were tried, were blocked, and were left out by a revision."""
 
 
-def as_text(plan: Plan) -> str:
+def format_plan(plan: Plan) -> str:
     """The plan as the model, the command line and the notebooks see it."""
     title = flat(f"Plan: {plan['title']} (ID: {plan['id']})")
-    counts = count_of(plan)
+    counts = count_statuses(plan)
     done = counts["completed"]
     total = len(plan["steps"])
     share = 100 * done / total if total else 0.0
@@ -126,12 +126,12 @@ def as_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def title_of(step: Step) -> str:
+def short_title(step: Step) -> str:
     """Return the text of a step as it stands in a sentence about another one."""
     return one_line(step["text"], _TITLE)
 
 
-def was_outside(plan: Plan) -> bool:
+def has_tainted_step(plan: Plan) -> bool:
     """Whether one of its steps has read text from outside."""
     steps = (*plan["steps"], *plan.get("dropped", ()))
     return any(step["result"] and step["result"].get("outside") for step in steps)
@@ -148,7 +148,7 @@ def refusals_of(plan: Plan | None) -> list[Any]:
     return refusals
 
 
-def count_of(plan: Plan) -> dict[StepStatus, int]:
+def count_statuses(plan: Plan) -> dict[StepStatus, int]:
     """How many steps have each status."""
     counts: dict[StepStatus, int] = dict.fromkeys(MARKS, 0)
     for step in plan["steps"]:
@@ -158,7 +158,7 @@ def count_of(plan: Plan) -> dict[StepStatus, int]:
 
 def is_completed(plan: Plan) -> bool:
     """Whether every step of a plan is completed."""
-    return count_of(plan)["completed"] == len(plan["steps"])
+    return count_statuses(plan)["completed"] == len(plan["steps"])
 
 
 def ready_steps(plan: Plan) -> list[int]:
@@ -183,19 +183,19 @@ def waiting_steps(plan: Plan) -> list[int]:
     return [index for _, index in sorted(asked)]
 
 
-def taken_last(plan: Plan) -> list[int]:
+def last_started_steps(plan: Plan) -> list[int]:
     """Places of the steps that were sent to their executors together the last time."""
     began = [step.get("began", 0) for step in plan["steps"]]
     return [index for index, when in enumerate(began) if when and when == max(began)]
 
 
-def at_work(plan: Plan) -> list[int]:
+def active_steps(plan: Plan) -> list[int]:
     """Return those of them that have not ended, those that put a question in the order of asking.
 
     One that waits for a person while the run does other things is not at work.
     """
     steps = plan["steps"]
-    working = [i for i in taken_last(plan) if steps[i]["status"] == "in_progress"]
+    working = [i for i in last_started_steps(plan) if steps[i]["status"] == "in_progress"]
     working = [i for i in working if not _is_set_aside(steps[i])]
     asking = [i for i in waiting_steps(plan) if i in working]
     return [*(i for i in working if i not in asking), *asking]
@@ -206,7 +206,7 @@ def _is_set_aside(step: Step) -> bool:
     return waiting is not None and not waiting["is_put"]
 
 
-def to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
+def steps_to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
     """Places of the blocked steps for which the plan has not been revised yet."""
     return [
         index
@@ -215,30 +215,30 @@ def to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
     ]
 
 
-def hindered_by(plan: Plan) -> dict[int, int]:
+def find_hindered_steps(plan: Plan) -> dict[int, int]:
     """Unfinished steps that can never begin, each with the first blocked step in their way."""
     found = {}
     for index, step in enumerate(plan["steps"]):
-        before = builds_on(plan, index) if step["status"] in TO_DO else []
+        before = all_dependencies(plan, index) if step["status"] in TO_DO else []
         blocked = [i for i in before if plan["steps"][i]["status"] == "blocked"]
         if blocked:
             found[index] = blocked[0]
     return found
 
 
-def may_go_on_without(plan: Plan, index: int) -> bool:
+def can_continue_without(plan: Plan, index: int) -> bool:
     """Return whether another step can be done, now or later, before this one has ended."""
-    hindered = hindered_by(plan)
+    hindered = find_hindered_steps(plan)
     return any(
         step["status"] in TO_DO
         and other != index
         and other not in hindered
-        and index not in builds_on(plan, other)
+        and index not in all_dependencies(plan, other)
         for other, step in enumerate(plan["steps"])
     )
 
 
-def builds_on(plan: Plan, index: int) -> list[int]:
+def all_dependencies(plan: Plan, index: int) -> list[int]:
     """Places of the steps that a step depends on, directly or by way of others, in order."""
     found: set[int] = set()
     waiting = [*plan["steps"][index]["depends_on"]]
@@ -250,7 +250,7 @@ def builds_on(plan: Plan, index: int) -> list[int]:
     return sorted(found)
 
 
-def cycle_in(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
+def find_cycle(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
     """Steps that wait for each other, the first one again at the end; None if there are none."""
     try:
         TopologicalSorter(dict(enumerate(depends_on))).prepare()
@@ -265,29 +265,29 @@ def executor_for(step: Step, names: Sequence[str]) -> str:
     A tag that names no executor is ignored.
     """
     for tag in [*_TAG.findall(step["text"]), step["executor"]]:
-        name = _executor_named(tag, names)
+        name = _find_executor(tag, names)
         if name is not None:
             return name
     return names[0]
 
 
-def _executor_named(tag: str, names: Sequence[str]) -> str | None:
+def _find_executor(tag: str, names: Sequence[str]) -> str | None:
     """Return the executor that a tag names, in either letter case, or None.
 
     `-` also stands for `_` and the reverse, unless two executors differ in nothing else.
     """
     same = [name for name in names if name.lower() == tag.lower()]
-    alike = [name for name in names if _normalized(name) == _normalized(tag)]
+    alike = [name for name in names if _normalize_name(name) == _normalize_name(tag)]
     if same:
         return same[0]
     return alike[0] if len(alike) == 1 else None
 
 
-def _normalized(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def shown_result(index: int, step: Step, limit: int | None = None) -> str:
+def format_result(index: int, step: Step, limit: int | None = None) -> str:
     """A step and what came of it, for who has the plan before him; `limit` in characters.
 
     Why it is blocked stands in the plan.
@@ -297,7 +297,7 @@ def shown_result(index: int, step: Step, limit: int | None = None) -> str:
         lines.append(f"Notes: {flat(step['notes'])}")
     result = step["result"]
     if result is not None:
-        lines.append(f"Result: {shortened(result['text'], limit) or '(nothing said)'}")
+        lines.append(f"Result: {shorten(result['text'], limit) or '(nothing said)'}")
         if result["files"]:
             lines.append(f"Files: {', '.join(result['files'])}")
         for path, others in result.get("conflicts", {}).items():
@@ -306,7 +306,7 @@ def shown_result(index: int, step: Step, limit: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def used_by(step: Step) -> RoleUsage:
+def usage_of(step: Step) -> RoleUsage:
     """What a step has used so far."""
     result = step["result"]
     return NOTHING_USED if result is None else result.get("usage", NOTHING_USED)

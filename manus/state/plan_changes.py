@@ -13,7 +13,7 @@ from typing import Any, Literal, NotRequired, TypedDict, cast
 from pydantic import TypeAdapter, ValidationError
 
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, Step, StepResult, StepStatus, Waiting, cycle_in
+from manus.state.plan import Plan, Step, StepResult, StepStatus, Waiting, find_cycle
 
 
 class NewStep(TypedDict):
@@ -58,8 +58,8 @@ def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None
     existing = plan["steps"]
     updated: Plan = {**plan, "title": title or plan["title"]}
     if steps is not None:
-        updated["steps"] = _build_steps(steps, existing, sources_of(steps, existing))
-    return checked(updated)
+        updated["steps"] = _build_steps(steps, existing, match_steps(steps, existing))
+    return validate_plan(updated)
 
 
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
@@ -68,21 +68,21 @@ def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Pl
     Completed steps that the revision leaves out come first. Blocked ones are kept in `dropped`.
     """
     existing = plan["steps"]
-    sources = sources_of(steps, existing)
+    sources = match_steps(steps, existing)
     left_out = [place for place in range(len(existing)) if place not in sources]
     completed = [place for place in left_out if existing[place]["status"] == "completed"]
     blocked = [existing[place] for place in left_out if existing[place]["status"] == "blocked"]
 
     requested = [NewStep(text=existing[place]["text"], depends_on=[]) for place in completed]
-    requested += [_moved(step, len(completed)) for step in steps]
+    requested += [_shift_dependencies(step, len(completed)) for step in steps]
     revised: Plan = {**plan, "title": title or plan["title"]}
     revised["steps"] = _build_steps(requested, existing, [*completed, *sources])
     if blocked:
         revised["dropped"] = [*plan.get("dropped", []), *blocked]
-    return checked(revised)
+    return validate_plan(revised)
 
 
-def _moved(step: NewStep, distance: int) -> NewStep:
+def _shift_dependencies(step: NewStep, distance: int) -> NewStep:
     """Return the requested step with its dependencies moved as far as all steps are."""
     depends_on = step.get("depends_on")
     if depends_on is None:
@@ -90,7 +90,7 @@ def _moved(step: NewStep, distance: int) -> NewStep:
     return {**step, "depends_on": [place + distance for place in depends_on]}
 
 
-def sources_of(requested: Sequence[NewStep], existing: Sequence[Step]) -> list[int | None]:
+def match_steps(requested: Sequence[NewStep], existing: Sequence[Step]) -> list[int | None]:
     """Return for each requested step the place of the existing step with its text, or None.
 
     Where several have one text and fewer are requested, the last ones are meant, because the first
@@ -115,7 +115,7 @@ def _build_steps(
             step = _new_step(request["text"], _step_before(steps))
         else:
             step = existing[source].copy()
-            step["depends_on"] = _kept_dependencies(source, existing, sources[: len(steps)], steps)
+            step["depends_on"] = _carry_dependencies(source, existing, sources[: len(steps)], steps)
         depends_on = request.get("depends_on")
         if depends_on is not None:
             step["depends_on"] = sorted(set(depends_on))
@@ -151,7 +151,7 @@ def _step_before(steps: Sequence[Step], kept: Collection[int] = ()) -> list[int]
     return []
 
 
-def _kept_dependencies(
+def _carry_dependencies(
     source: int,
     existing: Sequence[Step],
     sources_before: Sequence[int | None],
@@ -178,20 +178,20 @@ def mark(
 ) -> Plan:
     """The plan with another status or other notes of one step."""
     change: dict[str, Any] = {"step": index, "status": status, "notes": notes}
-    return changed_step(plan, {k: v for k, v in change.items() if v is not None})
+    return change_step(plan, {k: v for k, v in change.items() if v is not None})
 
 
-def changed_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
+def change_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
     """The plan with one step changed."""
     index = change["step"]
     steps = [*plan.get("steps", [])]
     if not isinstance(index, int) or not 0 <= index < len(steps):
-        raise PlanError(f"There is no step {index}: {_range(len(steps))}.")
+        raise PlanError(f"There is no step {index}: {_describe_range(len(steps))}.")
     text = steps[index]["text"]
     steps[index] = cast(Step, {**steps[index], **change})
     if change.get("text", text) != text:  # what was asked belongs to another step
         steps[index]["waiting"] = None
-    return checked({**plan, "steps": steps})
+    return validate_plan({**plan, "steps": steps})
 
 
 def start_first(plan: Plan) -> Plan:
@@ -203,7 +203,7 @@ def start_first(plan: Plan) -> Plan:
     return plan if first is None else mark(plan, first, "in_progress")
 
 
-def checked(plan: Plan) -> Plan:
+def validate_plan(plan: Plan) -> Plan:
     """The plan, with nothing but what belongs to one.
 
     Raises:
@@ -225,9 +225,10 @@ def checked(plan: Plan) -> Plan:
         for before in step["depends_on"]:
             if not 0 <= before < count:
                 raise PlanError(
-                    f"Step {index} depends on step {before}, which is not there: {_range(count)}."
+                    f"Step {index} depends on step {before}, which is not there: "
+                    f"{_describe_range(count)}."
                 )
-    if cycle := cycle_in([step["depends_on"] for step in plan["steps"]]):
+    if cycle := find_cycle([step["depends_on"] for step in plan["steps"]]):
         chain = " → ".join(map(str, cycle))
         raise PlanError(
             f"Steps wait for each other and none of them could begin: {chain}. Change "
@@ -237,7 +238,7 @@ def checked(plan: Plan) -> Plan:
     return plan
 
 
-def _range(count: int) -> str:
+def _describe_range(count: int) -> str:
     return f"the plan has the steps 0 to {count - 1}" if count > 1 else "the plan has only step 0"
 
 
@@ -257,11 +258,11 @@ def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
             plan = fold_plan(plan, write)
         elif write:
             is_step = isinstance(write, Mapping) and "step" in write
-            plan = changed_step(plan, write) if is_step else as_edited(plan, write)
+            plan = change_step(plan, write) if is_step else merge_edit(plan, write)
     return plan
 
 
-def as_edited(plan: Plan, given: Any) -> Plan:
+def merge_edit(plan: Plan, given: Any) -> Plan:
     """The plan that a person sends: its steps are whole, or just texts.
 
     A text is a step as `update` makes it. What a whole step says counts as it is said. Where steps
@@ -277,7 +278,7 @@ def as_edited(plan: Plan, given: Any) -> Plan:
     said = [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
     texts = [NewStep(text=str(step.get("text", ""))) for step in said]
     old = base["steps"]
-    sources = sources_of(texts, base["steps"])
+    sources = match_steps(texts, base["steps"])
     made = _build_steps(texts, old, sources)
     whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
     for step, source in zip(whole, sources, strict=True):
@@ -287,7 +288,7 @@ def as_edited(plan: Plan, given: Any) -> Plan:
         for step, carried, source in zip(whole, made, sources, strict=True):
             if source is not None and step["depends_on"] == old[source]["depends_on"]:
                 step["depends_on"] = carried["depends_on"]
-    return checked(cast(Plan, {**base, **given, "steps": whole}))
+    return validate_plan(cast(Plan, {**base, **given, "steps": whole}))
 
 
 def fold_plans(plans: dict[str, Plan], writes: Sequence[Any]) -> dict[str, Plan]:
@@ -298,5 +299,5 @@ def fold_plans(plans: dict[str, Plan], writes: Sequence[Any]) -> dict[str, Plan]
             if plan is None:
                 merged.pop(plan_id, None)
             else:
-                merged[plan_id] = as_edited(cast(Plan, {}), {**plan, "id": plan_id})
+                merged[plan_id] = merge_edit(cast(Plan, {}), {**plan, "id": plan_id})
     return merged

@@ -38,14 +38,14 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def shortened(text: str, limit: int | None) -> str:
+def shorten(text: str, limit: int | None) -> str:
     """The text, cut to so many characters."""
     return text if limit is None or len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def one_line(text: str, limit: int) -> str:
     """The text on one line of at most so many characters."""
-    return shortened(flat(text), limit)
+    return shorten(flat(text), limit)
 
 
 def read_json(text: str, **how: Any) -> Any:

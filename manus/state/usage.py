@@ -61,7 +61,7 @@ def no_usage() -> Usage:
     return cast(Usage, {**NOTHING_USED, "tool_calls": 0, "seconds": 0.0})
 
 
-def summed(*uses: RoleUsage) -> RoleUsage:
+def sum_usage(*uses: RoleUsage) -> RoleUsage:
     """The sum; it has a cost as soon as one of them has."""
     total: dict[str, Any] = {**NOTHING_USED}
     for used in uses:
@@ -78,7 +78,7 @@ def add_usage(total: Usage, more: Usage) -> Usage:
         if name == "roles":
             roles = {**added.get("roles", {})}
             for role, used in cast(Any, value).items():
-                roles[role] = summed(roles.get(role, NOTHING_USED), used)
+                roles[role] = sum_usage(roles.get(role, NOTHING_USED), used)
             added["roles"] = roles
         elif name == "estimated":
             added[name] = bool(value) or bool(added.get(name))
@@ -90,7 +90,7 @@ def add_usage(total: Usage, more: Usage) -> Usage:
 def with_spending(usage: Usage, lines: Iterable[Spending]) -> Usage:
     """A run's usage with these model calls counted."""
     for line in lines:
-        used = summed(line)
+        used = sum_usage(line)
         more: dict[str, Any] = {**used, "roles": {line["role"]: used}}
         for name in ("estimated", "tool_calls"):
             if line.get(name):
@@ -130,12 +130,12 @@ def limits_of(budget: Budget, usage: Usage) -> list[tuple[str, float, float]]:
     return [(name, used, limit) for name, used, limit in kinds if limit is not None]
 
 
-def shown_limit(name: str, used: float, limit: float) -> str:
+def format_limit(name: str, used: float, limit: float) -> str:
     """A budget in words: `tokens (330 of 250)`."""
-    return f"{name} ({shown_amount(name, used)} of {shown_amount(name, limit)})"
+    return f"{name} ({format_amount(name, used)} of {format_amount(name, limit)})"
 
 
-def shown_amount(name: str, amount: float) -> str:
+def format_amount(name: str, amount: float) -> str:
     """An amount of a kind of budget, with as many digits as matter."""
     if name not in ("cost", "seconds"):
         return f"{amount:,.0f}"
@@ -149,5 +149,5 @@ def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> s
     """
     for name, used, limit in limits_of(budget, usage):
         if used >= limit and not (for_good and name == "tool calls"):
-            return shown_limit(name, used, limit)
+            return format_limit(name, used, limit)
     return None

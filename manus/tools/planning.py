@@ -13,7 +13,7 @@ from manus.execution.base import AgentTool, Arguments
 from manus.execution.result import Observation
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, StepStatus, as_text, count_of
+from manus.state.plan import Plan, StepStatus, count_statuses, format_plan
 from manus.state.plan_changes import NewStep, create, mark, update
 from manus.state.text import flat
 
@@ -144,7 +144,7 @@ def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
     plan = _select_plan(args, plans)
     match args.command:
         case "get":
-            return Change(as_text(plan), {}, plans.active)
+            return Change(format_plan(plan), {}, plans.active)
         case "update":
             if not args.title and args.steps is None:
                 raise PlanError("`update` needs a `title`, `steps`, or both.")
@@ -154,7 +154,7 @@ def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
         case "mark_step":
             return _mark_step(args, plan, plans)
         case "set_active":
-            message = f"`{plan['id']}` is the active plan.\n\n{as_text(plan)}"
+            message = f"`{plan['id']}` is the active plan.\n\n{format_plan(plan)}"
             return Change(message, {}, plan["id"])
         case "delete":
             active = None if plans.active == plan["id"] else plans.active
@@ -180,7 +180,7 @@ def _list_plans(plans: PlanCollection) -> str:
     lines = []
     for plan_id, plan in plans.plans.items():
         mark = " (active)" if plan_id == plans.active else ""
-        completed = count_of(plan)["completed"]
+        completed = count_statuses(plan)["completed"]
         total = len(plan["steps"])
         lines.append(
             f"- {plan_id}{mark}: {flat(plan['title'])} ({completed}/{total} steps completed)"
@@ -198,7 +198,7 @@ def _mark_step(args: PlanningArgs, plan: Plan, plans: PlanCollection) -> Change:
 
 
 def _make_change(message: str, plan: Plan, active: str | None) -> Change:
-    return Change(f"{message}\n\n{as_text(plan)}", {plan["id"]: plan}, active)
+    return Change(f"{message}\n\n{format_plan(plan)}", {plan["id"]: plan}, active)
 
 
 def _select_plan(args: PlanningArgs, plans: PlanCollection) -> Plan:

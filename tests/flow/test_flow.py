@@ -14,7 +14,7 @@ from manus.graph import build_flow
 from manus.graph.profiles import all_executors
 from manus.nodes.context import turns
 from manus.prompts import compaction as prompts
-from manus.state.plan import as_text
+from manus.state.plan import format_plan
 from scripts.record_calculator import TASK
 from tests.flow.helpers import ScriptedFlow, is_planner, is_step, is_summary, makes, succeeds
 from tests.server import calls, fail, mentions, text, tokens
@@ -90,7 +90,7 @@ async def test_a_second_request_makes_a_new_plan_beside_the_first(flow: Scripted
     assert [(s["text"], s["status"]) for s in values["plan"]["steps"]] == [("beta", "completed")]
     earlier = values["plans"]["p"]
     assert (values["plan"]["id"], earlier["steps"][0]["result"]["text"]) == ("p_2", "First result.")
-    assert "First result." not in as_text(values["plan"])
+    assert "First result." not in format_plan(values["plan"])
     assert second.usage["model_calls"] == 3  # its own, not the first run's too
     assert [str(m.text) for m in await flow.messages()] == ["One?", "One.", "Two?", "Two."]
     assert "One." in flow.asked(is_planner)[1].text

@@ -9,7 +9,14 @@ from langchain_core.messages import HumanMessage
 from manus.graph import build_flow
 from manus.graph.routing import route_after_execute_step, route_after_plan
 from manus.state.errors import SettingsError, UsageError
-from manus.state.plan import Plan, as_text, cycle_in, executor_for, hindered_by, ready_steps
+from manus.state.plan import (
+    Plan,
+    executor_for,
+    find_cycle,
+    find_hindered_steps,
+    format_plan,
+    ready_steps,
+)
 from manus.state.plan_changes import create, fold_plan, mark
 
 VACATION = """\
@@ -43,7 +50,7 @@ def test_the_text_is_that_of_the_contract() -> None:
     plan = create("vacation_plan", "Summer Vacation Plan", [{"text": step} for step in steps])
     plan = mark(plan, 0, "completed")
     plan = mark(plan, 1, "in_progress", "Remember to bring sunscreen")
-    assert as_text(plan) == VACATION
+    assert format_plan(plan) == VACATION
 
 
 CHAIN = ("a", "b", "c")
@@ -79,11 +86,11 @@ HINDERED: list[tuple[Plan, dict[int, int]]] = [
 
 def test_which_steps_are_ready_and_which_a_blocked_one_hinders() -> None:
     for plan, ready in READY:
-        assert ready_steps(plan) == ready, as_text(plan)
+        assert ready_steps(plan) == ready, format_plan(plan)
     for depends_on, cycle in CYCLES:
-        assert cycle_in(depends_on) == cycle
+        assert find_cycle(depends_on) == cycle
     for plan, hindered in HINDERED:
-        assert hindered_by(plan) == hindered, as_text(plan)
+        assert find_hindered_steps(plan) == hindered, format_plan(plan)
 
 
 CHOSEN = [

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, StepResult, cycle_in
+from manus.state.plan import Plan, StepResult, find_cycle
 from manus.state.plan_changes import (
-    as_edited,
     create,
     fold_plan,
     fold_plans,
     mark,
+    merge_edit,
     revise,
     start_first,
     update,
@@ -88,8 +88,8 @@ UNFIT: list[tuple[Callable[[], object], str]] = [
     (lambda: plan_of(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
     (lambda: plan_of(("a", [1]), "b"), "0 → 1 → 0"),
     (lambda: plan_of(("a", []), ("b", [1])), "1 → 1"),
-    (lambda: as_edited(plan_of("a"), {"title": "x"}), "an object with `steps`"),
-    (lambda: as_edited(plan_of("a"), {"steps": [1]}), "an object with `steps`"),
+    (lambda: merge_edit(plan_of("a"), {"title": "x"}), "an object with `steps`"),
+    (lambda: merge_edit(plan_of("a"), {"steps": [1]}), "an object with `steps`"),
 ]
 
 
@@ -101,11 +101,11 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_a_person_may_send_back_texts_or_whole_steps() -> None:
     plan = fold_plan(plan_of("a", "b", s0="completed"), [{"step": 0, "result": RESULT}])
-    edited = as_edited(plan, {"steps": ["a", {"text": "b", "status": "blocked"}, "a"]})
+    edited = merge_edit(plan, {"steps": ["a", {"text": "b", "status": "blocked"}, "a"]})
     assert [s["status"] for s in edited["steps"]] == ["completed", "blocked", "not_started"]
     assert edited["steps"][0]["result"] == RESULT
     assert (edited["id"], edited["title"]) == ("p", "Plan")
-    moved = as_edited(plan, {"steps": ["a", "between", "b"]})
+    moved = merge_edit(plan, {"steps": ["a", "between", "b"]})
     assert depends(moved) == [[], [0], [1]], "what a step waits for moves with it"
 
 
@@ -121,7 +121,7 @@ def test_whole_steps_that_have_moved_wait_for_the_same_steps() -> None:
         ([a, b, c, d, "e"], [[], [], [0], [1], [3]]),
     ]
     for steps, wanted in before:
-        assert depends(as_edited(plan, {"steps": steps})) == wanted
+        assert depends(merge_edit(plan, {"steps": steps})) == wanted
 
 
 def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
@@ -165,4 +165,4 @@ def test_writes_fold_alike_in_one_batch_and_in_two(first: list[Any], second: lis
 def test_an_update_never_makes_a_cycle_of_what_had_none(steps: list[str], data: Any) -> None:
     plan = plan_of(("a", []), ("b", [0]), ("c", [0]), ("d", [1, 2]), s1="blocked")
     order = data.draw(st.permutations(steps))
-    assert cycle_in(depends(update(plan, None, texts(*order)))) is None
+    assert find_cycle(depends(update(plan, None, texts(*order)))) is None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from manus.state.usage import Budget, Usage, summed
+from manus.state.usage import Budget, Usage, sum_usage
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, calls, fail, text, tokens
 
@@ -24,7 +24,7 @@ output = 2.0
 
 def assert_sums(usage: Usage) -> None:
     """Each way of taking the run apart has the same sum."""
-    roles = summed(*usage["roles"].values())
+    roles = sum_usage(*usage["roles"].values())
     for name in ("input_tokens", "output_tokens", "cached_tokens", "model_calls"):
         assert roles[name] == usage[name]
     assert roles.get("cost") == pytest.approx(usage.get("cost"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from manus.graph.profiles import PROFILES
-from manus.models.server_window import Server, ServerWindow, find_window, is_private
+from manus.models.server_window import ModelServer, ServerWindow, find_window, is_private
 from manus.models.window_watch import Comparison
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Raw, ScriptedServer, call, cut, text, tokens
@@ -46,13 +46,13 @@ SAID: dict[str, tuple[Pages, ServerWindow]] = {
 @pytest.mark.parametrize("case", SAID)
 async def test_what_servers_say_of_the_window(server: ScriptedServer, case: str) -> None:
     server.pages, window = SAID[case]
-    assert await find_window(Server(server.base_url, NAME, "sk-x")) == window
+    assert await find_window(ModelServer(server.base_url, NAME, "sk-x")) == window
     assert {look.headers["authorization"] for look in server.looks} == {"Bearer sk-x"}
 
 
 async def test_one_that_is_away_says_nothing(server: ScriptedServer) -> None:
-    assert await find_window(Server("http://127.0.0.1:9/v1", NAME)) is None
-    assert await find_window(Server("no address", NAME)) is None
+    assert await find_window(ModelServer("http://127.0.0.1:9/v1", NAME)) is None
+    assert await find_window(ModelServer("no address", NAME)) is None
 
 
 PRIVATE = {

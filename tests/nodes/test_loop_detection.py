@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from manus.execution.result import Image, Observation
 from manus.nodes.exchange.fingerprint import call_fingerprint, result_fingerprint
 from manus.nodes.exchange.loop_detection import POLLS, find_loop, newest_step, next_loop
-from manus.state.agent import KEPT_ENTRIES, Loop, TrailEntry, newest_entries
+from manus.state.agent import MAX_ENTRIES, Loop, TrailEntry, append_entries
 from manus.state.messages import CALL_FACTS
 
 Made = tuple[str, Any, Any]
@@ -250,6 +250,6 @@ def test_what_is_new_is_never_a_loop(run: list[list[tuple[str, int, str]]]) -> N
 
 
 def test_the_trail_keeps_the_newest_calls() -> None:
-    trail, *_ = trail_of(bash(f"ls {n}") for n in range(KEPT_ENTRIES + 2))
-    kept = newest_entries(newest_entries([], [trail[:-1]]), [trail[-1:]])
+    trail, *_ = trail_of(bash(f"ls {n}") for n in range(MAX_ENTRIES + 2))
+    kept = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
     assert kept == trail[2:]

@@ -17,7 +17,7 @@ from manus.graph import build_agent
 from manus.models.endpoint_call import ModelRequest, ask_endpoint, with_cache_marks
 from manus.models.provider_packages import ANTHROPIC
 from manus.models.providers import build_model
-from manus.state.messages import ephemeral, thinking_in
+from manus.state.messages import ephemeral, readable_thoughts
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
 from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call
@@ -231,7 +231,7 @@ async def test_no_other_gets_them(
     refused = Refusal(400, "ValidationException", "The request was flagged.")
     replies = (Turn(blocks=blocks), refused, Turn(text="Done."))
     pieces = [data[0] for mode, data in await thinker.watch(*replies) if mode == "messages"]
-    shown = [thinking_in(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
+    shown = [readable_thoughts(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
     assert "".join(shown) == "First."
     [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
     assert "I write." in json.dumps(sent["content"])

@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from manus.state.messages import append_messages, since, text_of
+from manus.state.messages import append_messages, messages_since, text_of
 
 _TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
 _ID = st.sampled_from(["a", "b", "c"])
@@ -129,6 +129,6 @@ def test_the_same_message_twice_is_two() -> None:
 
 def test_since_an_id() -> None:
     history: list[AnyMessage] = [HumanMessage("1", id="1"), AIMessage("2", id="2")]
-    assert since(history, "1") == history[1:]
-    assert since(history, "2") == []
-    assert since(history, "9") == history
+    assert messages_since(history, "1") == history[1:]
+    assert messages_since(history, "2") == []
+    assert messages_since(history, "9") == history

@@ -12,8 +12,8 @@ from manus.nodes.exchange.fingerprint import call_fingerprint
 from manus.nodes.exchange.loop_detection import is_refused
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
-from manus.state.messages import calls_of, ended_at_limit, since, text_of
-from manus.state.text import shortened
+from manus.state.messages import calls_of, ended_at_limit, messages_since, text_of
+from manus.state.text import shorten
 from manus.tools.terminate import TERMINATE, get_answer
 
 _MAX_ARGUMENTS = 300
@@ -61,7 +61,9 @@ def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) ->
     """
     if text_of(message).strip() or run["step"] >= run["max_steps"]:
         return False
-    return not any(text_of(m) == prompts.ANSWER_WANTED for m in since(history, run["request_id"]))
+    return not any(
+        text_of(m) == prompts.ANSWER_WANTED for m in messages_since(history, run["request_id"])
+    )
 
 
 def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
@@ -79,4 +81,4 @@ def explain_malformed(call: InvalidToolCall, *, cut_off: bool = False) -> str:
     if cut_off:
         advice = prompts.CALL_CUT_OFF
     explanation = f"Not executed: the arguments of `{call['name']}` cannot be read: {advice}"
-    return f"{explanation} Received: {shortened(raw, _MAX_ARGUMENTS)}"
+    return f"{explanation} Received: {shorten(raw, _MAX_ARGUMENTS)}"

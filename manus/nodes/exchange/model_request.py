@@ -22,9 +22,9 @@ from manus.state.messages import (
     MALFORMED_AT,
     calls_of,
     ephemeral,
+    find_reply_fault,
     has_calls,
     is_image,
-    no_answer,
     text_of,
 )
 
@@ -84,7 +84,7 @@ async def _request_reply(
     without_call = 0
     while True:
         reply = await active_run.client.complete(role, request, tools=tools, tool_choice=choice)
-        problem = no_answer(reply.message)
+        problem = find_reply_fault(reply.message)
         if problem is not None:
             unusable += 1
             if unusable == SHORTER_TRIES:

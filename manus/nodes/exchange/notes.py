@@ -19,9 +19,9 @@ from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
 from manus.state.agent import AgentState, Loop, Run
-from manus.state.plan import as_text
+from manus.state.plan import format_plan
 from manus.state.plan_changes import start_first
-from manus.state.usage import Budget, Usage, limits_of, shown_limit
+from manus.state.usage import Budget, Usage, format_limit, limits_of
 from manus.tools.terminate import TERMINATE
 
 BROWSER_ALWAYS = "looks_at_browser"
@@ -122,7 +122,7 @@ def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str
         return ([plan_prompts.NO_PLAN_YET] if keeps_plan else []), {}
     started = start_first(plan) if keeps_plan else plan
     update = {} if started is plan else {"plans": {plan["id"]: started}}
-    return [plan_prompts.own_plan(as_text(started))], update
+    return [plan_prompts.own_plan(format_plan(started))], update
 
 
 def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
@@ -130,7 +130,7 @@ def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
     last = ""
     nearly = []
     for name, used, limit in limits_of(budget, usage):
-        text = shown_limit(name, used, limit)
+        text = format_limit(name, used, limit)
         if used >= limit - _reserve(name, limit):
             last = last or text
         elif used >= WARN_AT * limit:

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.state.agent import StopReason
 from manus.state.messages import has_calls, text_of
-from manus.state.text import shortened
+from manus.state.text import shorten
 from manus.tools.terminate import get_answer
 
 _LINE = 200
@@ -74,7 +74,7 @@ def format_step(step: Sequence[AnyMessage]) -> str:
         if isinstance(message, ToolMessage):
             results.append(f"{message.name} → {_first_line(text_of(message))}")
     line = "; ".join(results) or _first_line(text_of(step[0])) or "(nothing said)"
-    return shortened(line, _LINE)
+    return shorten(line, _LINE)
 
 
 def _first_line(text: str) -> str:

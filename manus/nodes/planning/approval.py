@@ -15,8 +15,8 @@ from manus.execution.decisions import hitl_question
 from manus.nodes.active_run import ActiveRun
 from manus.prompts import flow as prompts
 from manus.state.errors import PlanError
-from manus.state.plan import Plan, as_text
-from manus.state.plan_changes import as_edited, changed_step
+from manus.state.plan import Plan, format_plan
+from manus.state.plan_changes import change_step, merge_edit
 from manus.state.text import read_json
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
@@ -44,8 +44,8 @@ class Decision:
 
 def ask_for_approval(present: Plan, active_run: ActiveRun) -> Decision:
     """The person's decision; asked again while the answer cannot be understood."""
-    question = prompts.approve(as_text(present))
-    subject = prompts.approve_subject(as_text(present))
+    question = prompts.approve(format_plan(present))
+    subject = prompts.approve_subject(format_plan(present))
     allowed = ["approve", "edit", "reject"]
     while True:
         try:
@@ -59,8 +59,8 @@ def ask_for_approval(present: Plan, active_run: ActiveRun) -> Decision:
         try:
             return read_decision(answer, present)
         except PlanError as error:
-            question = f"{error}\n\n{prompts.approve(as_text(present))}"
-            subject = f"{error}\n\n{prompts.approve_subject(as_text(present))}"
+            question = f"{error}\n\n{prompts.approve(format_plan(present))}"
+            subject = f"{error}\n\n{prompts.approve_subject(format_plan(present))}"
 
 
 def read_decision(answer: Any, plan: Plan) -> Decision:
@@ -118,7 +118,7 @@ def _edited(said: Mapping[str, Any], plan: Plan) -> Plan:
         with contextlib.suppress(ValueError):
             given = {**given, "steps": read_json(steps)}
     if "steps" in given:
-        return as_edited(plan, {**given, "id": plan["id"]})
+        return merge_edit(plan, {**given, "id": plan["id"]})
     if "step" in given:
-        return changed_step(plan, given)
+        return change_step(plan, given)
     raise PlanError("An edit needs all `steps`, or a `step` and its `text`.")

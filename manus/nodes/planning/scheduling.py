@@ -11,18 +11,18 @@ from manus.state.flow import FlowState, QuestionMode, StepTask
 from manus.state.messages import is_image, last_request, text_of
 from manus.state.plan import (
     Plan,
-    as_text,
-    at_work,
-    builds_on,
+    active_steps,
+    all_dependencies,
+    can_continue_without,
     executor_for,
-    may_go_on_without,
+    format_plan,
+    format_result,
+    has_tainted_step,
     ready_steps,
     refusals_of,
-    shown_result,
-    title_of,
-    used_by,
+    short_title,
+    usage_of,
     waiting_steps,
-    was_outside,
 )
 from manus.state.taint import is_tainted
 from manus.state.user_words import own_words
@@ -58,14 +58,14 @@ def choose_steps(
 def _is_tainted(state: FlowState) -> bool:
     """Return whether the request, or what a step has found, holds untrusted text."""
     plans = (state["plan"], *state.get("plans", {}).values())
-    return is_tainted(state["messages"], None) or any(map(was_outside, plans))
+    return is_tainted(state["messages"], None) or any(map(has_tainted_step, plans))
 
 
 def question_mode(plan: Plan, index: int) -> QuestionMode:
     """Return what becomes of a question that a step at work asks."""
     if plan["steps"][index].get("waiting"):
-        return "once" if len(at_work(plan)) > 1 else "now"
-    return "later" if may_go_on_without(plan, index) else "now"
+        return "once" if len(active_steps(plan)) > 1 else "now"
+    return "later" if can_continue_without(plan, index) else "now"
 
 
 def task_of(state: FlowState, index: int) -> StepTask:
@@ -74,26 +74,26 @@ def task_of(state: FlowState, index: int) -> StepTask:
     step = plan["steps"][index]
     request = last_request(state["messages"])
     direct = step["depends_on"]
-    indirect = [i for i in builds_on(plan, index) if i not in direct][-_INDIRECT_STEPS:]
+    indirect = [i for i in all_dependencies(plan, index) if i not in direct][-_INDIRECT_STEPS:]
     results = [
-        shown_result(i, plan["steps"][i], None if i in direct else _INDIRECT)
+        format_result(i, plan["steps"][i], None if i in direct else _INDIRECT)
         for i in sorted([*direct, *indirect])
     ]
     said = text_of(request)
     task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
-        request=prompts.step(said, as_text(plan), results, index, step["text"]),
+        request=prompts.step(said, format_plan(plan), results, index, step["text"]),
         images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
-        alone=len(at_work(plan)) == 1,
+        alone=len(active_steps(plan)) == 1,
         is_shared=sum(other["status"] == "in_progress" for other in plan["steps"]) > 1,
-        title=title_of(step),
+        title=short_title(step),
         asked=own_words(request),
         refused=refusals_of(plan),
         approved=[r for s in plan["steps"] if s["result"] for r in s["result"].get("approved", ())],
         outside=_is_tainted(state),
-        spent=used_by(step),
+        spent=usage_of(step),
         asks=question_mode(plan, index),
     )
     if waiting := step.get("waiting"):

@@ -17,7 +17,7 @@ from manus.pages.trace.model import Call, Interval, Notice, Run, Step
 from manus.prompts.formatting import LOOP_MEASURES, count, span
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
-from manus.state.usage import RoleUsage, summed
+from manus.state.usage import RoleUsage, sum_usage
 from manus.store.history import INTERRUPT, Children, Superstep
 
 
@@ -43,7 +43,7 @@ class AgentRuns:
         begin_run(run, first, asked)
         for superstep in supersteps:
             self._take(superstep)
-        run.tokens = summed(cast(Any, run.usage))
+        run.tokens = sum_usage(cast(Any, run.usage))
         run.idle = idle_intervals(supersteps)
         for interval in run.idle:
             self._tell_of_idle(*interval)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from manus.pages.trace.model import Call, Run, Stage, Step
 from manus.prompts.formatting import clean, flat, main_argument
-from manus.state.plan import as_text as plan_as_text
+from manus.state.plan import format_plan
 
 _LINES = 12
 """Lines of an observation that are shown, unless all are wanted."""
@@ -23,7 +23,7 @@ def _run(run: Run, full: bool) -> Iterator[str]:
     yield from steps_as_text(run.steps, full=full)
     if run.kind == "flow":
         if run.plan is not None:
-            yield from ("", plan_as_text(cast(Any, run.plan)))
+            yield from ("", format_plan(cast(Any, run.plan)))
         for stage in _worked_on(run):
             yield from ("", f"Step {stage.index}: {stage.title}")
             if stage.run is not None:

@@ -11,7 +11,7 @@ from manus.pages.trace.agent_runs import AgentRuns, begin_run, end_run, idle_int
 from manus.pages.trace.model import Run, Stage
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
-from manus.state.usage import RoleUsage, summed
+from manus.state.usage import RoleUsage, sum_usage
 from manus.store.history import Children, Superstep, unwrap_overwrite
 
 _SENDS = "__pregel_tasks"
@@ -103,7 +103,7 @@ class FlowRuns:
         """What can be told only when all is known: totals, idle time, steps that never began."""
         run = self._run
         agents = self._run.agents
-        run.tokens = summed(*(agent.tokens for agent in agents), *_own_usage(supersteps))
+        run.tokens = sum_usage(*(agent.tokens for agent in agents), *_own_usage(supersteps))
         run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
         work = [s.ended for s in run.agent_steps if s.ended is not None]
         run.idle = idle_intervals(supersteps, (i for agent in agents for i in agent.idle), work)

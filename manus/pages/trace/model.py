@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from manus.execution.result import Image
-from manus.state.usage import RoleUsage, summed
+from manus.state.usage import RoleUsage, sum_usage
 
 NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget"]
 Interval = tuple[datetime, datetime]
@@ -83,7 +83,7 @@ class Run:
     """Of a flow: what it did, in order."""
     notices: list[Notice] = field(default_factory=list)
     """What was told before the first step."""
-    tokens: RoleUsage = field(default_factory=summed)
+    tokens: RoleUsage = field(default_factory=sum_usage)
     """All that was used, those whom it gave work to included."""
     idle: list[Interval] = field(default_factory=list)
     """When nothing was at work."""

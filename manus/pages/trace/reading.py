@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from manus.pages.trace.agent_runs import AgentRuns, observe, step_of
 from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Run, Stage, Step
-from manus.state.messages import since
+from manus.state.messages import messages_since
 from manus.state.plan import Step as PlanStep
 from manus.store.history import ROOT, History, Superstep, find_children, is_waiting, read_history
 
@@ -82,7 +82,7 @@ def run_of_state(values: Mapping[str, Any]) -> Run:
     )
     messages = values.get("messages") or []
     if asked := known.get("request_id"):
-        messages = since(messages, asked)
+        messages = messages_since(messages, asked)
     begun = len(values.get("results") or ()) + (run.status == "executing")
     gone = begun - sum(isinstance(m, AIMessage) for m in messages)
     run.steps = list(steps_in(messages, 1 + max(gone, 0)))

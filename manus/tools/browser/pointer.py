@@ -19,7 +19,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.execution.safe_open import write_file
 from manus.state.errors import ToolError
-from manus.state.text import one_line, shortened
+from manus.state.text import one_line, shorten
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.snapshot import render_lines, take_snapshot
 from manus.tools.browser.tab import (
@@ -77,7 +77,7 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     """
     reference = tab.numbering.references.get(number or 0)
     description = tab.numbering.labels.get(number or 0, "")
-    label = f"[{number}] {shortened(description, 80)}".rstrip()
+    label = f"[{number}] {shorten(description, 80)}".rstrip()
     tab.target = label
     element = None
     nearest = ""
@@ -94,8 +94,8 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
         before != description and properties["kind"] != "text"
     ):  # its label may be its text, which edits change
         raise ToolError(
-            f"Nothing was done: [{number}] was {shortened(before, 80)} when it was shown to you, "
-            f"and is {shortened(description, 80)} now."
+            f"Nothing was done: [{number}] was {shorten(before, 80)} when it was shown to you, "
+            f"and is {shorten(description, 80)} now."
         )
     if properties["kind"] in excluded_kinds:
         raise ToolError(f"{label} {_INSTEAD[properties['kind']]}.")

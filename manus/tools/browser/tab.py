@@ -13,7 +13,7 @@ from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Fram
 from playwright.async_api import Error as PlaywrightError
 
 from manus.execution.network.egress_proxy import Recent
-from manus.state.text import one_line, shortened
+from manus.state.text import one_line, shorten
 
 ANSWER_SECONDS = 4.0
 """Timeout of a request to a page that a responsive page answers at once."""
@@ -185,7 +185,7 @@ class Tab:
             self._on_error(message.text)
 
     def _on_error(self, text: str) -> None:
-        self._log.add(("console", shortened(text.strip().split("\n")[0], 200)))
+        self._log.add(("console", shorten(text.strip().split("\n")[0], 200)))
 
     def is_loading_since(self, moment: float) -> bool:
         """Return whether a request made after a monotonic time is still pending."""
