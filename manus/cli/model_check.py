@@ -172,8 +172,8 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
         ModelError: it cannot be asked, or calls no tool.
         SettingsError: its chat model cannot be built.
     """
+    from manus.models.chat_models import build_model
     from manus.models.errors import explain
-    from manus.models.providers import build_model
     from manus.models.window_watch import look_up_window
 
     model = await build_model(endpoint, Path())

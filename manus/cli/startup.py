@@ -30,7 +30,7 @@ def load() -> None:
         defer("openai.types", "openai.types.responses", "openai.types.graders")
         import langsmith.run_trees  # noqa: F401
 
-        from manus.models.providers import ssl_context
+        from manus.models.tls import ssl_context
 
         # Read beside the imports, without the interpreter's lock; who needs it meets its error.
         ThreadPoolExecutor(1).submit(ssl_context)

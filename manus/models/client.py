@@ -20,8 +20,9 @@ from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings, Price
 from manus.models.budget import RunBudget
+from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, ask_endpoint
-from manus.models.providers import DEFAULT_MODEL, address_of, build_model, endpoint_of
+from manus.models.providers import DEFAULT_MODEL, address_of, endpoint_of
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
 from manus.models.tokens import (

@@ -1,35 +1,14 @@
-"""Build the chat model of an endpoint, and name the key and address of its provider.
-
-Packages are imported on first use. Retries of their clients are disabled: `with_retries` does that
-for all providers.
-"""
+"""Name the model, the key and the address of an endpoint's provider."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-from collections.abc import AsyncGenerator
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manus.config.model_settings import (
-    ModelSettings,
-    check_name,
-    provider_of,
-    shown_address,
-    split_spec,
-)
-from manus.models.package_models import CONNECT_TIMEOUT, from_package
+from manus.config.model_settings import ModelSettings, provider_of, shown_address, split_spec
 from manus.models.provider_packages import OTHER, PACKAGES
-from manus.state.errors import SettingsError
-from manus.state.text import one_line
+from manus.models.wrapped import chat_model_in
 
 if TYPE_CHECKING:
-    import ssl
-
-    from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
 DEFAULT_MODEL = "gpt-5"
@@ -44,10 +23,6 @@ _KEYS = {
     "azure": "MANUS_API_KEY",
     "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
 }
-Models = tuple[dict[ModelSettings, "BaseChatModel"], asyncio.Lock]
-# Runs of one event loop share chat models. A client's connections refer to their loop, so that weak
-# keys would never be dropped.
-_models_by_loop: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
 
 def key_of(model: str) -> str:
@@ -70,32 +45,6 @@ def address_of(settings: ModelSettings) -> str:
     return f"{provider}'s own address"
 
 
-async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
-    """Return the chat model for the settings; runs of one event loop share it.
-
-    Raises:
-        SettingsError: no model is configured, a recording cannot be read, or a package is missing.
-    """
-    if not is_configured(settings):
-        raise SettingsError(NOT_CONFIGURED)
-    spec = settings.model or DEFAULT_MODEL
-    try:
-        check_name(spec)
-    except ValueError as error:
-        raise SettingsError(f"The model cannot be asked: {error}.") from None
-    if spec.startswith(REPLAY):
-        from manus.models.recording import ReplayModel
-
-        path = spec.removeprefix(REPLAY)
-        return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
-    models, lock = await _models_of_loop()
-    async with lock:  # so that runs that start at once share one model
-        if settings not in models:
-            # imports take a second and read files: not on the event loop
-            models[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
-    return models[settings]
-
-
 def name_of(model: str | Runnable[Any, Any]) -> str:
     """Return the name of a model, or of the chat model that a caller has built.
 
@@ -104,8 +53,6 @@ def name_of(model: str | Runnable[Any, Any]) -> str:
     """
     if isinstance(model, str):
         return model
-    from manus.models.wrapped import chat_model_in
-
     inner = chat_model_in(model)
     name = getattr(inner, "model_name", None) or getattr(inner, "model", None)
     return str(name or type(inner).__name__)
@@ -113,116 +60,8 @@ def name_of(model: str | Runnable[Any, Any]) -> str:
 
 def endpoint_of(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:
     """Return the endpoint that stands for a chat model that the caller has built."""
-    from manus.models.wrapped import chat_model_in
-
     inner = chat_model_in(model)
     address = getattr(inner, "openai_api_base", None) or getattr(inner, "base_url", None)
     values: dict[str, Any] = {"api_key": None, "fallback": (), "model": name_of(model)}
     values["base_url"] = address if isinstance(address, str) else None
     return settings.model_copy(update=values)
-
-
-async def _models_of_loop() -> Models:
-    """Return the models built for the running loop, and the lock for building another one."""
-    loop = asyncio.get_running_loop()
-    if loop not in _models_by_loop:
-        holder = _hold_models(loop)
-        models = await anext(holder)
-        _models_by_loop[loop] = (models, holder)
-    return _models_by_loop[loop][0]
-
-
-async def _hold_models(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models]:
-    """Yield the models of a loop; close their clients when the loop shuts down its generators."""
-    models: dict[ModelSettings, BaseChatModel] = {}
-    try:
-        yield models, asyncio.Lock()
-    finally:
-        # only OpenAI's clients belong to a single model: other packages share theirs
-        for settings, model in list(models.items()):
-            client = getattr(model, "root_async_client", None)
-            if client is not None:
-                del models[settings]
-                with contextlib.suppress(Exception):  # one failure must not keep the others open
-                    await client.close()
-        if not models:
-            _models_by_loop.pop(loop, None)
-
-
-def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
-    names = {"temperature", "max_tokens", "api_key", "base_url", "reasoning_effort"}
-    values: dict[str, Any] = settings.model_dump(include=names, exclude_none=True)
-    if provider in PACKAGES:
-        return from_package(settings, provider, name)
-    from openai import DefaultAsyncHttpxClient, Timeout
-
-    timeout = Timeout(settings.timeout, connect=min(settings.timeout, CONNECT_TIMEOUT))
-    try:
-        client = DefaultAsyncHttpxClient(timeout=timeout, verify=ssl_context())
-    except (OSError, ValueError, ImportError) as error:
-        raise SettingsError(
-            "No model server can be asked; check SSL_CERT_FILE, SSL_CERT_DIR and the proxies that "
-            f"the environment names ({one_line(str(error), 300)})."
-        ) from error
-    values |= {
-        "timeout": timeout,
-        "max_retries": 0,
-        # usage must be requested from addresses other than OpenAI's
-        "stream_usage": True,
-        "http_async_client": client,
-        "http_socket_options": (),  # its own would cause a warning that they hide a proxy
-        # measured between chunks: comments that keep the connection open do not count
-        "stream_chunk_timeout": settings.timeout,
-    }
-    if provider == "azure":
-        return _build_azure(settings, name, values)
-    return _build_openai(settings, name, values)
-
-
-def ssl_context() -> ssl.SSLContext:
-    """Return the TLS context with the trusted certificates; reading them takes 30 ms once."""
-    return _load_ssl_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-
-
-@lru_cache(8)
-def _load_ssl_context(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    import httpx2
-
-    return httpx2.create_ssl_context()
-
-
-def _build_openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.openai_chat import FastChatOpenAI
-
-    if settings.api_key is None and settings.base_url is None:
-        raise SettingsError(NOT_CONFIGURED)
-    # the client needs a key, even for a local server without one; passed as an async function, it
-    # prevents a second client for synchronous use
-    key = settings.api_key.get_secret_value() if settings.api_key else "none"
-
-    async def get_key() -> str:
-        return key
-
-    values |= {"api_key": get_key, "model": name}
-    if settings.base_url is not None:
-        # compatible servers support chat completions, whatever the model is called
-        values["use_responses_api"] = False
-    return FastChatOpenAI(**values)
-
-
-def _build_azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.azure_chat import FastAzureChatOpenAI
-
-    if settings.base_url is None:
-        raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
-    if settings.api_key is None and not os.environ.get("AZURE_OPENAI_API_KEY"):
-        raise SettingsError("Azure OpenAI needs its key: set MANUS_API_KEY.")
-    values |= {
-        "azure_endpoint": values.pop("base_url"),
-        "azure_deployment": name,
-        # a deployment mostly has its model's name, which tells what options the model refuses
-        "model": name,
-        "use_responses_api": False,  # for any name: the address is that of chat completions
-        "api_version": settings.api_version or "2024-10-21",
-    }
-    return FastAzureChatOpenAI(**values)

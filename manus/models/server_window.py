@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from manus.models.providers import ssl_context
+from manus.models.tls import ssl_context
 
 Json = dict[str, Any]
 

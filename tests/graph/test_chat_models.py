@@ -15,8 +15,8 @@ from pydantic import Field
 
 from manus import build_agent
 from manus.config.model_settings import ALIASES, PROVIDERS, ModelSettings, split_spec
+from manus.models.chat_models import build_model
 from manus.models.provider_packages import PACKAGES
-from manus.models.providers import build_model
 from manus.state.errors import SettingsError
 from tests.server import ScriptedServer, call, fail, text
 

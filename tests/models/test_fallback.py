@@ -8,7 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from manus.config.model_settings import ModelSettings, split_spec
-from manus.models.providers import address_of, build_model
+from manus.models.chat_models import build_model
+from manus.models.providers import address_of
 from manus.state.errors import SettingsError
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent

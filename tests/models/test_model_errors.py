@@ -12,8 +12,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from manus.config.model_settings import ModelSettings
+from manus.models.chat_models import build_model
 from manus.models.errors import explain
-from manus.models.providers import build_model
 from manus.models.retry import server_wait
 from manus.state.errors import (
     ContextOverflowError,

@@ -18,8 +18,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from manus.config.model_settings import ModelSettings
+from manus.models.chat_models import build_model
 from manus.models.openai_chat import FastChatOpenAI
-from manus.models.providers import build_model
 from manus.models.tool_calls import parse_arguments, with_calls, with_repairs
 from manus.models.wire_forms import IMAGE_FOLLOWS, ReasoningPolicy, encode, wire_form
 from manus.state.messages import MALFORMED_AT, calls_of, is_cut_off

@@ -17,7 +17,7 @@ from langchain_core.messages import (
 
 from manus.config.model_settings import ModelSettings
 from manus.execution.workspace import Workspace
-from manus.models.providers import build_model
+from manus.models.chat_models import build_model
 from manus.models.tokens import calibrate, estimate_message, estimate_text, learn_window, window_of
 from manus.nodes.context.compaction import existing_notes, replace_with_notes, select_evicted
 from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_notes

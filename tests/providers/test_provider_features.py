@@ -14,9 +14,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Sys
 
 from manus.config.settings import load_settings
 from manus.graph import build_agent
+from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, ask_endpoint, with_cache_marks
 from manus.models.provider_packages import ANTHROPIC
-from manus.models.providers import build_model
 from manus.state.messages import ephemeral, readable_thoughts
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
 from tests.providers.turns import Json, Refusal, Turn
