@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 
 from manus.pages.report.cell import run_cell
 from manus.pages.trace.as_text import steps_as_text
-from manus.pages.trace.model import Call, Step
+from manus.pages.trace.model import TraceCall, TraceStep
 from manus.pages.trace.reading import run_of_state, steps_in
 from manus.prompts.formatting import clean, flat, in_words, span
 from manus.state.messages import text_of
@@ -55,11 +55,11 @@ def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
     steps = list(steps_in(messages))[-1:]
     if not steps and messages:
         observed = [
-            Call("", m.name or "", {}, text_of(m), getattr(m, "status", "") == "error")
+            TraceCall("", m.name or "", {}, text_of(m), getattr(m, "status", "") == "error")
             for m in messages
             if not isinstance(m, AIMessage)
         ]
-        steps = [Step(0, calls=observed)]
+        steps = [TraceStep(0, calls=observed)]
     told = {name: values[name] for name in ("status", "stop_reason") if values.get(name)}
     if values.get("loop"):
         told["loop"] = values["loop"]["what"]

@@ -30,7 +30,7 @@ from manus.store.thread_id import NEWEST
 
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
-    from manus.pages.trace.model import Run
+    from manus.pages.trace.model import TraceRun
     from manus.store.threads import Thread
 
 _COMMANDS = {
@@ -201,7 +201,7 @@ class Conversation:
 
         return with_store(lambda store: read_outcome(store, thread))
 
-    def _runs(self) -> list[Run]:
+    def _runs(self) -> list[TraceRun]:
         """What was done on this thread."""
         from manus.pages.trace.reading import read_trace
 
@@ -296,6 +296,6 @@ class Conversation:
             self._screen.paragraph(sentence, WARNING, indent=2)
 
 
-def _told(run: Run) -> str:
+def _told(run: TraceRun) -> str:
     asked, *_ = _ATTACHED.split(run.request)
     return f"{_EARLIER}\nThe user asked: {asked}\nYou answered: {run.output}\n</earlier>"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from manus.execution.workspace import Workspace
 from manus.pages.report.edits import find_edit, relative
 from manus.pages.report.files import changed_during
-from manus.pages.trace.model import Call, Run
+from manus.pages.trace.model import TraceCall, TraceRun
 from manus.prompts.formatting import fit, main_argument
 from manus.state.errors import ToolError
 from manus.tools.editor.editor import Editor
@@ -37,16 +37,16 @@ class Undone:
     """A sentence for each kind of change that the editor cannot undo."""
 
 
-def undo_last(runs: Sequence[Run]) -> Undone:
+def undo_last(runs: Sequence[TraceRun]) -> Undone:
     """Undo the edits of the newest run that has some left. Blocking.
 
     A file that something else has changed since is left alone, and that is said. What was changed
     by other means is not undone: it is named, for this run and for later ones that made no edits.
     """
     edited = {path for run in runs for path in _edited(run)}
-    passed: list[Run] = []
+    passed: list[TraceRun] = []
     for run in reversed(runs):
-        sentences = [*_undone(run, run.began.timestamp())] if run.began else []
+        sentences = [*_undone(run, run.started_at.timestamp())] if run.started_at else []
         if sentences:
             return Undone(sentences, _left_by([run, *passed], edited))
         if not _edited(run):  # the edits of the others were undone before, and this was said then
@@ -54,7 +54,7 @@ def undo_last(runs: Sequence[Run]) -> Undone:
     return Undone([], _left_by(passed[:1], edited))
 
 
-def _undone(run: Run, began: float) -> Iterator[str]:
+def _undone(run: TraceRun, began: float) -> Iterator[str]:
     workspace = Workspace(run.workspace)
     refused: set[str] = set()
     for edit in filter(None, map(find_edit, reversed([*_calls(run)]))):
@@ -69,7 +69,7 @@ def _undone(run: Run, began: float) -> Iterator[str]:
             yield str(error)
 
 
-def _calls(run: Run) -> Iterator[Call]:
+def _calls(run: TraceRun) -> Iterator[TraceCall]:
     """Yield the calls of a run and of the agents that it gave work to, in their order."""
     for step in run.agent_steps:
         for call in step.calls:
@@ -78,13 +78,13 @@ def _calls(run: Run) -> Iterator[Call]:
                 yield from _calls(call.run)
 
 
-def _edited(run: Run) -> set[str]:
+def _edited(run: TraceRun) -> set[str]:
     """Return the files that the editor changed, as seen from the workspace."""
     edits = map(find_edit, _calls(run))
     return {relative(edit.path, run.workspace) for edit in edits if edit is not None}
 
 
-def _left_by(runs: Sequence[Run], edited: set[str]) -> list[str]:
+def _left_by(runs: Sequence[TraceRun], edited: set[str]) -> list[str]:
     """Return what stays of the runs: the files that are there, and the commands that ran."""
     changed = dict.fromkeys(path for run in runs for path in changed_during(run))
     files = [path for path in changed if path not in edited]
@@ -102,7 +102,7 @@ def _left_by(runs: Sequence[Run], edited: set[str]) -> list[str]:
     return left
 
 
-def _may_change(call: Call) -> bool:
+def _may_change(call: TraceCall) -> bool:
     """Return whether a call ran a program, other than one that only reads."""
     if call.observation is None or call.name not in ("bash", "python_execute"):
         return False

@@ -27,6 +27,7 @@ from manus.execution.result import Observation
 from manus.execution.text_files import image_type, read_file, replace_file
 from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.data import REPORT
+from manus.prompts.markdown import build_parser
 from manus.state.errors import ToolError
 
 if TYPE_CHECKING:
@@ -198,15 +199,11 @@ def _format_count(number: int, noun: str) -> str:
 
 def _render_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, int]:
     """Render the page of a report; return it and its number of tables."""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = build_parser()
     tokens = parser.parse(markdown)
     headings = _add_heading_ids(tokens)
     for part in itertools.chain.from_iterable(token.children or () for token in tokens):
-        if part.type == "link_open":
-            part.attrSet("rel", "noopener noreferrer")
-        elif part.type == "text":
+        if part.type == "text":
             pictures.missing += _UNPARSED_PICTURE.findall(part.content)
         elif part.type == "image":
             pictures.embed(part)

@@ -83,7 +83,7 @@ def test_killed_in_a_tool(manus: Program, server: ScriptedServer) -> None:
     assert (resumed.code, resumed.out) == (0, "All there.\n")
     assert "Step 2/7" in resumed.err
     page = manus("report", "t", "-o", "-").out
-    assert page.count("Stopped here, and resumed") == 1
+    assert page.count("Stopped here and resumed") == 1
     assert '<span class="pill good">Finished</span>' in page
     assert (manus.home / "place" / "log").read_text() == "one\n"
     assert (manus.home / "place" / "runs").read_text() == "ran\n"

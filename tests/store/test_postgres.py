@@ -206,7 +206,7 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
     assert manus("threads").out.splitlines()[1].split()[:3] == ["t", "finished", "3"]
     assert "agent: Done." in manus("show", "t").out
     page = manus("report", "t", "-o", "-").out
-    assert page.count("Stopped here, and resumed") == 2  # killed, and asked without a terminal
+    assert page.count("Stopped here and resumed") == 2  # killed, and asked without a terminal
     assert '<span class="pill good">Finished</span>' in page
     assert manus("threads", "--delete", "t").code == 0
     assert manus("threads").out == ""

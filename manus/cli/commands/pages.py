@@ -101,7 +101,7 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **chosen: Any) 
     settings = read_settings()
     set_up_logging()
     startup.load()
-    from manus.pages.ui.conversation import Conversation
+    from manus.pages.ui.backend import PageBackend
     from manus.pages.ui.server import serve
     from manus.store.threads import find_thread, read_thread
 
@@ -115,8 +115,8 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **chosen: Any) 
                     f"There is no thread {thread} in {store.location} yet; the page fills when it "
                     "begins.\n"
                 )
-        conversation = Conversation(store, settings, RunOptions(**chosen))
-        await serve(conversation, port, lambda address: _tell(f"{address}{place}", show=show))
+        backend = PageBackend(store, settings, RunOptions(**chosen))
+        await serve(backend, port, lambda address: _tell(f"{address}{place}", show=show))
 
     with_store(talk, settings)
     return 0

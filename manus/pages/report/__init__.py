@@ -1,1 +1,1 @@
-"""One page about a thread, made of its trace and of the files in its workspace."""
+"""The report of a thread as one HTML page, made from its trace and its workspace."""

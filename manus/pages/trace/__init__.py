@@ -1,1 +1,1 @@
-"""One trace of a run, read from the checkpoints, for whatever shows what was done."""
+"""The trace of a run, read from checkpoints; used by the report, the page and `manus show`."""

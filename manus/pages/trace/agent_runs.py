@@ -1,4 +1,4 @@
-"""The supersteps of an agent, folded into a run: steps, calls, what came of them."""
+"""Fold the supersteps of an agent into a traced run: steps, calls, notices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langgraph.types import Interrupt
 from manus.execution.result import Image
 from manus.graph.outcome import question_of
 from manus.models.tokens import cache_tokens
-from manus.pages.trace.model import Call, Interval, Notice, Run, Step
+from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
 from manus.state.messages import calls_of, text_of
 from manus.state.plan_changes import fold_plans
@@ -22,48 +22,50 @@ from manus.store.history import INTERRUPT, Children, Superstep
 
 
 class AgentRuns:
-    """Reads the runs of an agent on one thread, one after the other."""
+    """Reads the runs of an agent on one thread, one after another."""
 
     def __init__(self, children: Children) -> None:
         self._children = children
-        self._run = Run("agent")
-        self._calls: dict[str, Call] = {}
-        self._seen: set[str] = set()
-        """Ids of messages: a compaction writes those that it keeps once more."""
-        self._said: HumanMessage | None = None
+        self._run = TraceRun("agent")
+        self._calls: dict[str, TraceCall] = {}
+        self._message_ids: set[str] = set()
+        """Ids of messages already read; compaction writes the ones it keeps again."""
+        self._last_request: HumanMessage | None = None
         self._plans: dict[str, Any] = {}
 
-    def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
-        """The run that these supersteps are."""
-        self._run = run = Run("agent", number=number)
+    def read(self, supersteps: Sequence[Superstep], number: int = 1) -> TraceRun:
+        """Return the run that consists of these supersteps."""
+        self._run = run = TraceRun("agent", number=number)
         first = supersteps[0]
-        asked = [m for m in first.messages if isinstance(m, HumanMessage)]
-        if not asked and self._said is not None and not first.is_input:
-            asked = [self._said]  # by an edit of the state
-        begin_run(run, first, asked)
+        requests = [m for m in first.messages if isinstance(m, HumanMessage)]
+        if not requests and self._last_request is not None and not first.is_input:
+            requests = [self._last_request]  # started by an edit of the state
+        start_run(run, first, requests)
         for superstep in supersteps:
             self._take(superstep)
         run.tokens = sum_usage(cast(Any, run.usage))
         run.idle = idle_intervals(supersteps)
         for interval in run.idle:
-            self._tell_of_idle(*interval)
+            self._add_pause(*interval)
         return run
 
     def _take(self, superstep: Superstep) -> None:
         run = self._run
         if run.stop_reason is not None and superstep.writes_to("stop_reason") == [None]:
-            self._tell(Notice("resumed", "Gone on after its end", at=superstep.started_at))
-        if (made := superstep.last_write("compaction")) is not None:
-            self._tell(_compaction_notice(made, superstep))
+            self._add_notice(
+                Notice("resumed", "Resumed after the run had ended", at=superstep.started_at)
+            )
+        if (compaction := superstep.last_write("compaction")) is not None:
+            self._add_notice(_compaction_notice(compaction, superstep))
         for inner in self._children.get(superstep.id, []):
-            self._take_inner(AgentRuns(self._children).read(inner))
+            self._attach_inner_run(AgentRuns(self._children).read(inner))
         for message in superstep.messages:
             self._take_message(superstep, message)
         self._take_channels(superstep)
-        for asked in questions(superstep):
-            self._tell(asked)
+        for question in questions(superstep):
+            self._add_notice(question)
         if run.steps and not superstep.is_input:
-            run.steps[-1].ended = superstep.ended_at
+            run.steps[-1].ended_at = superstep.ended_at
         end_run(run, superstep)
 
     def _take_message(self, superstep: Superstep, message: BaseMessage) -> None:
@@ -71,73 +73,83 @@ class AgentRuns:
             call = self._calls.get(str(message.tool_call_id))
             if call is not None and call.observation is None:
                 observe(call, message)
-        elif message.id not in self._seen:
+        elif message.id not in self._message_ids:
             if isinstance(message, AIMessage):
                 self._think(superstep, message)
             elif isinstance(message, HumanMessage):
-                self._said = message
+                self._last_request = message
                 if not superstep.is_input:
                     words = text_of(message)
-                    self._tell(Notice("answer", "A person said", words, superstep.ended_at))
-        self._seen.add(message.id or "")
+                    self._add_notice(
+                        Notice("answer", "Answer from a person", words, superstep.ended_at)
+                    )
+        self._message_ids.add(message.id or "")
 
-    def _take_inner(self, run: Run) -> None:
-        """A run that a call of the newest step has begun, known by the task that it was given."""
-        for call in self._run.steps[-1].calls if self._run.steps else []:
-            given = call.args.get("task") if isinstance(call.args, dict) else None
-            if call.run is None and given == run.request:
+    def _attach_inner_run(self, run: TraceRun) -> None:
+        """Attach the run of a delegated task to the call that started it."""
+        if not self._run.steps:
+            return
+        for call in self._run.steps[-1].calls:
+            task = call.args.get("task") if isinstance(call.args, dict) else None
+            if call.run is None and task == run.request:
                 call.run = run
                 return
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
         step = step_of(message, len(self._run.steps) + 1)
-        step.began = superstep.started_at
-        step.thought_at = superstep.ended_at
+        step.started_at = superstep.started_at
+        step.answered_at = superstep.ended_at
         step.checkpoint = superstep.id
         self._calls.update((call.id, call) for call in step.calls)
         self._run.steps.append(step)
 
     def _take_channels(self, superstep: Superstep) -> None:
         run = self._run
-        if (written := superstep.last_write("run")) is not None:
-            run.max_steps = written.get("max_steps", run.max_steps)
-            if written.get("closing") and run.steps:
-                self._tell(Notice("budget", "The budget is nearly used up", written["closing"]))
+        if (run_state := superstep.last_write("run")) is not None:
+            run.max_steps = run_state.get("max_steps", run.max_steps)
+            if run_state.get("closing") and run.steps:
+                self._add_notice(
+                    Notice("budget", "The budget is nearly used up", run_state["closing"])
+                )
         if (loop := superstep.last_write("loop")) is not None:
             title = f"In a loop: {LOOP_MEASURES.get(loop['measure'], loop['measure'])}"
-            self._tell(Notice("loop", title, str(loop["what"]), superstep.ended_at))
+            self._add_notice(Notice("loop", title, str(loop["what"]), superstep.ended_at))
         if plans := superstep.writes_to("plans"):
             self._plans = fold_plans(self._plans, plans)
             active = str(superstep.last_write("active_plan") or superstep.values.get("active_plan"))
             run.plan = dict(self._plans.get(active) or [*self._plans.values(), {}][-1]) or None
 
-    def _tell(self, notice: Notice) -> None:
-        (self._run.steps[-1].notices if self._run.steps else self._run.notices).append(notice)
+    def _add_notice(self, notice: Notice) -> None:
+        notices = self._run.steps[-1].notices if self._run.steps else self._run.notices
+        notices.append(notice)
 
-    def _tell_of_idle(self, begin: datetime, end: datetime) -> None:
+    def _add_pause(self, begin: datetime, end: datetime) -> None:
         seconds = (end - begin).total_seconds()
-        words = f"Nothing was done for {span(seconds)}." if seconds >= 1 else ""
-        notice = Notice("resumed", "Stopped here, and resumed", words, end)
-        before = [s.notices for s in self._run.steps if s.began is not None and s.began <= begin]
-        (before or [self._run.notices])[-1].append(notice)
+        text = f"Paused for {span(seconds)}." if seconds >= 1 else ""
+        notices = self._run.notices
+        for step in self._run.steps:
+            if step.started_at is not None and step.started_at <= begin:
+                notices = step.notices
+        notices.append(Notice("resumed", "Stopped here and resumed", text, end))
 
 
-def begin_run(run: Run, first: Superstep, asked: Sequence[BaseMessage]) -> None:
-    """What is known of a run at its beginning."""
-    known = first.metadata
-    run.request = "\n\n".join(map(text_of, asked)) or str(known.get("request", ""))
-    run.images = [image for message in asked for image in images_of(message)]
-    run.began = first.started_at
-    run.profile = str(known.get("profile") or "")
-    run.workspace = str(known.get("workspace") or "")
+def start_run(run: TraceRun, first: Superstep, requests: Sequence[BaseMessage]) -> None:
+    """Fill in what the first superstep of a run tells."""
+    metadata = first.metadata
+    run.request = "\n\n".join(map(text_of, requests)) or str(metadata.get("request", ""))
+    for message in requests:
+        run.images += images_of(message)
+    run.started_at = first.started_at
+    run.profile = str(metadata.get("profile") or "")
+    run.workspace = str(metadata.get("workspace") or "")
 
 
-def end_run(run: Run, superstep: Superstep) -> None:
-    """What a superstep says of the run as a whole."""
-    run.ended = superstep.ended_at
-    written = superstep.last_write("run") or {}
-    run.profile = written.get("profile") or run.profile
-    run.workspace = written.get("workspace") or run.workspace
+def end_run(run: TraceRun, superstep: Superstep) -> None:
+    """Fill in what a superstep tells about the run as a whole."""
+    run.ended_at = superstep.ended_at
+    run_state = superstep.last_write("run") or {}
+    run.profile = run_state.get("profile") or run.profile
+    run.workspace = run_state.get("workspace") or run.workspace
     run.usage = superstep.last_write("usage") or run.usage
     run.status = superstep.last_write("status") or run.status
     if superstep.writes_to("stop_reason"):
@@ -146,48 +158,60 @@ def end_run(run: Run, superstep: Superstep) -> None:
         run.output = str(superstep.last_write("output") or "")
 
 
-def step_of(message: AIMessage, number: int) -> Step:
-    """A step as the model's message begins it."""
+def step_of(message: AIMessage, number: int) -> TraceStep:
+    """Build a step from the message of the model that starts it."""
     tokens = None
     if used := message.usage_metadata:
-        given = used["input_tokens"]
-        gave = used["output_tokens"]
-        tokens = RoleUsage(input_tokens=given, output_tokens=gave, cached_tokens=0, model_calls=1)
-        cache = cache_tokens(used.get("input_token_details"))
-        tokens["cached_tokens"], tokens["cache_write_tokens"] = cache
-    return Step(
+        cached, cache_writes = cache_tokens(used.get("input_token_details"))
+        tokens = RoleUsage(
+            input_tokens=used["input_tokens"],
+            output_tokens=used["output_tokens"],
+            cached_tokens=cached,
+            model_calls=1,
+        )
+        tokens["cache_write_tokens"] = cache_writes
+    return TraceStep(
         number,
         text_of(message).strip(),
-        [Call(str(c["id"]), str(c["name"]), c["args"]) for c in calls_of(message)],
+        [TraceCall(str(c["id"]), str(c["name"]), c["args"]) for c in calls_of(message)],
         tokens,
         str(message.response_metadata.get("model_name") or ""),
     )
 
 
-def observe(call: Call, message: ToolMessage) -> None:
-    """Note what came of a call."""
+def observe(call: TraceCall, message: ToolMessage) -> None:
+    """Add the result of a call."""
     call.observation = text_of(message)
     call.is_error = message.status == "error"
     call.images = images_of(message)
 
 
 def images_of(message: BaseMessage) -> list[Image]:
-    """The images in a message that are part of it; those at an address are not fetched."""
-    pictures: Any = [block for block in message.content_blocks if block["type"] == "image"]
-    return [Image(one["base64"], one["mime_type"]) for one in pictures if "base64" in one]
+    """Return the images embedded in a message; images given by URL are not fetched."""
+    blocks: Any = message.content_blocks
+    images = []
+    for block in blocks:
+        if block["type"] == "image" and "base64" in block:
+            images.append(Image(block["base64"], block["mime_type"]))
+    return images
 
 
 def questions(superstep: Superstep) -> list[Notice]:
-    """The questions that the run stopped for."""
-    asked = [one for write in superstep.writes_to(INTERRUPT) for one in write]
-    texts = {one.id: question_of(one) for one in asked if isinstance(one, Interrupt)}
-    title = "The run waited for a person"
+    """Return the questions that paused the run."""
+    texts = {}
+    for write in superstep.writes_to(INTERRUPT):
+        for interrupt in write:
+            if isinstance(interrupt, Interrupt):
+                texts[interrupt.id] = question_of(interrupt)
+    title = "The run waited for an answer"
     return [Notice("question", title, text, superstep.started_at) for text in texts.values()]
 
 
-def _compaction_notice(made: dict[str, Any], superstep: Superstep) -> Notice:
-    evicted = made["evicted"] - (superstep.values.get("compaction") or {"evicted": 0})["evicted"]
-    title = f"The history was made shorter: {count(evicted, 'message')} replaced by notes"
+def _compaction_notice(compaction: dict[str, Any], superstep: Superstep) -> Notice:
+    evicted = (
+        compaction["evicted"] - (superstep.values.get("compaction") or {"evicted": 0})["evicted"]
+    )
+    title = f"Compacted the history: {count(evicted, 'message')} replaced by notes"
     notes = [text_of(m) for m in superstep.messages if isinstance(m, SystemMessage)]
     return Notice("compaction", title, "\n\n".join(notes), superstep.ended_at)
 
@@ -197,24 +221,28 @@ def idle_intervals(
     inner: Iterable[Interval] = (),
     work: Iterable[datetime] = (),
 ) -> list[Interval]:
-    """When nothing was at work in a run, in order; intervals that overlap are made one.
+    """Return the intervals in which a run was paused, in order; overlapping ones are merged.
 
-    From a superstep in which it stood still to the moment at which it was gone on with. `inner` are
-    those of the agents of a flow, and `work` the moments at which their steps ended: a step of a
-    plan may wait while another beside it works.
+    An interval lasts from the superstep in which the run paused until it was resumed.
+
+    Args:
+        supersteps: those of the run.
+        inner: pauses of a flow's agents.
+        work: times at which the steps of a flow's agents ended. An interval with one of them
+            inside is not idle: one step of a plan may wait while another works.
     """
-    found = list(inner)
+    pauses = list(inner)
     for before, after in itertools.pairwise(supersteps):
         then = before.metadata.get("started")
         now = after.metadata.get("started")
         if now and now != then and not after.is_input:
             started = min(datetime.fromisoformat(now), after.started_at)
-            stood = after.metadata.get("stood")
-            begin = datetime.fromisoformat(stood) if stood else before.started_at
-            found.append((begin, max(begin, started)))
+            paused_at = after.metadata.get("stood")
+            begin = datetime.fromisoformat(paused_at) if paused_at else before.started_at
+            pauses.append((begin, max(begin, started)))
     moments = list(work)
     quiet: list[Interval] = []
-    for begin, end in sorted(found):
+    for begin, end in sorted(pauses):
         if any(begin < moment < end for moment in moments):
             continue
         if quiet and begin <= quiet[-1][1]:

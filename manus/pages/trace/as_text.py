@@ -1,30 +1,33 @@
-"""A thread's runs for a person to read on a terminal, or as data."""
+"""Render the runs of a thread as text for a terminal, or as plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from manus.pages.trace.model import Call, Run, Stage, Step
+from manus.pages.trace.model import Stage, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import clean, flat, main_argument
 from manus.state.plan import format_plan
 
-_LINES = 12
-"""Lines of an observation that are shown, unless all are wanted."""
+_MAX_LINES = 12
+"""Lines of an observation, unless it is shown in full."""
 
 
-def as_text(runs: Iterable[Run], *, full: bool = False) -> str:
-    """The runs as paragraphs, a word before each that says who speaks; plans with their steps."""
-    return "\n".join(line for run in runs for line in _run(run, full))
+def as_text(runs: Iterable[TraceRun], *, full: bool = False) -> str:
+    """Return the runs as paragraphs labelled with the speaker; plans list their steps."""
+    lines: list[str] = []
+    for run in runs:
+        lines += _run_lines(run, full)
+    return "\n".join(lines)
 
 
-def _run(run: Run, full: bool) -> Iterator[str]:
+def _run_lines(run: TraceRun, full: bool) -> Iterator[str]:
     yield from _paragraph("user", run.request)
     yield from steps_as_text(run.steps, full=full)
     if run.kind == "flow":
         if run.plan is not None:
             yield from ("", format_plan(cast(Any, run.plan)))
-        for stage in _worked_on(run):
+        for stage in _executed_steps(run):
             yield from ("", f"Step {stage.index}: {stage.title}")
             if stage.run is not None:
                 yield from steps_as_text(stage.run.steps, full=full)
@@ -34,14 +37,14 @@ def _run(run: Run, full: bool) -> Iterator[str]:
         yield from _paragraph("agent", run.output)
 
 
-def _worked_on(run: Run) -> list[Stage]:
-    """Executions of steps by their place in the plan, each time that one was carried out."""
-    stages = [s for s in run.stages if s.kind == "step" and s.began is not None]
+def _executed_steps(run: TraceRun) -> list[Stage]:
+    """Return the executions of plan steps, ordered by step index."""
+    stages = [stage for stage in run.stages if stage.kind == "step" and stage.started_at]
     return sorted(stages, key=lambda stage: stage.index or 0)
 
 
-def steps_as_text(steps: Iterable[Step], *, full: bool = False) -> Iterator[str]:
-    """Each thought, call and observation, line by line; long observations are cut."""
+def steps_as_text(steps: Iterable[TraceStep], *, full: bool = False) -> Iterator[str]:
+    """Yield each thought, call and observation as lines; cut long observations unless `full`."""
     for step in steps:
         if step.thought:
             yield from _paragraph("agent", step.thought)
@@ -52,10 +55,10 @@ def steps_as_text(steps: Iterable[Step], *, full: bool = False) -> Iterator[str]
                 yield from (f"    {line}".rstrip() for line in inner)
             if call.observation is not None:
                 yield from _indented("  error" if call.is_error else "  result", _cut(call, full))
-        known = [main_argument(call.args) for call in step.calls]
-        for told in step.notices:
-            if told.kind == "question" and flat(told.text) not in known:
-                yield from _indented("  asked", clean(told.text).strip())
+        arguments = [main_argument(call.args) for call in step.calls]
+        for notice in step.notices:
+            if notice.kind == "question" and flat(notice.text) not in arguments:
+                yield from _indented("  asked", clean(notice.text).strip())
 
 
 def _paragraph(word: str, text: str) -> Iterator[str]:
@@ -70,27 +73,33 @@ def _indented(word: str, text: str) -> Iterator[str]:
         yield f"{margin}{line}".rstrip()
 
 
-def _cut(call: Call, full: bool) -> str:
+def _cut(call: TraceCall, full: bool) -> str:
     text = clean(call.observation or "").strip()
     lines = text.splitlines()
-    left = len(lines) - _LINES + 1
-    if full or left <= 1:
+    hidden = len(lines) - _MAX_LINES + 1
+    if full or hidden <= 1:
         return text
-    return "\n".join([*lines[: _LINES - 1], f"(… {left} more lines; --full shows them)"])
+    return "\n".join([*lines[: _MAX_LINES - 1], f"(… {hidden} more lines; --full shows them)"])
 
 
-def as_messages(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """The runs as plain data: role, text, and calls or the call that is answered."""
-    return [message for run in runs for message in _messages(run)]
+def as_messages(runs: Iterable[TraceRun]) -> list[dict[str, Any]]:
+    """Return the runs as messages with role, text, and calls or the id of the answered call."""
+    messages: list[dict[str, Any]] = []
+    for run in runs:
+        messages += _messages(run)
+    return messages
 
 
-def steps_as_messages(run: Run) -> dict[int, list[dict[str, Any]]]:
-    """The conversation of each step of a flow's plan, by its place; that of its last execution."""
-    found = {s.index or 0: s.run for s in _worked_on(run) if s.run is not None}
-    return {index: as_messages([inner]) for index, inner in found.items()}
+def steps_as_messages(run: TraceRun) -> dict[int, list[dict[str, Any]]]:
+    """Return the messages of each plan step by its index; those of its last execution."""
+    messages = {}
+    for stage in _executed_steps(run):
+        if stage.run is not None:
+            messages[stage.index or 0] = as_messages([stage.run])
+    return messages
 
 
-def _messages(run: Run) -> Iterator[dict[str, Any]]:
+def _messages(run: TraceRun) -> Iterator[dict[str, Any]]:
     yield {"role": "user", "text": run.request}
     for step in run.steps:
         calls = [{"id": c.id, "name": c.name, "args": c.args} for c in step.calls]

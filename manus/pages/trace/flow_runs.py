@@ -1,14 +1,15 @@
-"""The supersteps of a flow, folded into a run: the planner's turns, executions, the summary."""
+"""Fold the supersteps of a flow into a traced run: planner turns, step executions, summary."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from manus.pages.trace.agent_runs import AgentRuns, begin_run, end_run, idle_intervals, questions
-from manus.pages.trace.model import Run, Stage
+from manus.pages.trace.agent_runs import AgentRuns, end_run, idle_intervals, questions, start_run
+from manus.pages.trace.model import Stage, TraceRun
 from manus.state.messages import text_of
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, sum_usage
@@ -18,21 +19,21 @@ _SENDS = "__pregel_tasks"
 
 
 class FlowRuns:
-    """Reads the runs of a flow on one thread, one after the other."""
+    """Reads the runs of a flow on one thread, one after another."""
 
     def __init__(self, children: Children) -> None:
         self._children = children
-        self._run = Run("flow")
+        self._run = TraceRun("flow")
         self._plan: Any = {}
         self._set_aside: dict[str, Stage] = {}
         """Stages of steps that wait for a person, by the namespace of their executor."""
 
-    def read(self, supersteps: Sequence[Superstep], number: int = 1) -> Run:
-        """The run that these supersteps are."""
-        self._run = Run("flow", number=number)
+    def read(self, supersteps: Sequence[Superstep], number: int = 1) -> TraceRun:
+        """Return the run that consists of these supersteps."""
+        self._run = TraceRun("flow", number=number)
         self._plan = {}
-        asked = [m for m in supersteps[0].messages if isinstance(m, HumanMessage)]
-        begin_run(self._run, supersteps[0], asked)
+        requests = [m for m in supersteps[0].messages if isinstance(m, HumanMessage)]
+        start_run(self._run, supersteps[0], requests)
         for before, superstep in zip([None, *supersteps], supersteps, strict=False):
             self._take(superstep, before)
         self._finish(supersteps)
@@ -40,7 +41,7 @@ class FlowRuns:
 
     def _take(self, superstep: Superstep, before: Superstep | None) -> None:
         run = self._run
-        sends = [s.arg for s in before.writes_to(_SENDS) if "step" in s.arg] if before else []
+        sends = _sent_tasks(before)
         for task in sends:
             stage = self._set_aside.pop(str(task.get("space")), None)
             if stage is None:
@@ -49,31 +50,34 @@ class FlowRuns:
             self._fill(stage, superstep, task)
         if not sends:
             run.notices += questions(superstep)
-        written = superstep.writes_to("plan")
-        known = self._plan
-        self._plan = fold_plan(self._plan, written)
-        is_whole = any("steps" in one for one in written if isinstance(one, dict))
-        if (superstep.writes_to("run") or is_whole) and not sends:
+        changes = superstep.writes_to("plan")
+        plan_before = self._plan
+        self._plan = fold_plan(self._plan, changes)
+        is_new_plan = any(isinstance(change, dict) and "steps" in change for change in changes)
+        if (superstep.writes_to("run") or is_new_plan) and not sends:
             stage = Stage(
-                "plan", _title(superstep, known), superstep.started_at, superstep.ended_at
+                "plan", _title(superstep, plan_before), superstep.started_at, superstep.ended_at
             )
             stage.plan = dict(self._plan) or None
             run.stages.append(stage)
-        said = any(isinstance(m, AIMessage) for m in superstep.messages)
-        if said and superstep.writes_to("stop_reason"):
+        has_reply = any(isinstance(message, AIMessage) for message in superstep.messages)
+        if has_reply and superstep.writes_to("stop_reason"):
             run.stages.append(Stage("summary", "Summary", superstep.started_at, superstep.ended_at))
         end_run(run, superstep)
 
     def _fill(self, stage: Stage, superstep: Superstep, task: Mapping[str, Any]) -> None:
-        """Fill in the stage of a step that was sent out, from what the superstep wrote.
+        """Fill in the stage of a plan step from what the superstep wrote.
 
-        A step that was set aside with a question is sent out again, and is one stage all the same.
+        A step that was set aside with a question and sent again stays one stage.
         """
         index = int(task["step"])
         steps = (self._plan or {}).get("steps", [])
         step = steps[index] if index < len(steps) else {}
-        changes = (c for c in superstep.writes_to("plan") if _is_end(c) and c["step"] == index)
-        change: Mapping[str, Any] = next(changes, {})
+        change: Mapping[str, Any] = {}
+        for write in superstep.writes_to("plan"):
+            if _is_result(write) and write["step"] == index:
+                change = write
+                break
         result = change.get("result") or {}
         run = self._agent_run(superstep, task) or stage.run
         _describe(stage, index, step)
@@ -83,32 +87,36 @@ class FlowRuns:
         stage.result = result.get("text", "")
         stage.files = list(result.get("files", []))
         stage.run = run
-        stage.began = stage.began or superstep.started_at
-        stage.ended = superstep.ended_at if change else None
-        if run is not None:  # steps side by side end together only for the flow
-            stage.began = run.began or stage.began
-            stage.ended = run.ended or stage.ended
-        for change in superstep.writes_to("plan"):
-            if isinstance(change, dict) and change.get("waiting") and change["step"] == index:
-                self._set_aside[str(change.get("space"))] = stage
+        stage.started_at = stage.started_at or superstep.started_at
+        stage.ended_at = superstep.ended_at if change else None
+        if run is not None:  # parallel steps share a superstep; the run has exact times
+            stage.started_at = run.started_at or stage.started_at
+            stage.ended_at = run.ended_at or stage.ended_at
+        for write in superstep.writes_to("plan"):
+            if isinstance(write, dict) and write.get("waiting") and write["step"] == index:
+                self._set_aside[str(write.get("space"))] = stage
 
-    def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> Run | None:
-        """The conversation of a step, known by its request; None before its first checkpoint."""
+    def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> TraceRun | None:
+        """Return the agent run of a step, found by its request; None before a checkpoint."""
         for supersteps in self._children.get(superstep.id, []):
             if task.get("request") in [text_of(m) for m in supersteps[0].messages]:
                 return AgentRuns(self._children).read(supersteps)
         return None
 
     def _finish(self, supersteps: Sequence[Superstep]) -> None:
-        """What can be told only when all is known: totals, idle time, steps that never began."""
+        """Fill in totals, idle time and the steps that never started."""
         run = self._run
         agents = self._run.agents
         run.tokens = sum_usage(*(agent.tokens for agent in agents), *_own_usage(supersteps))
-        run.ended = max(one.ended for one in [run, *agents] if one.ended is not None)
-        work = [s.ended for s in run.agent_steps if s.ended is not None]
-        run.idle = idle_intervals(supersteps, (i for agent in agents for i in agent.idle), work)
-        counts = [usage.get("seconds", 0.0) for s in supersteps for usage in s.writes_to("usage")]
-        run.usage = {"seconds": sum(counts)}
+        run.ended_at = max(r.ended_at for r in [run, *agents] if r.ended_at is not None)
+        step_ends = [step.ended_at for step in run.agent_steps if step.ended_at is not None]
+        inner = itertools.chain.from_iterable(agent.idle for agent in agents)
+        run.idle = idle_intervals(supersteps, inner, step_ends)
+        seconds = 0.0
+        for superstep in supersteps:
+            for usage in superstep.writes_to("usage"):
+                seconds += usage.get("seconds", 0.0)
+        run.usage = {"seconds": seconds}
         run.plan = dict(self._plan) or None
         for index, step in enumerate((run.plan or {}).get("steps", [])):
             if step["status"] == "not_started":
@@ -117,8 +125,15 @@ class FlowRuns:
                 run.stages.append(stage)
 
 
+def _sent_tasks(before: Superstep | None) -> list[dict[str, Any]]:
+    """Return the arguments of the steps that the previous superstep sent out."""
+    if before is None:
+        return []
+    return [send.arg for send in before.writes_to(_SENDS) if "step" in send.arg]
+
+
 def _describe(stage: Stage, index: int, step: Mapping[str, Any]) -> None:
-    """Describe a step as it stands in the plan."""
+    """Copy the description of a plan step into its stage."""
     stage.title = str(step.get("text", ""))
     stage.index = index
     stage.executor = str(step.get("executor", ""))
@@ -128,25 +143,25 @@ def _describe(stage: Stage, index: int, step: Mapping[str, Any]) -> None:
 
 
 def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
-    """What planner and summary used: each write is of its own; those of steps are left out."""
+    """Yield the usage of planner and summary, without that of the plan's steps."""
     for superstep in supersteps:
-        of_steps = {task for task, name, value in superstep.writes if _is_end(value)}
+        step_tasks = {task for task, _, value in superstep.writes if _is_result(value)}
         for task, name, value in superstep.writes:
-            if name == "usage" and task not in of_steps:
+            if name == "usage" and task not in step_tasks:
                 yield unwrap_overwrite(value)
 
 
-def _is_end(change: Any) -> bool:
+def _is_result(change: Any) -> bool:
     return isinstance(change, dict) and "step" in change and "result" in change
 
 
 def _title(superstep: Superstep, plan_before: Any) -> str:
-    written = superstep.last_write("run")
-    known = superstep.values.get("run") or {}
-    if written is None:
+    run_after = superstep.last_write("run")
+    run_before = superstep.values.get("run") or {}
+    if run_after is None:
         return "Edited by a person"
-    if not plan_before or written.get("id") != known.get("id"):
+    if not plan_before or run_after.get("id") != run_before.get("id"):
         return "Plan"
-    if written.get("replans_left", 0) < known.get("replans_left", 0):
+    if run_after.get("replans_left", 0) < run_before.get("replans_left", 0):
         return "Revised plan"
-    return "Approved" if written.get("approval") == "given" else "Plan, once more"
+    return "Approved" if run_after.get("approval") == "given" else "Plan, repeated"

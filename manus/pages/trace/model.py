@@ -1,4 +1,4 @@
-"""A run as data: what was asked, each step and call, and what came of them."""
+"""The trace of a run as data: request, steps, tool calls and their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Interval = tuple[datetime, datetime]
 
 @dataclass(slots=True)
 class Notice:
-    """Something besides thinking and acting: a question, a hint, an edit of the state."""
+    """An event other than a step: a question, a loop hint, an edit of the state."""
 
     kind: NoticeKind
     title: str
@@ -24,71 +24,71 @@ class Notice:
 
 
 @dataclass(slots=True)
-class Call:
-    """A tool call and what came of it."""
+class TraceCall:
+    """A tool call and its result."""
 
     id: str
     name: str
     args: Any
-    """A dict; or the text that is not JSON."""
+    """A dict, or the raw text if it is not valid JSON."""
     observation: str | None = None
-    """None until it has ended."""
+    """None until the call ends."""
     is_error: bool = False
     images: list[Image] = field(default_factory=list)
-    run: Run | None = None
-    """Of the agent that was given a task by it."""
+    run: TraceRun | None = None
+    """The run of the agent that the call delegated to."""
 
 
 @dataclass(slots=True)
-class Step:
-    """One think and the act that follows it."""
+class TraceStep:
+    """One reply of the model and the tool calls it made."""
 
     number: int
     """From 1."""
     thought: str = ""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[TraceCall] = field(default_factory=list)
     tokens: RoleUsage | None = None
     model: str = ""
-    began: datetime | None = None
-    thought_at: datetime | None = None
-    """When the model had answered."""
-    ended: datetime | None = None
+    started_at: datetime | None = None
+    answered_at: datetime | None = None
+    """When the model's reply was complete."""
+    ended_at: datetime | None = None
     notices: list[Notice] = field(default_factory=list)
-    """What was told before the next step."""
+    """Notices before the next step."""
     checkpoint: str = ""
-    """The one before it, from which the thread can be forked."""
+    """Id of the checkpoint before the step, to fork the thread from."""
 
     @property
     def has_error(self) -> bool:
-        """Whether a call of it failed."""
+        """Whether one of its calls failed."""
         return any(call.is_error for call in self.calls)
 
 
 @dataclass(slots=True)
-class Run:
+class TraceRun:
     """A run of an agent, or of a flow with an agent's run for each step of its plan."""
 
     kind: Literal["agent", "flow"] = "agent"
     request: str = ""
     number: int = 1
-    began: datetime | None = None
-    ended: datetime | None = None
-    """When the last thing that is known of it happened."""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    """Time of the last known event."""
     profile: str = ""
     workspace: str = ""
     max_steps: int | None = None
     images: list[Image] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TraceStep] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
-    """Of a flow: what it did, in order."""
+    """What a flow did, in order; empty for an agent."""
     notices: list[Notice] = field(default_factory=list)
-    """What was told before the first step."""
+    """Notices before the first step."""
     tokens: RoleUsage = field(default_factory=sum_usage)
-    """All that was used, those whom it gave work to included."""
+    """Total usage, including agents it delegated to."""
     idle: list[Interval] = field(default_factory=list)
-    """When nothing was at work."""
+    """Intervals in which nothing was running."""
     plan: dict[str, Any] | None = None
-    """A flow's; or the one that an agent with the `planning` tool kept."""
+    """The plan of a flow, or of an agent with the `planning` tool."""
     status: str = ""
     stop_reason: str | None = None
     success: bool | None = None
@@ -97,43 +97,43 @@ class Run:
     is_running: bool = False
     is_newest: bool = True
     is_waiting: bool = False
-    """Whether it has a question that nobody has answered."""
+    """Whether it waits for an answer."""
 
     @property
-    def agents(self) -> list[Run]:
-        """The runs of its agents: its own, or those of its plan's steps."""
+    def agents(self) -> list[TraceRun]:
+        """The agent runs: itself, or those of a flow's plan steps."""
         if self.kind == "agent":
             return [self]
         return [stage.run for stage in self.stages if stage.run is not None]
 
     @property
-    def agent_steps(self) -> list[Step]:
-        """The steps of its agents."""
+    def agent_steps(self) -> list[TraceStep]:
+        """All steps of its agent runs."""
         return [step for agent in self.agents for step in agent.steps]
 
     @property
     def models(self) -> list[str]:
-        """The models that answered, by their servers' names for them."""
+        """Names of the models that replied, as reported by their servers."""
         return list(dict.fromkeys(step.model for step in self.agent_steps if step.model))
 
 
 @dataclass(slots=True)
 class Stage:
-    """What a flow did: the planner's turn, an execution of a step, the summary."""
+    """A part of a flow: a planner turn, the execution of a step, or the summary."""
 
     kind: Literal["plan", "step", "summary"]
     title: str
-    began: datetime | None = None
-    """None for a step that was never begun."""
-    ended: datetime | None = None
+    started_at: datetime | None = None
+    """None for a step that never started."""
+    ended_at: datetime | None = None
     index: int | None = None
-    """The step's place in the plan when it was carried out."""
+    """The step's index in the plan when it was executed, from 0."""
     executor: str = ""
     status: str = ""
     notes: str = ""
     result: str = ""
     files: list[str] = field(default_factory=list)
     depends_on: list[int] = field(default_factory=list)
-    run: Run | None = None
+    run: TraceRun | None = None
     plan: dict[str, Any] | None = None
-    """The plan as the planner left it."""
+    """The plan after the planner's turn."""

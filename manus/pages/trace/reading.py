@@ -1,4 +1,4 @@
-"""A thread's trace: read from a store, or from one state of a graph."""
+"""Read the trace of a thread, from a store or from one state of a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from manus.pages.trace.agent_runs import AgentRuns, observe, step_of
 from manus.pages.trace.flow_runs import FlowRuns
-from manus.pages.trace.model import Run, Stage, Step
+from manus.pages.trace.model import Stage, TraceRun, TraceStep
 from manus.state.messages import messages_since
 from manus.state.plan import Step as PlanStep
 from manus.store.history import ROOT, History, Superstep, find_children, is_waiting, read_history
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
 
 async def read_trace(
     saver: BaseCheckpointSaver[Any], thread_id: str, *, is_running: bool = False
-) -> list[Run]:
-    """All runs of a thread; none if there is no such thread.
+) -> list[TraceRun]:
+    """Return all runs of a thread; empty if there is no such thread.
 
-    `is_running`: whether a process is at work on the thread, which no checkpoint tells.
+    `is_running`: whether a process is running the thread, which checkpoints do not record.
     """
     return runs_of(await read_history(saver, thread_id), is_running=is_running)
 
 
-def runs_of(history: History, *, is_running: bool = False) -> list[Run]:
-    """The runs that the supersteps of a thread are. A thread may have runs of both kinds."""
+def runs_of(history: History, *, is_running: bool = False) -> list[TraceRun]:
+    """Return the runs that the supersteps of a thread make up; agent and flow runs may be mixed."""
     children = find_children(history)
     root = history.get(ROOT, [])
     agent = AgentRuns(children)
     flow = FlowRuns(children)
-    runs = [
-        (flow if _is_flow(own) else agent).read(own, number)
-        for number, own in enumerate(_parted(root), 1)
-    ]
+    reader: AgentRuns | FlowRuns
+    runs = []
+    for number, supersteps in enumerate(_split_runs(root), 1):
+        reader = flow if _is_flow(supersteps) else agent
+        runs.append(reader.read(supersteps, number))
     for run in runs[:-1]:
         run.is_newest = False
     if runs and (newest := runs[-1]).stop_reason is None:
@@ -46,14 +47,17 @@ def runs_of(history: History, *, is_running: bool = False) -> list[Run]:
     return runs
 
 
-def _parted(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
-    """The supersteps of each run: it begins with a request, or with another id in the state."""
+def _split_runs(supersteps: Sequence[Superstep]) -> list[list[Superstep]]:
+    """Split supersteps by run: a run starts with a request or with another run id in the state."""
     runs: list[list[Superstep]] = []
     run_id = ""
     for superstep in supersteps:
         new_id = (superstep.last_write("run") or {}).get("id") or run_id
-        asked = any(isinstance(m, HumanMessage) for m in superstep.messages)
-        if not runs or (asked if superstep.is_input else run_id and new_id != run_id):
+        if superstep.is_input:
+            is_new = any(isinstance(message, HumanMessage) for message in superstep.messages)
+        else:
+            is_new = bool(run_id) and new_id != run_id
+        if not runs or is_new:
             runs.append([])
             new_id = "" if superstep.is_input else new_id
         runs[-1].append(superstep)
@@ -65,15 +69,15 @@ def _is_flow(supersteps: Sequence[Superstep]) -> bool:
     return any(s.metadata.get("graph") == "flow" or s.writes_to("plan") for s in supersteps)
 
 
-def run_of_state(values: Mapping[str, Any]) -> Run:
+def run_of_state(values: Mapping[str, Any]) -> TraceRun:
     """Return the newest run in a state of the agent graph or of the flow graph.
 
     Steps that compaction evicted are missing; the others keep their numbers. A flow's run has a
     stage for each step of its plan, without the conversation of its executor.
     """
-    known = values.get("run") or {}
-    run = Run(
-        workspace=str(known.get("workspace") or ""),
+    run_state = values.get("run") or {}
+    run = TraceRun(
+        workspace=str(run_state.get("workspace") or ""),
         status=str(values.get("status") or "idle"),
         stop_reason=values.get("stop_reason"),
         success=values.get("success"),
@@ -81,11 +85,11 @@ def run_of_state(values: Mapping[str, Any]) -> Run:
         usage=dict(values.get("usage") or {}),
     )
     messages = values.get("messages") or []
-    if asked := known.get("request_id"):
-        messages = messages_since(messages, asked)
-    begun = len(values.get("results") or ()) + (run.status == "executing")
-    gone = begun - sum(isinstance(m, AIMessage) for m in messages)
-    run.steps = list(steps_in(messages, 1 + max(gone, 0)))
+    if request_id := run_state.get("request_id"):
+        messages = messages_since(messages, request_id)
+    started = len(values.get("results") or ()) + (run.status == "executing")
+    evicted = started - sum(isinstance(message, AIMessage) for message in messages)
+    run.steps = list(steps_in(messages, 1 + max(evicted, 0)))
     if plan := values.get("plan"):
         run.kind = "flow"
         run.plan = plan
@@ -109,13 +113,14 @@ def _stage_of(index: int, step: PlanStep) -> Stage:
     )
 
 
-def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[Step]:
-    """The steps that messages make: each thought with the observations that follow it."""
+def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[TraceStep]:
+    """Yield the steps that messages make up: each reply with its observations."""
     observations = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    thoughts = (m for m in messages if isinstance(m, AIMessage))
-    for number, thought in enumerate(thoughts, first):
-        step = step_of(thought, number)
+    replies = [message for message in messages if isinstance(message, AIMessage)]
+    for number, reply in enumerate(replies, first):
+        step = step_of(reply, number)
         for call in step.calls:
-            if (observed := observations.get(call.id)) is not None:
-                observe(call, observed)
+            observation = observations.get(call.id)
+            if observation is not None:
+                observe(call, observation)
         yield step

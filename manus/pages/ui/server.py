@@ -1,4 +1,4 @@
-"""What the page asks of its server: on this machine alone, for those who know the address."""
+"""The HTTP server of the chat page: loopback only, with a secret token in the address."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from starlette.types import ASGIApp
 
 from manus.config.files import read_record, write_record
 from manus.pages.server_guard import Guard, listen
-from manus.pages.ui.conversation import Conversation
+from manus.pages.ui.backend import PageBackend
 from manus.state.errors import ManusError, UsageError
 
 HOST = "127.0.0.1"
-_MOST = 50 * 2**20
-"""Bytes of a request, files with it."""
+_MAX_BODY = 50 * 2**20
+"""Bytes of a request, including uploaded files."""
 _ADDRESS = "ui"
-"""The record with the port and token of the last start; only its owner can read it."""
+"""Name of the owner-readable record with the port and token of the last start."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -38,19 +38,19 @@ _HEADERS = {
 }
 
 
-def application(talk: Conversation, token: str, port: int) -> ASGIApp:
-    """The application; everything lies below the token, which nobody can guess."""
+def application(backend: PageBackend, token: str, port: int) -> ASGIApp:
+    """Build the application; all routes are below the secret token."""
     routes = [
         Route("/", _to_new_thread),
-        Route("/t/{thread}/", partial(_page, talk, talk.page)),
-        Route("/t/{thread}/live", partial(_live, talk)),
-        Route("/t/{thread}/report", partial(_page, talk, talk.report)),
-        Route("/t/{thread}/screen", partial(_screen, talk)),
-        Route("/t/{thread}/files/{path:path}", partial(_file, talk)),
-        Route("/t/{thread}/{action}", partial(_act, talk), methods=["POST"]),
+        Route("/t/{thread}/", partial(_page, backend, backend.page)),
+        Route("/t/{thread}/live", partial(_live, backend)),
+        Route("/t/{thread}/report", partial(_page, backend, backend.report)),
+        Route("/t/{thread}/screen", partial(_screen, backend)),
+        Route("/t/{thread}/files/{path:path}", partial(_file, backend)),
+        Route("/t/{thread}/{action}", partial(_act, backend), methods=["POST"]),
     ]
     mounted = [Mount(f"/{token}", routes=routes)]
-    app = Starlette(routes=mounted, exception_handlers={ManusError: _told})
+    app = Starlette(routes=mounted, exception_handlers={ManusError: _report_error})
     return Guard(app, partial(_refusal, port))
 
 
@@ -63,7 +63,7 @@ def _refusal(port: int, request: Request) -> Response | None:
     return Response("This address is not asked for by that name.\n", 403)
 
 
-async def _told(_: Request, error: Exception) -> Response:
+async def _report_error(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, 409, _HEADERS)
 
 
@@ -72,87 +72,87 @@ async def _to_new_thread(request: Request) -> Response:
 
 
 async def _page(
-    talk: Conversation, made: Callable[[str], Awaitable[tuple[str, str]]], request: Request
+    backend: PageBackend, render: Callable[[str], Awaitable[tuple[str, str]]], request: Request
 ) -> Response:
-    """A page, or that nothing is new on it."""
+    """Return a page, or 304 if it has not changed."""
     thread = request.path_params["thread"]
-    version = f'"{await talk.version(thread)}"'
+    version = f'"{await backend.version(thread)}"'
     if request.headers.get("if-none-match") == version:
         return Response(status_code=304)
-    html, policy = await made(thread)
+    html, policy = await render(thread)
     policy = f"{policy}; frame-ancestors 'none'"
     headers = {**_HEADERS, "ETag": version, "Content-Security-Policy": policy}
     return Response(html.encode("utf-8", "replace"), headers=headers, media_type="text/html")
 
 
-async def _live(talk: Conversation, request: Request) -> Response:
-    async def pieces() -> AsyncIterator[str]:
-        async for piece in talk.sessions.live(request.path_params["thread"]):
-            yield f"data: {json.dumps(piece)}\n\n"
+async def _live(backend: PageBackend, request: Request) -> Response:
+    async def events() -> AsyncIterator[str]:
+        async for event in backend.jobs.live(request.path_params["thread"]):
+            yield f"data: {json.dumps(event)}\n\n"
 
-    return StreamingResponse(pieces(), 200, _HEADERS, "text/event-stream")
-
-
-async def _screen(talk: Conversation, request: Request) -> Response:
-    picture = await talk.sessions.screen(request.path_params["thread"])
-    return Response(picture, 200 if picture else 204, _HEADERS, "image/jpeg")
+    return StreamingResponse(events(), 200, _HEADERS, "text/event-stream")
 
 
-async def _file(talk: Conversation, request: Request) -> Response:
-    """A file of the workspace, to be kept: a page among them must not run here."""
+async def _screen(backend: PageBackend, request: Request) -> Response:
+    image = await backend.jobs.screen(request.path_params["thread"])
+    return Response(image, 200 if image else 204, _HEADERS, "image/jpeg")
+
+
+async def _file(backend: PageBackend, request: Request) -> Response:
+    """Return a file of the workspace as a download: an HTML file among them must not run here."""
     path = request.path_params["path"]
-    data = await talk.file(request.path_params["thread"], path)
-    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
-    alone = {"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"}
-    return Response(data, 200, {**_HEADERS, **alone}, kind)
+    data = await backend.file(request.path_params["thread"], path)
+    media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    download = {"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"}
+    return Response(data, 200, {**_HEADERS, **download}, media_type)
 
 
-async def _act(talk: Conversation, request: Request) -> Response:
+async def _act(backend: PageBackend, request: Request) -> Response:
     thread = request.path_params["thread"]
     action = request.path_params["action"]
-    if int(request.headers.get("content-length", _MOST + 1)) > _MOST:
-        raise UsageError(f"This is more than {_MOST // 2**20} MB at once; send less.")
+    if int(request.headers.get("content-length", _MAX_BODY + 1)) > _MAX_BODY:
+        raise UsageError(f"The request is larger than {_MAX_BODY // 2**20} MB; send less at once.")
     try:
-        given: dict[str, Any] = json.loads(await request.body() or b"{}")
-        files = [(f["name"], base64.b64decode(f["data"])) for f in given.get("files", ())]
-        text = str(given.get("text", ""))
-        answers = {str(k): str(v) for k, v in given.get("answers", {}).items()}
+        body: dict[str, Any] = json.loads(await request.body() or b"{}")
+        files = [(f["name"], base64.b64decode(f["data"])) for f in body.get("files", ())]
+        text = str(body.get("text", ""))
+        answers = {str(key): str(value) for key, value in body.get("answers", {}).items()}
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise UsageError("This is not what the page sends; load it anew.") from None
+        raise UsageError("The request is malformed; reload the page.") from None
     if action == "send":
-        await talk.send(thread, text, files, plans=bool(given.get("flow")), at=given.get("at"))
+        await backend.send(thread, text, files, plans=bool(body.get("flow")), at=body.get("at"))
     elif action == "answer":
-        await talk.answer(thread, answers)
+        await backend.answer(thread, answers)
     elif action == "stop":
-        await talk.sessions.stop(thread)
+        await backend.jobs.stop(thread)
     elif action == "resume":
-        await talk.resume(thread)
+        await backend.resume(thread)
     else:
         return Response(status_code=404)
     return JSONResponse({}, 200, _HEADERS)
 
 
 def _listen_as_before(port: int) -> tuple[socket.socket, str]:
-    """Listen at the address of the last start, so that open pages and bookmarks work again.
+    """Listen at the address of the last start, so that open pages and bookmarks keep working.
 
     Args:
-        port: 0 for the last one, or any that is free if another process has it.
+        port: 0 for the last one, or any free one if it is taken.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port is not available.
     """
     last = read_record(_ADDRESS)
     token = str(last.get("token") or secrets.token_urlsafe(16))
     listener = _listen_at_last(last.get("port")) if port == 0 else listen(HOST, port)
     if listener is None:
         return listen(HOST, 0), secrets.token_urlsafe(16)
-    with contextlib.suppress(OSError):  # a read-only home: the next start has another address
+    with contextlib.suppress(OSError):  # read-only home: the next start uses another address
         write_record(_ADDRESS, {"port": listener.getsockname()[1], "token": token})
     return listener, token
 
 
 def _listen_at_last(port: object) -> socket.socket | None:
-    """Listen at the last port, or a free one at the first start; None if the port is taken."""
+    """Listen at the last port, or at a free one on the first start; None if it is taken."""
     if not isinstance(port, int):
         return listen(HOST, 0)
     try:
@@ -161,19 +161,19 @@ def _listen_at_last(port: object) -> socket.socket | None:
         return None
 
 
-async def serve(talk: Conversation, port: int, began: Callable[[str], object]) -> None:
-    """Serve until a signal ends it; `began` is told the address.
+async def serve(backend: PageBackend, port: int, on_start: Callable[[str], object]) -> None:
+    """Serve until a signal; call `on_start` with the address.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port is not available.
     """
     listener, token = await asyncio.to_thread(_listen_as_before, port)
     port = listener.getsockname()[1]
     quiet: Any = {"log_config": None, "access_log": False, "server_header": False}
-    app = application(talk, token, port)
+    app = application(backend, token, port)
     config = uvicorn.Config(app, lifespan="off", ws="none", timeout_graceful_shutdown=1, **quiet)
-    began(f"http://{HOST}:{port}/{token}/")
+    on_start(f"http://{HOST}:{port}/{token}/")
     try:
         await uvicorn.Server(config).serve([listener])
     finally:
-        await asyncio.shield(talk.sessions.close())
+        await asyncio.shield(backend.jobs.close())

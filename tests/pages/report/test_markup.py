@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manus.pages.report.page import Clock, environment
-from manus.pages.report.prose import prose
+from manus.prompts.markdown import prose
 from manus.pages.trace.agent_runs import idle_intervals
-from manus.pages.trace.model import Run
+from manus.pages.trace.model import TraceRun
 from manus.prompts.formatting import clean, gist
 from manus.store.history import Superstep
 
@@ -69,12 +69,12 @@ def test_the_clock_stands_still_while_nothing_works() -> None:
     killed = replace(told, metadata=taken_up)
     assert idle_intervals([asked, killed]) == [(began, went_on)]
     assert idle_intervals([asked, told]) == [(stood, went_on)]
-    clock = Clock(Run("agent", began=begin, ended=at(3_620), idle=[(stood, went_on)]))
+    clock = Clock(TraceRun("agent", started_at=begin, ended_at=at(3_620), idle=[(stood, went_on)]))
     assert clock.length == 20
     assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
     assert clock.idle == [(0.5, 3_600)]
-    assert clock.place(at(9_999)) == 1
-    assert Clock(Run("agent", began=begin, ended=begin)).place(begin) == 0
+    assert clock.position(at(9_999)) == 1
+    assert Clock(TraceRun("agent", started_at=begin, ended_at=begin)).position(begin) == 0
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -1,4 +1,4 @@
-"""The runs that the page's server is at work on, one a thread, and what comes of them live."""
+"""The jobs that the page's server is running, one per thread, and their live events."""
 
 from __future__ import annotations
 
@@ -22,76 +22,76 @@ from manus.tools.browser.state import take_picture
 
 log = logging.getLogger("manus.pages.ui")
 
-Piece = dict[str, Any]
-"""What is told live: a `kind` (`says`, `thinks`, `call`, `work`, `done`, `problem`), and `text`."""
+LiveEvent = dict[str, Any]
+"""A `kind` (`says`, `thinks`, `call`, `work`, `done`, `problem`) and a `text`."""
 
 
-class Sessions:
-    """Runs as tasks of this process. A run that waits with a question waits here for the answer."""
+class ActiveJobs:
+    """Jobs as tasks of this process; a run with a question waits here for the answer."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._jobs: dict[str, Job] = {}
-        self._asked: dict[str, asyncio.Future[Mapping[str, str]]] = {}
-        self._listeners: dict[str, set[asyncio.Queue[Piece]]] = {}
+        self._answers: dict[str, asyncio.Future[Mapping[str, str]]] = {}
+        self._listeners: dict[str, set[asyncio.Queue[LiveEvent]]] = {}
         self.problems: dict[str, str] = {}
-        """Why the newest run of a thread broke off, where its state does not say so."""
+        """Why the newest run of a thread failed, if its state does not tell."""
 
     def is_at_work(self, thread: str) -> bool:
-        """Whether a run is under way here, and does not wait for a person."""
-        return thread in self._tasks and thread not in self._asked
+        """Return whether a run is in progress here and not waiting for an answer."""
+        return thread in self._tasks and thread not in self._answers
 
     def waits(self, thread: str) -> bool:
-        """Whether a run waits here for an answer."""
-        return thread in self._asked
+        """Return whether a run waits here for an answer."""
+        return thread in self._answers
 
-    async def begin(self, thread: str, prepare: Callable[[], Awaitable[Job]]) -> None:
-        """Prepare a job, and have a task work on it.
+    async def start(self, thread: str, prepare: Callable[[], Awaitable[Job]]) -> None:
+        """Prepare a job and start a task for it.
 
         Raises:
-            ManusError: it cannot be prepared, or the thread is busy.
+            ManusError: the job cannot be prepared, or the thread is in use.
         """
         if thread in self._tasks:
             raise UsageError("A run is already working on the thread; stop it first.")
-        async with AsyncExitStack() as held:
-            await held.enter_async_context(self._store.hold(thread))
+        async with AsyncExitStack() as resources:
+            await resources.enter_async_context(self._store.hold(thread))
             job = await prepare()
             self.problems.pop(thread, None)
             self._jobs[thread] = job
-            self._tasks[thread] = asyncio.create_task(self._work(job, held.pop_all()))
-            await asyncio.sleep(0)  # a task that is cancelled before it begins lets go of none
+            self._tasks[thread] = asyncio.create_task(self._work(job, resources.pop_all()))
+            await asyncio.sleep(0)  # a task cancelled before its start never releases
 
     def answer(self, thread: str, answers: Mapping[str, str]) -> bool:
-        """Give a run that waits here its answers; False where none does."""
-        asked = self._asked.pop(thread, None)
-        if asked is None or asked.done():
+        """Pass answers to a waiting run; return False if none waits."""
+        future = self._answers.pop(thread, None)
+        if future is None or future.done():
             return False
-        asked.set_result(answers)
+        future.set_result(answers)
         return True
 
     async def stop(self, thread: str) -> None:
-        """Stop the run of a thread cleanly; it can be gone on with."""
+        """Stop the run of a thread cleanly, so that it can be resumed."""
         task = self._tasks.get(thread)
         if task is not None:
             task.cancel()
             await asyncio.wait({task})
 
     async def close(self) -> None:
-        """Stop all."""
+        """Stop all runs."""
         await asyncio.gather(*map(self.stop, list(self._tasks)))
 
     async def screen(self, thread: str) -> bytes:
-        """What a browser of the thread's run shows now, as a JPEG; nothing where none is open."""
+        """Return a JPEG of the browser of a thread's run; empty if none is open."""
         job = self._jobs.get(thread)
         for active_run in job.graph.active_runs.of_thread(thread) if job else ():
             if picture := await take_picture(active_run.session):
                 return picture
         return b""
 
-    async def live(self, thread: str) -> AsyncIterator[Piece]:
-        """What comes of a thread from now on; never ends."""
-        queue: asyncio.Queue[Piece] = asyncio.Queue()
+    async def live(self, thread: str) -> AsyncIterator[LiveEvent]:
+        """Yield the events of a thread from now on; never ends."""
+        queue: asyncio.Queue[LiveEvent] = asyncio.Queue()
         self._listeners.setdefault(thread, set()).add(queue)
         try:
             while True:
@@ -99,53 +99,53 @@ class Sessions:
         finally:
             self._listeners[thread].discard(queue)
 
-    async def _work(self, job: Job, held: AsyncExitStack) -> None:
+    async def _work(self, job: Job, resources: AsyncExitStack) -> None:
         thread = job.thread_id
         try:
-            async with held:
+            async with resources:
                 show = partial(self._show, thread)
                 await run_job(job, ["custom", "messages"], show, self._ask)
         except asyncio.CancelledError:
             log.info("thread %s: stopped", thread)
-        except Exception as error:  # the page tells it; the server goes on for other threads
+        except Exception as error:  # shown on the page; the server keeps serving other threads
             if not isinstance(error, ManusError):
                 log.exception("thread %s", thread)
             self.problems[thread] = str(error) or type(error).__name__
         finally:
             del self._tasks[thread], self._jobs[thread]
-            self._asked.pop(thread, None)
-            self._tell(thread, {"kind": "done"})
+            self._answers.pop(thread, None)
+            self._send(thread, {"kind": "done"})
 
     async def _show(self, thread: str, mode: str, data: Any) -> None:
         if mode == "messages":
-            for of, kind, name, text in text_chunks(*data, "think", "plan", "summarize"):
-                self._tell(thread, {"of": of, "kind": kind, "name": name, "text": text})
+            for text_id, kind, name, text in text_chunks(*data, "think", "plan", "summarize"):
+                self._send(thread, {"of": text_id, "kind": kind, "name": name, "text": text})
         else:
-            for piece in _of_event(data):
-                self._tell(thread, piece)
+            for item in _live_events(data):
+                self._send(thread, item)
 
     async def _ask(self, job: Job, outcome: Outcome) -> Job | None:
-        """The job with the answers that come from the page."""
+        """Wait for answers from the page; return the job that resumes with them."""
         if not outcome.asks_person:
             return None
-        answered = asyncio.get_running_loop().create_future()
-        self._asked[job.thread_id] = answered
-        self._tell(job.thread_id, {"kind": "done"})
-        return replace(job, graph_input=Command(resume=await answered))
+        future = asyncio.get_running_loop().create_future()
+        self._answers[job.thread_id] = future
+        self._send(job.thread_id, {"kind": "done"})
+        return replace(job, graph_input=Command(resume=await future))
 
-    def _tell(self, thread: str, piece: Piece) -> None:
+    def _send(self, thread: str, piece: LiveEvent) -> None:
         for queue in self._listeners.get(thread, ()):
             queue.put_nowait(piece)
 
 
-def _of_event(event: Any) -> Iterator[Piece]:
-    """What an event of `manus.state.events` tells."""
+def _live_events(event: Any) -> Iterator[LiveEvent]:
+    """Yield the live events for an event of `manus.state.events`."""
     kind = event.get("type") if isinstance(event, dict) else None
     if kind in ("plan_action", "delegate_action"):
-        yield from _of_event(event["event"])
+        yield from _live_events(event["event"])
     elif kind == "call":
-        said = f"{event['name']} {main_argument(event['args'])}"
-        yield {"kind": "work", "of": event["id"], "name": said, "text": ""}
+        name = f"{event['name']} {main_argument(event['args'])}"
+        yield {"kind": "work", "of": event["id"], "name": name, "text": ""}
     elif kind == "output":
         yield {"kind": "work", "of": event["id"], "text": event["text"]}
     elif kind in ("thought", "observation", "plan"):

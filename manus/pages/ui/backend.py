@@ -1,0 +1,267 @@
+"""The actions of the chat page: read a thread, send, answer, stop, resume, fork."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from langgraph.types import Interrupt
+
+from manus.config.settings import Settings
+from manus.execution.environment.report import report_tools
+from manus.execution.sandbox.sandbox import wall_in_words
+from manus.execution.text_files import image_type, read_file
+from manus.execution.workspace import Workspace
+from manus.graph.inputs import keep_upload
+from manus.graph.outcome import draft_of_change, is_of_model, subject_of
+from manus.pages.report.page import render_page
+from manus.pages.trace.reading import read_trace
+from manus.pages.ui.active_jobs import ActiveJobs
+from manus.runs.attachments import Request, build_input, typed_request
+from manus.runs.configuration import build_context, check_model, check_workspace, resolve_workspace
+from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
+from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
+from manus.runs.options import RunOptions
+from manus.state.errors import ToolError, UsageError
+from manus.store.base import Store
+from manus.store.history import read_fingerprint
+from manus.store.threads import Thread, is_being_worked_on, read_thread
+
+_TRUST = "trust"
+"""Id of the question whether to trust the files in the folder."""
+_MAX_LISTED = 40
+"""Threads."""
+_CHOICES = {
+    "approve": {
+        "yes": "Yes",
+        "run": "Yes, for this run",
+        "always": "Always in this folder",
+        "no": "No",
+    },
+    "plan": {"yes": "Approve the plan", "cancel": "Cancel"},
+}
+"""Answers offered as buttons, by kind of question."""
+
+
+State = Literal["new", "running", "waiting", "early", "ended"]
+"""State of a thread. `running`: in this process; `early`: ended, but can be resumed."""
+
+
+class PageBackend:
+    """Renders the threads of a store as chat pages and carries out what the page requests."""
+
+    def __init__(self, store: Store, settings: Settings, args: RunOptions) -> None:
+        self._store = store
+        self._settings = settings
+        self._args = replace(args, interactive=True, chat=True)
+        self.jobs = ActiveJobs(store)
+
+    async def version(self, thread: str) -> str:
+        """Return a hash that changes whenever the page does."""
+        fingerprint = await read_fingerprint(self._store, thread)
+        jobs = self.jobs
+        # a killed process leaves no trace of its end in the store
+        live = (await self._is_running(thread), jobs.waits(thread), jobs.problems.get(thread))
+        trust = await self._trust_question(thread)
+        content = fingerprint, live, trust, await self._store.recent(_MAX_LISTED)
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
+
+    async def page(self, thread: str) -> tuple[str, str]:
+        """Return the chat page of a thread and its content security policy."""
+        state, questions = await self._state(thread)
+        threads = []
+        for thread_id in await self._store.recent(_MAX_LISTED):
+            stored = await read_thread(self._store, thread_id)
+            if stored is not None:
+                threads.append(stored)
+        return await self._page(
+            "ui",
+            thread,
+            threads=threads,
+            standing=state,
+            asked=[(q.id, subject_of(q), _choices(q), draft_of_change(q)) for q in questions],
+            trust=await self._trust_question(thread),
+            problem=self.jobs.problems.get(thread, ""),
+            workspace=await asyncio.to_thread(self._workspace_info),
+        )
+
+    async def report(self, thread: str) -> tuple[str, str]:
+        """Return the live report of a thread and its content security policy."""
+        return await self._page("page", thread)
+
+    async def _page(self, kind: str, thread: str, **values: Any) -> tuple[str, str]:
+        is_running = await self._is_running(thread)
+        runs = await read_trace(self._store, thread, is_running=is_running)
+        return await asyncio.to_thread(
+            render_page, kind, thread, runs, self._store.location, **values
+        )
+
+    async def file(self, thread: str, path: str) -> bytes:
+        """Return the content of a file in a thread's workspace.
+
+        Raises:
+            UsageError: the file is missing or cannot be read.
+        """
+        stored = await read_thread(self._store, thread)
+        if stored is None or stored.workspace is None:
+            raise UsageError("The thread has no workspace yet.")
+        workspace = Workspace(stored.workspace)
+        try:
+            return await asyncio.to_thread(lambda: read_file(workspace.readable(path), path))
+        except (ToolError, OSError) as error:
+            raise UsageError(f"Cannot read {path}: {error}") from None
+
+    async def send(
+        self,
+        thread: str,
+        text: str,
+        files: Sequence[tuple[str, bytes]],
+        *,
+        plans: bool = False,
+        at: str | None = None,
+    ) -> None:
+        """Send a message: a request, or the answer to the open question.
+
+        `at` is the id of a checkpoint to fork from.
+
+        Raises:
+            ManusError: the request cannot be started.
+        """
+        _, questions = await self._state(thread)
+        if questions and not at:
+            await self.answer(thread, {questions[0].id: text})
+            return
+        existing = await read_thread(self._store, thread)
+        kind = "flow" if plans else "agent"
+        if existing is not None:
+            kind = existing.kind
+        check_model(self._settings.for_role("main").at(self._args.model, None))
+        request, images = await self._upload_files(existing, text.strip(), files)
+        if not request:
+            raise UsageError("The request is empty; type what to do.")
+        graph_input = await asyncio.to_thread(build_input, request, images)
+        profile = self._args.profile if existing is None else None
+        mode = self._args.approve or self._settings.approve.mode
+        approve_plan = kind == "flow" and mode != "refuse"
+        args = replace(self._args, profile=profile, approve_plan=approve_plan)
+
+        async def prepare() -> Job:
+            job = await create_job(
+                kind, thread, request.text, graph_input, args, self._settings, self._store
+            )
+            return replace(job, checkpoint_id=at)
+
+        await self.jobs.start(thread, prepare)
+
+    async def answer(self, thread: str, answers: Mapping[str, str]) -> None:
+        """Answer questions by their ids.
+
+        Raises:
+            ManusError: a question is not open, or the run cannot be resumed.
+        """
+        if _TRUST in answers:
+            folder = await self._folder(thread)
+            await asyncio.to_thread(decide, folder, trusted=answers[_TRUST] == "yes")
+        elif not self.jobs.answer(thread, answers):
+            await self.resume(thread, answers)
+
+    async def resume(self, thread: str, answers: Mapping[str, str] | None = None) -> None:
+        """Resume a paused run, with answers by question id.
+
+        Raises:
+            ManusError: the run cannot be resumed.
+        """
+        args = replace(self._args, profile=None)
+
+        await self.jobs.start(
+            thread, lambda: create_resume_job(thread, args, self._settings, self._store, answers)
+        )
+
+    async def _upload_files(
+        self, existing: Thread | None, text: str, files: Sequence[tuple[str, bytes]]
+    ) -> tuple[Request, list[Path]]:
+        """Put files into the workspace; return the request that names them, and the images."""
+        if not files:
+            return typed_request(text), []
+        context = build_context(
+            self._args, **({"workspace": existing.workspace} if existing else {})
+        )
+        root = await asyncio.to_thread(check_workspace, self._settings, context)
+        workspace = Workspace(root)
+        names = await asyncio.to_thread(_save_uploads, workspace, files)
+        images = [
+            workspace.root / name
+            for name, (_, data) in zip(names, files, strict=True)
+            if image_type(data)
+        ]
+        text_with_names = f"{text}\n\nAttached, in the workspace: {', '.join(names)}".strip()
+        return Request(text_with_names, text, is_tainted=True), images
+
+    async def _folder(self, thread: str) -> Path:
+        """Return the workspace of a thread, which may not exist yet."""
+        stored = await read_thread(self._store, thread)
+        if stored is not None and stored.workspace:
+            return Path(stored.workspace)
+        return await asyncio.to_thread(self._new_folder)
+
+    async def _trust_question(self, thread: str) -> str:
+        """Return the question whether to trust the folder; empty if it was answered."""
+        folder = await self._folder(thread)
+        is_open = await asyncio.to_thread(is_undecided, folder)
+        return f"{QUESTION}\n\n{folder}\n\n{CONSEQUENCE}" if is_open else ""
+
+    def _new_folder(self) -> Path:
+        """Return the workspace of a new thread. Blocking."""
+        return Path(resolve_workspace(self._settings, self._args.workspace)).expanduser().resolve()
+
+    def _workspace_info(self) -> str:
+        """Describe the workspace of a new thread, its sandbox and hidden tools. Blocking."""
+        root = self._new_folder()
+        sandbox = self._settings.sandbox
+        hidden_tools = report_tools(root, sandbox).in_words().rstrip(".")
+        info = f"{root} ({wall_in_words(sandbox, root)})"
+        return f"{info}. {hidden_tools}" if hidden_tools else info
+
+    async def _is_running(self, thread: str) -> bool:
+        """Return whether a run is in progress, here or in another process."""
+        if self.jobs.waits(thread):
+            return False
+        return self.jobs.is_at_work(thread) or await is_being_worked_on(self._store, thread)
+
+    async def _state(self, thread: str) -> tuple[State, Sequence[Interrupt]]:
+        """Return the state of a thread and its open questions."""
+        if self.jobs.is_at_work(thread):
+            return "running", ()
+        stored = await read_thread(self._store, thread)
+        if stored is None:
+            return "new", ()
+        outcome = await read_outcome(self._store, stored)
+        questions = [question for question in outcome.questions if not is_of_model(question)]
+        if questions:
+            return "waiting", questions
+        can_resume = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)
+        return "early" if can_resume else "ended", ()
+
+
+def _choices(question: Interrupt) -> dict[str, str]:
+    kind = question.value.get("kind") if isinstance(question.value, dict) else None
+    return _CHOICES.get(str(kind), {})
+
+
+def _save_uploads(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[str]:
+    """Write files into the workspace if missing; return their paths in it. Blocking.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    paths = []
+    for name, data in files:
+        try:
+            paths.append(keep_upload(name, data, workspace))
+        except (ToolError, OSError) as error:
+            raise UsageError(f"Cannot save {name} in the workspace: {error}") from None
+    return paths
