@@ -1,4 +1,4 @@
-"""What Tab completes in a conversation: its commands, and files after an @."""
+"""Tab completion in a conversation: commands, and file paths after an @."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from prompt_toolkit.completion import (
 from prompt_toolkit.document import Document
 
 
-class Typed(Completer):
+class ChatCompleter(Completer):
     """Completes `/name` at the beginning and `@path` anywhere."""
 
     def __init__(self, commands: Mapping[str, str], folder: str) -> None:
-        known = {f"/{name}": help_text for name, help_text in commands.items()}
-        self._commands = WordCompleter([*known], meta_dict=known, sentence=True)
+        help_by_command = {f"/{name}": help_text for name, help_text in commands.items()}
+        self._commands = WordCompleter([*help_by_command], meta_dict=help_by_command, sentence=True)
         self._paths = PathCompleter(get_paths=lambda: [folder], expanduser=True)
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
-        """What may be meant by what stands before the cursor."""
+        """Yield completions for the word before the cursor."""
         word = document.get_word_before_cursor(WORD=True)
         if word.startswith("@"):
             yield from self._paths.get_completions(Document(word[1:]), event)

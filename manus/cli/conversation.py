@@ -1,4 +1,4 @@
-"""A conversation at the terminal: requests on one thread, and commands between them."""
+"""A conversation at the terminal: requests on one thread, and slash commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from manus.cli import startup
 from manus.cli.commands.pages import has_desktop
-from manus.cli.commands.run import begin, go_on
+from manus.cli.commands.run import resume_thread, start_run
 from manus.cli.folder_trust import ask_for_file_trust
 from manus.cli.questions import LEAVE, request_session
 from manus.cli.screen import DONE, WARNING, Screen
@@ -34,76 +34,76 @@ if TYPE_CHECKING:
     from manus.store.threads import Thread
 
 _COMMANDS = {
-    "new": "begin a new thread",
+    "new": "start a new thread",
     "threads": "list threads",
-    "resume": "[THREAD] go on with a thread: this one, or another",
-    "model": "[NAME] use another model",
-    "profile": "[NAME] use another kind of agent",
-    "plan": "REQUEST: plan it, have you approve the plan, do it step by step",
-    "report": "write the thread as a page",
-    "show": "tell what was done",
-    "cost": "what the thread has used",
-    "undo": "take back what the last request changed with the editor",
-    "help": "this list",
-    "exit": "leave; so do /quit and Ctrl-D",
+    "resume": "[THREAD] resume this thread, or switch to another",
+    "model": "[NAME] show or change the model",
+    "profile": "[NAME] list or change the agent profile",
+    "plan": "REQUEST: write a plan, wait for your approval, then carry it out",
+    "report": "write the thread as an HTML page",
+    "show": "show the history of the thread",
+    "cost": "show the tokens and cost of the thread",
+    "undo": "undo the file edits of the last request",
+    "help": "show this list",
+    "exit": "leave (also /quit, Ctrl-D)",
 }
-_BESIDES = {
-    "@FILE": "attach a file; a picture by its path alone",
-    "!COMMAND": "run a command in a shell of your own; the agent does not see it",
-    "Alt-Enter": "break the line",
-    "Ctrl-C": "stop the run, or drop what is typed; twice leaves, as Ctrl-D does",
+_OTHER_INPUT = {
+    "@FILE": "attach a text file; for an image the path alone is enough",
+    "!COMMAND": "run a command in your own shell; the agent does not see it",
+    "Alt-Enter": "start a new line",
+    "Ctrl-C": "stop the run, or clear the line; press twice to leave",
 }
 _ON_THREAD = ("show", "report")
-"""Commands of the program that take the thread."""
+"""Commands of `manus` that get the current thread as argument."""
 _ATTACHED = re.compile(r"\n\n<(?:file|earlier|undone)\b")
 _EARLIER = "<earlier>"
-_ENDED_BY = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
+_STOP_EXIT_CODES = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
 
 class Conversation:
-    """What is typed between two runs, and which thread and choices the next run has."""
+    """Reads requests and commands; keeps the thread and options of the next run."""
 
     def __init__(self, args: RunOptions) -> None:
         self._args = args
         self._screen = Screen(quiet=args.quiet)
         self._thread = secrets.token_hex(5)
-        self._happened: list[str] = []
-        """What the agent does not know yet: told along with the next request."""
-        self._before_plan = ""
-        """The thread to come back to when a plan has been worked on."""
+        self._notes: list[str] = []
+        """What happened outside the thread; sent along with the next request."""
+        self._main_thread = ""
+        """The thread to return to after a plan; empty outside a plan."""
         self._workspace = ""
 
-    def talk(self, meant: str | None = None) -> int:
-        """Read requests and work on them until the person leaves; the exit code."""
+    def talk(self, thread: str | None = None) -> int:
+        """Read requests and work on them until the user leaves; return the exit code."""
         with self._screen.starting():
             startup.load()
         self._greet()
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if meant is not None:
-            self._guarded(self._turn_to, meant)
-        from manus.cli.completion import Typed
+        if thread is not None:
+            self._run_safely(self._switch_to, thread)
+        from manus.cli.completion import ChatCompleter
 
-        session = request_session(Typed(_COMMANDS, self._workspace))
+        session = request_session(ChatCompleter(_COMMANDS, self._workspace))
         was_pressed = False
         while True:
             try:
-                said = session.prompt([("bold", "> ")]).strip()
+                line = session.prompt([("bold", "> ")]).strip()
                 was_pressed = False
-                if said.lower() in LEAVE:
+                if line.lower() in LEAVE:
                     break
-                if said:
-                    self._guarded(self._take, said)
+                if line:
+                    self._run_safely(self._handle_line, line)
             except EOFError:
                 break
             except KeyboardInterrupt:
                 if was_pressed:
                     break
                 was_pressed = True
-                self._screen.paragraph("Ctrl-C once more, or Ctrl-D, leaves.", "dim")
-        if self._known() is not None:
-            said = f"This was the thread {self._thread}; `manus -c` goes on."
-            self._screen.paragraph(said, "dim")
+                self._screen.paragraph("Press Ctrl-C again or Ctrl-D to leave.", "dim")
+        if self._stored_thread() is not None:
+            hint = f"This was the thread {self._thread}; `manus -c` continues it."
+            self._screen.paragraph(hint, "dim")
         return 0
 
     def _greet(self) -> None:
@@ -119,104 +119,107 @@ class Conversation:
         ask_for_file_trust(self._args, settings)
         wall = wall_in_words(settings.sandbox, Path(self._workspace))
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
-        if said := report_tools(Path(self._workspace), settings.sandbox).in_words():
-            self._screen.paragraph(said, "dim")
-        self._screen.paragraph("Say what is to be done; /help tells what else there is.", "dim")
+        if hidden_tools := report_tools(Path(self._workspace), settings.sandbox).in_words():
+            self._screen.paragraph(hidden_tools, "dim")
+        self._screen.paragraph("Type a request, or /help for a list of commands.", "dim")
 
-    def _guarded(self, action: Callable[[str], object], said: str) -> None:
-        """Do it; whatever goes wrong is told, and the conversation goes on."""
+    def _run_safely(self, action: Callable[[str], object], argument: str) -> None:
+        """Call an action; report any error and keep the conversation going."""
         from manus.cli.entry import fail
 
         try:
-            action(said)
+            action(argument)
         except KeyboardInterrupt:
             self._screen.paragraph("Stopped.", "dim")
         except Exception as error:  # noqa: BLE001 - as at the end of the program
             fail([], error)
 
-    def _take(self, said: str) -> None:
-        name, _, rest = said[1:].partition(" ")
-        if said.startswith("!"):
+    def _handle_line(self, line: str) -> None:
+        name, _, rest = line[1:].partition(" ")
+        if line.startswith("!"):
             shell = os.environ.get("SHELL") or "/bin/sh"
-            there = self._workspace if Path(self._workspace).is_dir() else None
-            subprocess.run([shell, "-c", said[1:]], cwd=there, check=False)
-        elif said.startswith("/") and name.replace("-", "").isalpha():
-            own = getattr(self, f"_on_{name}", None)
+            folder = self._workspace if Path(self._workspace).is_dir() else None
+            subprocess.run([shell, "-c", line[1:]], cwd=folder, check=False)
+        elif line.startswith("/") and name.replace("-", "").isalpha():
             if name not in _COMMANDS:
-                raise UsageError(f"There is no /{name}; /help lists what there is.")
-            own(rest.strip()) if own else self._call(name, *rest.split())
+                raise UsageError(f"There is no command /{name}; /help lists all commands.")
+            handler = getattr(self, f"_on_{name}", None)
+            if handler is not None:
+                handler(rest.strip())
+            else:
+                self._call_command(name, *rest.split())
         else:
-            self._request(said)
+            self._request(line)
 
-    def _request(self, said: str) -> None:
-        """Work on what was typed; where the thread waits with a question, it is the answer."""
-        known = self._known()
-        if known is not None and self._outcome_of(known).asks_person:
-            self._run(go_on, replace(self._args, answer=(said,)), self._thread)
+    def _request(self, text: str) -> None:
+        """Work on a request, or answer the question that the thread waits with."""
+        stored = self._stored_thread()
+        if stored is not None and self._outcome_of(stored).asks_person:
+            self._run(resume_thread, replace(self._args, answer=(text,)), self._thread)
             return
-        self._come_back()
-        known = self._known()
-        self._begin(known.kind if known else "agent", said, self._args)
+        self._leave_plan()
+        stored = self._stored_thread()
+        self._start(stored.kind if stored else "agent", text, self._args)
 
-    def _begin(self, kind: str, said: str, args: RunOptions) -> None:
-        files, images = find_mentioned_files(said, self._workspace)
+    def _start(self, kind: str, text: str, args: RunOptions) -> None:
+        files, images = find_mentioned_files(text, self._workspace)
         args = replace(args, thread=self._thread, files=files, images=images)
         # earlier answers may repeat what the agent has read
-        is_tainted = any(text.startswith(_EARLIER) for text in self._happened)
-        request = Request("\n\n".join([said, *self._happened]), said, is_tainted)
-        self._run(begin, kind, args, request, read_settings())
-        self._happened.clear()
+        is_tainted = any(note.startswith(_EARLIER) for note in self._notes)
+        request = Request("\n\n".join([text, *self._notes]), text, is_tainted)
+        self._run(start_run, kind, args, request, read_settings())
+        self._notes.clear()
 
-    def _run(self, work: Callable[..., int], *given: Any) -> None:
-        code = work(*given)
-        if code in _ENDED_BY:  # the terminal has gone, or the machine is shut down
+    def _run(self, work: Callable[..., int], *arguments: Any) -> None:
+        code = work(*arguments)
+        if code in _STOP_EXIT_CODES:  # the terminal closed, or the machine is shutting down
             sys.exit(code)
         if code == 0:
-            self._come_back()
+            self._leave_plan()
 
-    def _come_back(self) -> None:
-        """Leave the thread of a plan, and remember what came of it."""
-        if self._before_plan:
-            self._happened = [_told(run) for run in self._runs()[-1:]]
-            self._thread = self._before_plan
-            self._before_plan = ""
+    def _leave_plan(self) -> None:
+        """Return from the thread of a plan, keeping its result for the next request."""
+        if self._main_thread:
+            self._notes = [_earlier_note(run) for run in self._runs()[-1:]]
+            self._thread = self._main_thread
+            self._main_thread = ""
 
-    def _call(self, name: str, *words: str) -> None:
-        """A command of the program, on this thread if it takes one."""
+    def _call_command(self, name: str, *words: str) -> None:
+        """Run a command of `manus`, on this thread if it takes one."""
         from manus.cli.commands import program
 
         if name in _ON_THREAD and not words:
             words = (self._thread, *["--open"] * (name == "report" and has_desktop()))
         program.main([name, *words], "manus", standalone_mode=False)
 
-    def _known(self) -> Thread | None:
-        """This thread, as it is stored; None before its first request."""
+    def _stored_thread(self) -> Thread | None:
+        """Return this thread; None before its first request."""
         from manus.store.threads import read_thread
 
         return with_store(lambda store: read_thread(store, self._thread))
 
     def _outcome_of(self, thread: Thread) -> Outcome:
-        """How its newest run stands."""
+        """Return the outcome of its newest run."""
         from manus.runs.jobs import read_outcome
 
         return with_store(lambda store: read_outcome(store, thread))
 
     def _runs(self) -> list[TraceRun]:
-        """What was done on this thread."""
+        """Return the runs of this thread."""
         from manus.pages.trace.reading import read_trace
 
         return with_store(lambda store: read_trace(store, self._thread))
 
     def _on_help(self, _: str) -> None:
         commands = {f"/{name}": text for name, text in _COMMANDS.items()}
-        for name, text in (commands | _BESIDES).items():
+        for name, text in (commands | _OTHER_INPUT).items():
             self._screen.line(f"  {name:<11} {text}")
 
     def _on_new(self, _: str) -> None:
         self._thread = secrets.token_hex(5)
-        self._before_plan = ""
-        self._happened.clear()
-        self._screen.paragraph("What you say next begins a new thread.", "dim")
+        self._main_thread = ""
+        self._notes.clear()
+        self._screen.paragraph("Your next request starts a new thread.", "dim")
 
     def _on_model(self, name: str) -> None:
         from manus.models.providers import DEFAULT_MODEL
@@ -234,44 +237,44 @@ class Conversation:
             self._args.profile = profile_named(name).name
             self._screen.line(f"The profile is {self._args.profile}.")
         else:
-            self._call("profiles")
+            self._call_command("profiles")
 
-    def _on_resume(self, meant: str) -> None:
-        if meant:
-            self._turn_to(meant)
-        known = self._known()
-        if known is None:
-            self._turn_to(NEWEST)
-        elif known.status != "finished":
-            self._run(go_on, self._args, self._thread)
-        elif not meant:
-            self._screen.paragraph("There is nothing to go on with: the last request is done.")
+    def _on_resume(self, thread: str) -> None:
+        if thread:
+            self._switch_to(thread)
+        stored = self._stored_thread()
+        if stored is None:
+            self._switch_to(NEWEST)
+        elif stored.status != "finished":
+            self._run(resume_thread, self._args, self._thread)
+        elif not thread:
+            self._screen.paragraph("Nothing to resume: the last request is finished.")
 
-    def _turn_to(self, meant: str) -> None:
-        """Make another thread that of the conversation, and tell where it stands."""
+    def _switch_to(self, thread: str) -> None:
+        """Make another thread the current one, and show its state."""
         from manus.cli.output import hint_in_chat, print_outcome
         from manus.store.threads import get_thread
 
-        known = with_store(lambda store: get_thread(store, meant))
-        self._thread = known.thread_id
-        self._before_plan = ""
-        self._happened.clear()
+        stored = with_store(lambda store: get_thread(store, thread))
+        self._thread = stored.thread_id
+        self._main_thread = ""
+        self._notes.clear()
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
-        outcome = self._outcome_of(known)
+        outcome = self._outcome_of(stored)
         print_outcome(outcome)
         if hint := hint_in_chat(outcome):
             self._screen.paragraph(hint)
 
     def _on_plan(self, request: str) -> None:
-        """A flow on a thread of its own, which is told what was said; and the other way round."""
+        """Run a flow on a separate thread; each thread is told what happened on the other."""
         if not request:
-            raise UsageError("Say what is to be planned: /plan REQUEST.")
-        self._come_back()
-        self._happened[:0] = map(_told, self._runs())
-        self._before_plan = self._thread
+            raise UsageError("The request is missing: /plan REQUEST.")
+        self._leave_plan()
+        self._notes[:0] = map(_earlier_note, self._runs())
+        self._main_thread = self._thread
         self._thread = secrets.token_hex(5)
-        self._begin("flow", request, replace(self._args, approve_plan=True))
+        self._start("flow", request, replace(self._args, approve_plan=True))
 
     def _on_cost(self, _: str) -> None:
         from manus.prompts.formatting import count, in_words
@@ -289,13 +292,13 @@ class Conversation:
         if undone.edits:
             edits = "\n".join(undone.edits)
             self._screen.paragraph(edits, DONE, indent=2)
-            self._happened.append(f"<undone>\nThe user took edits back.\n{edits}\n</undone>")
+            self._notes.append(f"<undone>\nThe user took edits back.\n{edits}\n</undone>")
         else:
-            self._screen.paragraph("The editor has changed nothing that could be undone.")
-        for sentence in undone.left:
+            self._screen.paragraph("Nothing to undo: the editor has changed no file.")
+        for sentence in undone.remaining:
             self._screen.paragraph(sentence, WARNING, indent=2)
 
 
-def _told(run: TraceRun) -> str:
-    asked, *_ = _ATTACHED.split(run.request)
-    return f"{_EARLIER}\nThe user asked: {asked}\nYou answered: {run.output}\n</earlier>"
+def _earlier_note(run: TraceRun) -> str:
+    request, *_ = _ATTACHED.split(run.request)
+    return f"{_EARLIER}\nThe user asked: {request}\nYou answered: {run.output}\n</earlier>"

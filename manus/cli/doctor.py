@@ -1,4 +1,4 @@
-"""What a run needs, looked for in turn. Nothing is changed, and no key is shown."""
+"""Check everything a run needs. Nothing is changed, and no key is shown."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from manus.cli.findings import Finding
-from manus.cli.model_check import find_model
+from manus.cli.findings import CheckResult
+from manus.cli.model_check import check_main_model
 from manus.cli.settings import read_settings
 from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
@@ -22,98 +22,100 @@ from manus.execution.sandbox.interpreter import own_python
 from manus.runs.configuration import is_installed, resolve_workspace
 from manus.state.errors import ManusError, SettingsError
 
-_LOW = 1_000_000_000
-"""Bytes that should be free on the workspace's disk."""
+_MIN_FREE = 1_000_000_000
+"""Bytes that should be free on the disk of the workspace."""
 _SCRIPTS = {"Chinese": "zh-cn", "Japanese": "ja", "Korean": "ko"}
-"""What few machines can draw by themselves, and how the font list names it."""
-_OPEN = {
+"""Scripts for which machines often lack fonts, with their codes for `fc-list`."""
+_REMAINING_ACCESS = {
     "bubblewrap": "change the workspace",
     "landlock": "change the workspace, see the machine's processes",
 }
-"""By wall: what programs can still do."""
+"""By sandbox: what programs can still do."""
 
 
-def examine() -> list[Finding]:
-    """Look for everything."""
-    findings = [Finding("python", "ok", f"{platform.python_version()} at {own_python()}")]
+def run_checks() -> list[CheckResult]:
+    """Run all checks and return their findings."""
+    findings = [CheckResult("python", "ok", f"{platform.python_version()} at {own_python()}")]
     try:
         settings = read_settings()
     except ManusError as error:
-        remedy = "Mend the setting; until then the rest is looked at with the defaults."
-        findings.append(Finding("settings", "missing", str(error), remedy))
+        remedy = "Correct the setting; the other checks use the defaults until then."
+        findings.append(CheckResult("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks = (find_model, _threads, _workspace, _sandbox, _browser, _fonts, _mcp, _tracing)
+    checks = (check_main_model, _threads, _workspace, _sandbox, _browser, _fonts, _mcp, _tracing)
     return findings + [check(settings) for check in checks]
 
 
-def _threads(settings: Settings) -> Finding:
+def _threads(settings: Settings) -> CheckResult:
     from manus.store.open_store import default_file, open_store
 
-    async def place() -> str:
+    async def find_location() -> str:
         async with open_store(settings) as store:
             await store.recent(1)
             return store.location
 
-    found = partial(Finding, "threads")
+    finding = partial(CheckResult, "threads")
     file = Path(settings.checkpoint or default_file())
     try:
         if "://" in str(settings.checkpoint) or file.exists():
-            return found("ok", f"kept in {asyncio.run(place())}")
+            return finding("ok", f"stored in {asyncio.run(find_location())}")
         _check_writable(file.parent)
     except ManusError as error:
         remedy = "Set MANUS_CHECKPOINT to a file that can be written, or to a postgresql:// URL."
-        return found("missing", str(error), remedy)
-    return found("ok", f"kept in {file} (made by the first run)")
+        return finding("missing", str(error), remedy)
+    return finding("ok", f"stored in {file} (created by the first run)")
 
 
-def _check_writable(place: Path) -> Path:
-    """The place itself, or the nearest folder above it that is there, which can be written to."""
-    nearest = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
+def _check_writable(path: Path) -> Path:
+    """Return the path, or its nearest existing parent; raise if it is not writable."""
+    nearest = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
-        raise SettingsError(f"{place} cannot be written to")
+        raise SettingsError(f"{path} is not writable")
     return nearest
 
 
-def _workspace(settings: Settings) -> Finding:
-    found = partial(Finding, "workspace")
-    place = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
+def _workspace(settings: Settings) -> CheckResult:
+    finding = partial(CheckResult, "workspace")
+    folder = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
     try:
-        nearest = _check_writable(place)
+        nearest = _check_writable(folder)
     except SettingsError as error:
-        return found("missing", str(error), "Choose another with --workspace or MANUS_WORKSPACE.")
-    text = f"{place}" if place.is_dir() else f"{place} (made by the first run)"
-    if (free := shutil.disk_usage(nearest).free) < _LOW:
-        return found("warning", f"{text}, with {free / 1e9:.1f} GB free", "Make room.")
-    return found("ok", text)
+        return finding(
+            "missing", str(error), "Set another folder with --workspace or MANUS_WORKSPACE."
+        )
+    text = f"{folder}" if folder.is_dir() else f"{folder} (created by the first run)"
+    if (free := shutil.disk_usage(nearest).free) < _MIN_FREE:
+        return finding("warning", f"{text}, with {free / 1e9:.1f} GB free", "Free some space.")
+    return finding("ok", text)
 
 
-def _sandbox(settings: Settings) -> Finding:
-    """Which wall stands around programs, what it leaves open, and what a stronger one wants."""
+def _sandbox(settings: Settings) -> CheckResult:
+    """Check which sandbox programs run in, what it leaves open, and how to get a stronger one."""
     from manus.execution.environment.report import report_tools
     from manus.execution.sandbox.sandbox import try_wall
 
-    found = partial(Finding, "sandbox")
-    chosen = settings.sandbox
+    finding = partial(CheckResult, "sandbox")
+    sandbox = settings.sandbox
     try:
-        wall, _, advice = try_wall(chosen)
+        wall, _, advice = try_wall(sandbox)
     except ManusError as error:
         text, _, remedy = str(error).partition(". ")
-        return found("missing", f"{text}.", remedy)
+        return finding("missing", f"{text}.", remedy)
     if wall == "none":
-        text = "none, as it is set: programs of the model can do what you can"
-        return found("warning", text, "Leave MANUS_SANDBOX out.")
+        text = "none (set): programs of the model have all your permissions"
+        return finding("warning", text, "Unset MANUS_SANDBOX.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
-    text = f"{wall}: programs can still {_OPEN[wall]}{network.get(chosen.network, '')}"
+    text = f"{wall}: programs can still {_REMAINING_ACCESS[wall]}{network.get(sandbox.network, '')}"
     root = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
-    if told := report_tools(root, chosen).in_words():
-        text += f". {told}"
+    if hidden_tools := report_tools(root, sandbox).in_words():
+        text += f". {hidden_tools}"
     if advice is None:
-        return found("ok", text)
-    remedy = f"Bubblewrap keeps more out, but {advice.reason}: {advice.remedy}."
-    return found("warning", text, remedy)
+        return finding("ok", text)
+    remedy = f"Bubblewrap isolates more, but {advice.reason}: {advice.remedy}."
+    return finding("warning", text, remedy)
 
 
-def _browser(settings: Settings) -> Finding:
+def _browser(settings: Settings) -> CheckResult:
     from playwright.sync_api import Error, sync_playwright
 
     from manus.tools.browser.engine import find_browser
@@ -122,15 +124,18 @@ def _browser(settings: Settings) -> Finding:
     with contextlib.suppress(Error, OSError), sync_playwright() as playwright:
         bundled = playwright.chromium.executable_path
     try:
-        return Finding("browser", "ok", find_browser(settings.browser.path, bundled))
+        return CheckResult("browser", "ok", find_browser(settings.browser.path, bundled))
     except ManusError as error:
-        return Finding("browser", "warning", "none found; only browser tools need one", str(error))
+        return CheckResult(
+            "browser", "warning", "not found; only browser tools need it", str(error)
+        )
 
 
-def _fonts(_: Settings) -> Finding:
-    """Whether charts and screenshots can show Chinese, Japanese and Korean; other systems can."""
+def _fonts(_: Settings) -> CheckResult:
+    """Check for Chinese, Japanese and Korean fonts; only Linux systems tend to lack them."""
     names = []
-    for name, code in _SCRIPTS.items() if sys.platform == "linux" else ():
+    scripts = _SCRIPTS if sys.platform == "linux" else {}
+    for name, code in scripts.items():
         query = ["fc-list", f":lang={code}"]
         environment = scrubbed(os.environ)
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
@@ -138,46 +143,46 @@ def _fonts(_: Settings) -> Finding:
                 continue
         names.append(name)
     if not names:
-        return Finding("fonts", "ok", f"for {', '.join(_SCRIPTS)} too")
-    text = f"none for {', '.join(names)} found: charts show boxes, or nothing, instead"
-    remedy = "Install one, for example with `sudo apt install fontconfig fonts-noto-cjk`."
-    return Finding("fonts", "warning", text, remedy)
+        return CheckResult("fonts", "ok", f"available, including {', '.join(_SCRIPTS)}")
+    text = f"none for {', '.join(names)}: charts and screenshots show boxes instead"
+    remedy = "Install fonts, for example with `sudo apt install fontconfig fonts-noto-cjk`."
+    return CheckResult("fonts", "warning", text, remedy)
 
 
-def _mcp(settings: Settings) -> Finding:
-    """The configured servers, as far as that can be said without starting or asking one."""
+def _mcp(settings: Settings) -> CheckResult:
+    """Check the settings of the MCP servers, without starting or contacting one."""
     from manus.tools.mcp import NOT_INSTALLED
 
     servers = {name: server for name, server in settings.mcp.items() if server.enabled}
     if not servers:
-        return Finding("mcp", "ok", "no server is configured")
+        return CheckResult("mcp", "ok", "no server configured")
     if not is_installed("mcp"):
-        return Finding("mcp", "warning", f"{len(servers)} configured", NOT_INSTALLED)
+        return CheckResult("mcp", "warning", f"{len(servers)} configured", NOT_INSTALLED)
     problems = []
     for name, server in servers.items():
         if server.command is not None and shutil.which(server.command) is None:
-            problems.append(f"{name}: there is no program `{server.command}`; install it.")
+            problems.append(f"{name}: the program `{server.command}` was not found; install it.")
         try:
             server.variables(os.environ)
             server.all_headers(os.environ)
         except SettingsError as error:
-            problems.append(f"{name}: {error}; set it, or leave it out of the settings.")
-    text = f"{', '.join(servers)} (`manus mcp list` connects)"
-    return Finding("mcp", "warning" if problems else "ok", text, "\n".join(problems))
+            problems.append(f"{name}: {error}; set it, or remove it from the settings.")
+    text = f"{', '.join(servers)} (`manus mcp list` connects to them)"
+    return CheckResult("mcp", "warning" if problems else "ok", text, "\n".join(problems))
 
 
-def _tracing(_: Settings) -> Finding:
-    """Where what runs do is sent to; nothing is sent to find out whether anybody takes it."""
+def _tracing(_: Settings) -> CheckResult:
+    """Check where traces are sent; nothing is sent for the check."""
     from manus.cli.logs import uses_langsmith
 
-    found = partial(Finding, "tracing")
+    finding = partial(CheckResult, "tracing")
     if not uses_langsmith():
-        return found("ok", "off: nothing is sent anywhere")
+        return finding("ok", "off: no traces are sent")
     if os.environ.get("LANGSMITH_TRACING_MODE", "langsmith").lower() == "langsmith":
-        place = os.environ.get("LANGSMITH_ENDPOINT") or "its own address"
-        return found("ok", f"LangSmith at {shown_address(place)}")
-    place = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
-    text = f"spans to {shown_address(place)}"
+        destination = os.environ.get("LANGSMITH_ENDPOINT") or "its default address"
+        return finding("ok", f"LangSmith at {shown_address(destination)}")
+    destination = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "LangSmith"
+    text = f"spans to {shown_address(destination)}"
     if is_installed("opentelemetry.exporter.otlp.proto.http"):
-        return found("ok", text)
-    return found("warning", text, "OpenTelemetry is not installed: make setup EXTRAS=otel.")
+        return finding("ok", text)
+    return finding("warning", text, "OpenTelemetry is not installed: make setup EXTRAS=otel.")

@@ -1,4 +1,4 @@
-"""The command `manus`. Ctrl-C is seen to first of all, so almost nothing is imported up here."""
+"""The command `manus`. It handles Ctrl-C before anything else, so it imports almost nothing."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 _RUNS = ("run", "flow", "resume", "chat")
 _OWN_OPTIONS = ("-h", "--help", "--version")
-"""Options of the program itself; all others are those of a run."""
+"""Options of `manus` itself; all others are options of a run."""
 _OPTION_WITH_VALUE = re.compile("--[a-z-]+=")
 _PR_SET_DUMPABLE = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and give its exit code; never raises what a user should not see."""
+    """Run the program and return its exit code; show errors as messages, not tracebacks."""
     end_at_signal()
     _prepare_streams()
     _hide_process()
     _close_import_path()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     code = 130
     try:
-        code = _flushed(execute(given))
+        code = _flush_stdout(execute(words))
     except BrokenPipeError:
-        # Whoever read stdout has gone: nothing is left to be said, also not by Python's exit.
+        # The reader of stdout has closed it: do not let Python complain about it at exit.
         from manus.cli.screen import discard
 
         discard(sys.stdout)
@@ -40,27 +40,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pass
     finally:
         end_at_signal()
-        if _spelled(given)[0] in _RUNS:
-            _discard_typed()
+        if _with_command(words)[0] in _RUNS:
+            _discard_input()
     return code
 
 
 def end_at_signal() -> None:
-    """Let Ctrl-C end the process at once, until a run takes it over to stop cleanly.
+    """Let Ctrl-C exit immediately, until a run installs its own handler to stop cleanly.
 
-    An exception instead could come anywhere while modules are imported, and be lost there.
+    A KeyboardInterrupt could be raised, and lost, anywhere while modules are imported.
     """
-    # What is ignored stays so: shells ask for it for what runs in the background.
+    # Keep an ignored signal ignored: shells rely on that for background jobs.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, _: os._exit(128 + number))
 
 
 def _close_import_path() -> None:
-    """Take the folders out of the module path that a run may write to.
+    """Remove folders that a run may write to from `sys.path`.
 
     `python -m manus` puts the current folder first, an editable install the checkout last. A module
-    that a run makes there would be imported here, outside of the sandbox. The package's own modules
-    are found by the package, which is loaded already.
+    that a run creates there would be imported here, outside the sandbox. The modules of this
+    package are still found, because the package itself is already loaded.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
     checkout = os.path.dirname(package)  # noqa: PTH120
@@ -73,26 +73,26 @@ def _is_installed(path: str) -> bool:
 
 
 def _hide_process() -> None:
-    """Have the kernel keep our memory and environment, with the keys in them, from other programs.
+    """Make the kernel hide our memory and environment, with API keys, from other programs.
 
-    Without it any program of the same user can read `/proc/<pid>/environ`. Programs that we start
-    are not hidden: they begin with an environment of their own. On Linux only.
+    Otherwise any program of the same user can read `/proc/<pid>/environ`. Child processes are not
+    affected: they get a filtered environment. Linux only.
     """
     if sys.platform == "linux":
         import contextlib
         import ctypes
 
-        with contextlib.suppress(OSError, AttributeError):  # a C library without it
+        with contextlib.suppress(OSError, AttributeError):  # no prctl in the C library
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def execute(given: list[str]) -> int:
-    """Do what the words say; what goes wrong is told in a sentence."""
-    words = given
+def execute(arguments: list[str]) -> int:
+    """Run the command that the words name; report an error as one sentence."""
+    words = arguments
     try:
         from manus.cli.commands import program
 
-        words = _spelled(given)
+        words = _with_command(arguments)
         code: int = program.main(words, "manus", standalone_mode=False)
         return code
     except BrokenPipeError:
@@ -101,49 +101,50 @@ def execute(given: list[str]) -> int:
         return fail(words, error)
 
 
-def _spelled(given: list[str]) -> list[str]:
-    """Return the words with the command that is meant.
+def _with_command(words: list[str]) -> list[str]:
+    """Return the words with the implied command added.
 
-    No words, and options alone, are a conversation at a terminal; a sentence is a run.
+    No words, or only options, mean `chat` at a terminal; a sentence means `run`.
     """
-    if given[:1] == ["help"]:  # `help run` is taken for `run --help`
-        return [*given[1:2], "--help"]
-    if not given:
-        return ["chat" if sys.stdin.isatty() and sys.stdout.isatty() else "--help"]
-    if given[0] in _OWN_OPTIONS:
-        return given
-    is_option = given[0].startswith("-") and given[0] != "-"
-    if _is_sentence(given[0]):
-        return ["run", "--", *given] if is_option else ["run", *given]
-    return _with_command_first(given) if is_option else given
+    if words[:1] == ["help"]:  # `manus help run` means `manus run --help`
+        return [*words[1:2], "--help"]
+    if not words:
+        is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
+        return ["chat"] if is_interactive else ["--help"]
+    if words[0] in _OWN_OPTIONS:
+        return words
+    is_option = words[0].startswith("-") and words[0] != "-"
+    if _is_sentence(words[0]):
+        return ["run", "--", *words] if is_option else ["run", *words]
+    return _with_command_first(words) if is_option else words
 
 
-def _with_command_first(given: list[str]) -> list[str]:
-    """Return words that begin with options of a run as the command and what follows it."""
+def _with_command_first(words: list[str]) -> list[str]:
+    """Move the command before the options of a run that precede it."""
     import click
 
     from manus.cli.commands.run import run
 
     context = click.Context(run, allow_interspersed_args=False)
     try:
-        options, _, _ = run.make_parser(context).parse_args(list(given))
+        options, _, _ = run.make_parser(context).parse_args(list(words))
     except click.UsageError:
-        return ["chat", *given]  # which says what is wrong with the options
-    words = options.get("prompt")
-    if not isinstance(words, tuple) or not words:  # click has a marker of its own for none
-        return ["chat", *given]
-    if _is_sentence(words[0]):
-        return ["run", *given]
-    before = given[: len(given) - len(words)]
-    return [words[0], *before, *words[1:]]
+        return ["chat", *words]  # `chat` reports what is wrong with the options
+    prompt = options.get("prompt")
+    if not isinstance(prompt, tuple) or not prompt:  # click uses a sentinel for a missing argument
+        return ["chat", *words]
+    if _is_sentence(prompt[0]):
+        return ["run", *words]
+    before = words[: len(words) - len(prompt)]
+    return [prompt[0], *before, *prompt[1:]]
 
 
 def _is_sentence(word: str) -> bool:
     return " " in word.strip() and not _OPTION_WITH_VALUE.match(word)
 
 
-def fail(given: list[str], error: Exception) -> int:
-    """Tell what went wrong; with `--json` as the outcome of a run too. The exit code."""
+def fail(words: list[str], error: Exception) -> int:
+    """Report an error on stderr, for a run with `--json` also on stdout; return the exit code."""
     import logging
 
     import click
@@ -156,35 +157,35 @@ def fail(given: list[str], error: Exception) -> int:
     is_reported = isinstance(error, ReportedError)
     cause = error.__cause__ if is_reported else error
     if isinstance(cause, click.UsageError):
-        said = _wrong_usage(cause)
+        message = _usage_message(cause)
     else:
-        said = str(cause) if isinstance(cause, ManusError) else _unexpected(cause)
-    logging.getLogger("manus.cli.run").info("not done: %s", said)
-    _tell(said)
-    options = given[: given.index("--")] if "--" in given else given
-    if given[:1] and given[0] in _RUNS and "--json" in options and not is_reported:
+        message = str(cause) if isinstance(cause, ManusError) else _log_unexpected(cause)
+    logging.getLogger("manus.cli.run").info("failed: %s", message)
+    _print_error(message)
+    options = words[: words.index("--")] if "--" in words else words
+    if words[:1] and words[0] in _RUNS and "--json" in options and not is_reported:
         from manus.graph.outcome import Outcome
         from manus.state.usage import no_usage
 
-        print_json(Outcome("", "error", "error", False, said, [], no_usage()).as_json())
+        print_json(Outcome("", "error", "error", False, message, [], no_usage()).as_json())
     return 2 if isinstance(cause, (UsageError, click.UsageError)) else 1
 
 
-def _wrong_usage(error: click.UsageError) -> str:
-    near = getattr(error, "possibilities", None)
-    said = error.message if near else error.format_message()
-    meant = f" (did you mean {near[0]}?)" if near else ""
+def _usage_message(error: click.UsageError) -> str:
+    suggestions = getattr(error, "possibilities", None)
+    message = error.message if suggestions else error.format_message()
+    hint = f" (did you mean {suggestions[0]}?)" if suggestions else ""
     path = error.ctx.command_path if error.ctx else "manus"
-    return f"{said.rstrip('.')}{meant}; `{path} --help` shows how it is used."
+    return f"{message.rstrip('.')}{hint}; `{path} --help` shows the usage."
 
 
-def _tell(sentence: str) -> None:
+def _print_error(sentence: str) -> None:
     from manus.cli.screen import Screen
 
     Screen().paragraph(f"manus: {sentence}", always=True)
 
 
-def _unexpected(error: BaseException | None) -> str:
+def _log_unexpected(error: BaseException | None) -> str:
     import logging
 
     from manus.cli.logs import log_file, set_up_logging
@@ -195,13 +196,13 @@ def _unexpected(error: BaseException | None) -> str:
         import traceback
 
         traceback.print_exception(error)
-    place = log_file()
-    kept = f"its traceback is in {place}" if place else "no log can be written"
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return f"Something unexpected went wrong ({said}); {kept} (MANUS_DEBUG=1 shows it)."
+    log_path = log_file()
+    log_hint = f"the traceback is in {log_path}" if log_path else "the log file cannot be written"
+    reason = f"{type(error).__name__}: {error}".rstrip(": ")
+    return f"Unexpected error ({reason}); {log_hint} (set MANUS_DEBUG=1 to print it)."
 
 
-def _flushed(code: int) -> int:
+def _flush_stdout(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -210,26 +211,26 @@ def _flushed(code: int) -> int:
         from manus.cli.screen import discard, unwritable
 
         discard(sys.stdout)
-        _tell(unwritable(error))
+        _print_error(unwritable(error))
         return 1
     return code
 
 
-def _discard_typed() -> None:
-    """Drop what was typed or pasted and not read, lest the shell runs it."""
+def _discard_input() -> None:
+    """Drop unread terminal input, so that the shell does not run it."""
     try:
         if sys.stdin.isatty():
             import termios
 
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-    except (OSError, ValueError, ImportError):  # closed, gone, or no terminal of this kind
+    except (OSError, ValueError, ImportError):  # closed, or not a terminal
         return
 
 
 def _prepare_streams() -> None:
-    """A stream that the caller has closed leads nowhere; what an encoding lacks is replaced."""
+    """Replace closed standard streams with /dev/null, and unencodable characters with `?`."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # the lowest number that is free is its own
+        if getattr(sys, name) is None:  # the lowest free descriptor is the one of this stream
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
         if mode == "w" and hasattr(stream := getattr(sys, name), "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""What was found of one thing that a run needs, and how it is printed."""
+"""Results of the checks of `manus doctor`, and their output."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MARGIN = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one thing; `remedy` says what to do where it is not as it should be."""
+class CheckResult:
+    """The result of one check; `remedy` says how to fix a problem."""
 
     name: str
     state: State
@@ -24,12 +24,13 @@ class Finding:
     remedy: str = ""
 
 
-def print_findings(findings: list[Finding]) -> None:
-    """One line each on stdout, and a verdict."""
+def print_findings(findings: list[CheckResult]) -> None:
+    """Print one line per finding on stdout, and a verdict."""
     for finding in findings:
         label = f"{_WORD[finding.state]} {finding.name}"
         for line in f"{clean(finding.text)}\n{clean(finding.remedy)}".rstrip().splitlines():
             sys.stdout.write(f"{label:<{_MARGIN}}{line}\n")
             label = ""
     missing = [finding.name for finding in findings if finding.state == "missing"]
-    sys.stdout.write(f"\nNot ready: {', '.join(missing)}.\n" if missing else "\nReady.\n")
+    verdict = f"Not ready: {', '.join(missing)}." if missing else "Ready."
+    sys.stdout.write(f"\n{verdict}\n")

@@ -1,4 +1,4 @@
-"""Ask a person at the terminal whether they trust the files of the workspace."""
+"""Ask at the terminal whether the user trusts the files in the workspace."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
-    """Ask a person at the terminal once, and return the folder if its files are trusted. Blocking.
+    """Ask once about the workspace; return it if its files are trusted. Blocking.
 
-    Without a person, the files of a folder that nobody has trusted are untrusted text.
+    Without a terminal, files of an undecided folder count as untrusted text.
     """
-    from manus.cli.questions import ask_yes, someone_is_there
+    from manus.cli.questions import ask_yes, is_interactive
     from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided, trusts_files
 
     folder = _folder_of(args, settings)
-    if someone_is_there() and sys.stderr.isatty() and is_undecided(folder):
+    if is_interactive() and sys.stderr.isatty() and is_undecided(folder):
         sys.stderr.write(f"{folder}\n{CONSEQUENCE}\n")
         decide(folder, trusted=ask_yes(QUESTION))
     return folder if trusts_files(folder) else None
 
 
 def _folder_of(args: RunOptions, settings: Settings) -> Path:
-    """Return the workspace of the run: that of its thread, if it goes on with one."""
+    """Return the workspace of the run; for an existing thread, that of the thread."""
     from manus.runs.configuration import resolve_workspace
 
     stored = None
@@ -45,11 +45,11 @@ def _workspace_of_thread(args: RunOptions, settings: Settings) -> str | None:
     from manus.store.threads import find_thread, read_thread
 
     async def read(store: Store) -> str | None:
-        meant = NEWEST if args.last else args.thread or NEWEST
-        known = await read_thread(store, await find_thread(store, meant, or_new=True))
-        return known.workspace if known else None
+        thread = NEWEST if args.last else args.thread or NEWEST
+        stored = await read_thread(store, await find_thread(store, thread, or_new=True))
+        return stored.workspace if stored else None
 
     try:
         return with_store(read, settings)
-    except ManusError:  # the run itself says what is wrong with the thread
+    except ManusError:  # the run reports what is wrong with the thread
         return None

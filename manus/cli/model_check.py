@@ -1,4 +1,4 @@
-"""Whether the selected model works: its server's list of models, one tool call, its window."""
+"""Check the selected model: the server's list of models, one tool call, the context window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manus.cli.findings import Finding, State
+from manus.cli.findings import CheckResult, State
 from manus.config.model_settings import ModelSettings, shown_address, split_spec
 from manus.config.settings import Settings
 from manus.models.providers import DEFAULT_MODEL, REPLAY, address_of, key_of
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 _LIST_TIMEOUT = 3.0
-"""Seconds that a server has for its list of models."""
+"""Seconds."""
 _TRIAL_TIMEOUT = 120.0
-"""Seconds that a model has for the trial: a local server loads it first."""
-_TRIES = 2
-"""How often a model is asked for a tool call: small ones do not make one each time."""
-_LISTED = 5
+"""Seconds for the trial call; a local server may have to load the model first."""
+_ATTEMPTS = 2
+"""Requests for a tool call; small models do not make one every time."""
+_MAX_NAMES = 5
 _PROMPTED = (
-    "Choose a model that can call tools, or set MANUS_TOOL_CALLING=prompted: tools are then "
-    "described in the prompt."
+    "Choose a model that can call tools, or set MANUS_TOOL_CALLING=prompted, which describes the "
+    "tools in the prompt."
 )
 _TOOL = {
     "type": "function",
@@ -52,47 +52,47 @@ _REQUEST = "Call the tool `report` with the word `ready`. Say nothing else."
 
 
 class _NoToolCallError(ModelError):
-    """The model answered and called no tool."""
+    """Raised when the model replies without a tool call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
-    """What a server says of its models."""
+class ModelList:
+    """The models that a server lists."""
 
     names: tuple[str, ...] = ()
     problem: str = ""
-    """Why there is no list."""
+    """Why the server could not be asked; empty on success."""
     remedy: str = ""
     is_away: bool = False
-    """Whether the server may be there later."""
+    """Whether the server failed temporarily."""
 
 
-def find_model(settings: Settings) -> Finding:
+def check_main_model(settings: Settings) -> CheckResult:
     """Check the main model: settings, server, one tool call, context window."""
-    found = partial(Finding, "model")
+    result = partial(CheckResult, "model")
     endpoint = settings.for_role("main")
     try:
         check_model(endpoint)
     except SettingsError as error:
         text, _, remedy = str(error).partition(": ")
-        return found("missing", text, remedy[:1].upper() + remedy[1:])
+        return result("missing", text, remedy[:1].upper() + remedy[1:])
     spec = endpoint.model or DEFAULT_MODEL
     provider, name = split_spec(spec)
     if spec.startswith(REPLAY):
-        return found("ok", f"plays the recording {spec.removeprefix(REPLAY)}")
+        return result("ok", f"replays the recording {spec.removeprefix(REPLAY)}")
     if provider != "openai":
-        return _tried(endpoint, Models())
+        return _try_model(endpoint, ModelList())
     if endpoint.api_key is None and endpoint.base_url is None:
-        return found("missing", f"{spec} has no key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
+        return result("missing", f"{spec} has no API key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
     models = list_models(endpoint)
     if models.problem:
         state: State = "warning" if models.is_away else "missing"
-        return Finding("model", state, f"{name}: {models.problem}", models.remedy)
-    return _tried(endpoint, models)
+        return CheckResult("model", state, f"{name}: {models.problem}", models.remedy)
+    return _try_model(endpoint, models)
 
 
-def list_models(endpoint: ModelSettings) -> Models:
-    """Ask a compatible server for its models. Blocking."""
+def list_models(endpoint: ModelSettings) -> ModelList:
+    """Ask an OpenAI-compatible server for its models. Blocking."""
     import httpx
 
     base = (endpoint.base_url or OPENAI).rstrip("/")
@@ -104,46 +104,48 @@ def list_models(endpoint: ModelSettings) -> Models:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         reason = (str(error) or type(error).__name__).replace(key, "…")
         remedy = "Start the server, or check MANUS_BASE_URL and the network."
-        return Models((), f"{address} cannot be reached ({reason})", remedy)
+        return ModelList((), f"{address} cannot be reached ({reason})", remedy)
     if (code := reply.status_code) in (401, 403):
         check = f"Check {key_of(endpoint.model or DEFAULT_MODEL)}."
-        return Models((), f"{address} refuses the key ({code})", check)
+        return ModelList((), f"{address} rejected the API key ({code})", check)
     if reply.is_server_error:
-        return Models((), f"{address} answers {code}", "Try again later.", is_away=True)
-    return Models(tuple(names_in(reply)))
+        return ModelList(
+            (), f"{address} responded with status {code}", "Try again later.", is_away=True
+        )
+    return ModelList(tuple(parse_model_names(reply)))
 
 
-def names_in(reply: httpx.Response) -> list[str]:
-    """The names of a list of models; none of what is no list."""
+def parse_model_names(reply: httpx.Response) -> list[str]:
+    """Return the model names of a response; empty if it is not a list of models."""
     try:
         return [str(model["id"]) for model in reply.json()["data"]]
     except (KeyError, TypeError, ValueError):
         return []
 
 
-def in_short(names: Sequence[str], most: int = _LISTED) -> str:
-    """Return the first of some names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+def join_names(names: Sequence[str], limit: int = _MAX_NAMES) -> str:
+    """Join the first names, and tell how many more there are."""
+    suffix = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"{', '.join(names[:limit])}{suffix}"
 
 
-def _tried(endpoint: ModelSettings, models: Models) -> Finding:
-    """Return what came of one tool call of the model, and how large its window is."""
+def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
+    """Ask the model for one tool call; return the result with the size of its context window."""
     name = split_spec(endpoint.model or DEFAULT_MODEL)[1]
     label = f"{name} at {address_of(endpoint)}"
-    began = time.monotonic()
+    start = time.monotonic()
     if sys.stderr.isatty():
-        sys.stderr.write(f"Asking {label} for a tool call …\n")
+        sys.stderr.write(f"Requesting a tool call from {label} …\n")
     try:
         window = asyncio.run(_try_tool_call(endpoint))
     except ModelUnavailableError as error:
         state: State = "missing" if "cannot be reached" in str(error) else "warning"
-        return Finding("model", state, str(error), "Start the server, or try again later.")
+        return CheckResult("model", state, str(error), "Start the server, or try again later.")
     except _NoToolCallError as error:
-        return Finding("model", "missing", f"{label} {error}", _PROMPTED)
+        return CheckResult("model", "missing", f"{label} {error}", _PROMPTED)
     except (ModelError, SettingsError) as error:
-        return Finding("model", "missing", str(error), _remedy_for(str(error), models))
-    text = f"{label} made a tool call in {time.monotonic() - began:.1f} s"
+        return CheckResult("model", "missing", str(error), _remedy_for(str(error), models))
+    text = f"{label} made a tool call in {time.monotonic() - start:.1f} s"
     size = window.size if window is not None else None
     if size is not None:
         text += f"; it has a context window of {size:,} tokens"
@@ -151,26 +153,26 @@ def _tried(endpoint: ModelSettings, models: Models) -> Finding:
         from manus.models.window_watch import advice_for
 
         advice = f"{advice_for(endpoint, window)}."
-        return Finding("model", "warning", f"{text}, which leaves little room for work", advice)
+        return CheckResult("model", "warning", f"{text}, which is small for agent work", advice)
     if models.names and name not in models.names and f"{name}:latest" not in models.names:
-        remedy = "It may have answered with another one: set MANUS_MODEL to one of the list."
-        listed = f", and is not in its list: {in_short(models.names)}"
-        return Finding("model", "warning", text + listed, remedy)
-    return Finding("model", "ok", text)
+        remedy = "Another model may have replied; set MANUS_MODEL to one of the list."
+        listed = f"; the server's list does not include it: {join_names(models.names)}"
+        return CheckResult("model", "warning", text + listed, remedy)
+    return CheckResult("model", "ok", text)
 
 
-def _remedy_for(problem: str, models: Models) -> str:
+def _remedy_for(problem: str, models: ModelList) -> str:
     if "support tools" in problem or "tool choice" in problem or "tool-call-parser" in problem:
         return _PROMPTED
-    return f"It has: {in_short(models.names)}." if models.names else ""
+    return f"Available models: {join_names(models.names)}." if models.names else ""
 
 
 async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
-    """Have the model call a tool; return what its server says of its window then.
+    """Make the model call a tool; return what its server reports about the context window.
 
     Raises:
-        ModelError: it cannot be asked, or calls no tool.
-        SettingsError: its chat model cannot be built.
+        ModelError: the request fails, or the reply has no tool call.
+        SettingsError: the chat model cannot be built.
     """
     from manus.models.chat_models import build_model
     from manus.models.errors import explain
@@ -179,7 +181,7 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
     model = await build_model(endpoint, Path())
     try:
         async with asyncio.timeout(_TRIAL_TIMEOUT):
-            for _ in range(_TRIES):
+            for _ in range(_ATTEMPTS):
                 if await _calls_the_tool(model, endpoint):
                     return await look_up_window(endpoint, again=True)
     except TimeoutError:
@@ -188,9 +190,9 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
         ) from None
     except ModelError:
         raise
-    except Exception as error:  # each client has its own
+    except Exception as error:  # each client has its own error types
         raise explain(error, endpoint) from error
-    raise _NoToolCallError("answered, and called no tool when it was asked to")
+    raise _NoToolCallError("replied without the requested tool call")
 
 
 async def _calls_the_tool(model: Any, endpoint: ModelSettings) -> bool:

@@ -1,4 +1,4 @@
-"""What came of a run, told to a person or to a program."""
+"""Print the outcome of a run, as text or JSON."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
 
 _GAP = re.compile(r"\n(?:(?:\x1b\[[\d;]*m|[ ])*\n){2,}")
-"""Empty lines: rich puts some around a list, and more around a table or a program."""
+"""Blank lines; rich adds several around lists, tables and code."""
 
 _STYLES = {
     "markdown.code": f"bold {CALL}",
     "markdown.table.header": "bold",
     "markdown.table.border": "dim",
 }
-"""What rich writes in cyan on black, which is unreadable on white."""
+"""Replacements for rich's cyan on black, which is unreadable on white."""
 
 
 class ReportedError(ManusError):
-    """A run broke off, and its outcome has been printed."""
+    """Raised when a run fails after its outcome has been printed."""
 
 
 def print_output(text: str) -> None:
-    """Text to stdout, fit for a terminal: there, it is broken between words."""
+    """Print text on stdout; on a terminal it is wrapped between words."""
     if text.strip():
         _print(clean(text).rstrip("\n"), markdown=False)
 
 
 def print_outcome(outcome: Outcome) -> None:
-    """What a run found to stdout: Markdown, drawn on a terminal and as it is elsewhere.
+    """Print a run's answer on stdout: Markdown, rendered on a terminal.
 
-    A question that it waits with is no Markdown.
+    Questions are printed as plain text.
     """
     if outcome.output.strip():
         _print(clean(outcome.output).rstrip("\n"), markdown=not outcome.questions)
@@ -48,32 +48,33 @@ def print_outcome(outcome: Outcome) -> None:
 
 def _print(text: str, *, markdown: bool) -> None:
     if not sys.stdout.isatty():
-        _put(text + "\n")
+        _write(text + "\n")
         return
     from rich.markdown import Markdown
     from rich.text import Text
     from rich.theme import Theme
 
-    shown: Markdown | Text = Text(text)
+    content: Markdown | Text = Text(text)
     if markdown and not os.environ.get("NO_COLOR"):
-        shown = Markdown(text, hyperlinks=False, code_theme="ansi_dark")
-        for token in shown.parsed:  # who writes a line break means one
+        content = Markdown(text, hyperlinks=False, code_theme="ansi_dark")
+        for token in content.parsed:  # keep single line breaks
             for inner in token.children or ():
-                inner.type = "hardbreak" if inner.type == "softbreak" else inner.type
+                if inner.type == "softbreak":
+                    inner.type = "hardbreak"
     console = console_of(sys.stdout)
     console.push_theme(Theme(_STYLES))
-    with console.capture() as drawn:
-        print_whole(console, shown)
-    lines = "".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
-    _put(_GAP.sub("\n\n", lines) if markdown else lines)
+    with console.capture() as capture:
+        print_whole(console, content)
+    lines = "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+    _write(_GAP.sub("\n\n", lines) if markdown else lines)
 
 
 def print_json(data: Any) -> None:
-    """One JSON value on one line of stdout; ASCII alone, so that no encoding can spoil it."""
-    _put(json.dumps(data, default=str) + "\n")
+    """Print a value as one line of ASCII JSON on stdout, safe in any encoding."""
+    _write(json.dumps(data, default=str) + "\n")
 
 
-def _put(text: str) -> None:
+def _write(text: str) -> None:
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -85,56 +86,56 @@ def _put(text: str) -> None:
 
 
 def print_summary(outcome: Outcome, screen: Screen, took: str, workspace: str) -> None:
-    """What a run took and how it goes on, on stderr."""
+    """Print what a run used and how to resume it, on stderr."""
     screen.paragraph(f"{headline(outcome)}: {took}", "bold")
     if refused := refused_lines(outcome):
         screen.paragraph(refused, always=True)
     screen.paragraph(f"Thread {outcome.thread_id}, files in {workspace}", "dim")
-    if hint := how_to_go_on(outcome):
+    if hint := resume_hint(outcome):
         screen.paragraph(hint, always=True)
     elif screen.is_terminal:
-        screen.paragraph(f"Look at it: {program()} report {shlex.quote(outcome.thread_id)}", "dim")
+        screen.paragraph(f"Report: {program()} report {shlex.quote(outcome.thread_id)}", "dim")
 
 
 def refused_lines(outcome: Outcome) -> str:
-    """Return the list of what was refused without a question; empty if nothing was."""
+    """Return the list of calls refused without a question; empty if there are none."""
     if not outcome.unasked:
         return ""
-    lines = [f"- {one['call']} ({one['reason']})" for one in outcome.unasked]
-    return "Refused without a question (--approve refuse):\n" + "\n".join(lines)
+    lines = [f"- {refusal['call']} ({refusal['reason']})" for refusal in outcome.unasked]
+    return "Refused without asking (--approve refuse):\n" + "\n".join(lines)
 
 
 def headline(outcome: Outcome) -> str:
-    """The state of a run in a few words."""
+    """Return the state of a run in a few words."""
     if outcome.waits_for_model:
         return "Interrupted"
     return ending_of(outcome.stop_reason, success=outcome.success).headline
 
 
 def program() -> str:
-    """What to type for this program here: its path, where the shell would not find its name."""
+    """Return the command for this program: its path, if the shell would not find `manus`."""
     from shutil import which
 
-    typed = sys.argv[0]
-    if os.path.basename(typed) != "manus" or which("manus") == os.path.abspath(typed):  # noqa: PTH100, PTH119
+    command = sys.argv[0]
+    if os.path.basename(command) != "manus" or which("manus") == os.path.abspath(command):  # noqa: PTH100, PTH119
         return "manus"
-    return shlex.quote(typed)
+    return shlex.quote(command)
 
 
-def how_to_go_on(outcome: Outcome) -> str:
-    """The command that goes on with a run that did not finish; empty for one that did."""
+def resume_hint(outcome: Outcome) -> str:
+    """Return the command that resumes an unfinished run; empty for a finished one."""
     thread = shlex.quote(outcome.thread_id)
     manus = program()
     if outcome.asks_person:
         return f"Answer with: {manus} resume {thread}{' --answer TEXT' * len(outcome.questions)}"
     if outcome.stop_reason in ("terminated", "answered", "completed"):
         return ""
-    more = " --budget KIND=LIMIT" if outcome.stop_reason == "budget" else ""
-    return f"Go on with: {manus} resume {thread}{more}"
+    options = " --budget KIND=LIMIT" if outcome.stop_reason == "budget" else ""
+    return f"Resume with: {manus} resume {thread}{options}"
 
 
 def hint_in_chat(outcome: Outcome) -> str:
-    """The same for a conversation."""
+    """Return the same hint for a conversation."""
     if outcome.asks_person:
-        return "What you say next is the answer."
-    return "/resume goes on with it." if how_to_go_on(outcome) else ""
+        return "Your next message is the answer."
+    return "/resume continues it." if resume_hint(outcome) else ""

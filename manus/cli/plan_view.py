@@ -1,4 +1,4 @@
-"""The plan of a flow as it advances: redrawn on a terminal, else one line for each change."""
+"""Show the plan of a flow: redrawn on a terminal, else one line per change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from manus.prompts.formatting import clean, count, fit, flat, gist, in_words, ma
 from manus.state.plan import Plan, format_plan
 from manus.state.plan_changes import change_step
 
-_ROOM = 3
-"""Lines of the terminal that are left free."""
-_HEAD = 7
+_FREE_LINES = 3
+"""Lines of the terminal to leave free."""
+_HEAD_LINES = 7
 """Lines of a plan before its first step."""
 
 
@@ -23,67 +23,67 @@ class PlanView:
         self._screen = screen
         self._currency = currency
         self.plan: Plan | None = None
-        """As far as it is known: before its first event, as a run that is gone on with left it."""
-        self._began: dict[int, float] = {}
+        """The current plan; before the first event, the plan of the resumed run."""
+        self._start_times: dict[int, float] = {}
         self._actions: dict[int, str] = {}
-        self._used: dict[int, dict[str, Any]] = {}
-        """By step: what its executor has used in this run of it."""
+        self._usage: dict[int, dict[str, Any]] = {}
+        """Usage of the current execution, by step."""
         self.shown = ""
-        """What is drawn of it on the terminal."""
+        """The plan as last drawn on the terminal."""
 
     @property
     def is_drawn(self) -> bool:
-        """Whether there is a plan that is redrawn as it advances."""
+        """Whether a plan is being redrawn."""
         return self.plan is not None and self._screen.can_redraw
 
     def on_plan(self, event: dict[str, Any]) -> None:
-        """There is a plan, or another one than before."""
+        """Show a new or changed plan."""
         plan: Plan = event["plan"]
         self.plan = plan
         steps = count(len(plan["steps"]), "step")
         self._show("plan", f"{event['why']}: {plan['title']} (ID: {plan['id']}), {steps}")
 
     def on_step(self, event: dict[str, Any]) -> None:
-        """Show a step that starts, is set aside with a question, or has ended."""
+        """Show a step that starts, waits for an answer, or has ended."""
         index = event["step"]
         status = event["status"]
         question = flat(event.get("question", ""))
         if question:
             self._actions[index] = f"waits for your answer: {question}"
         elif status == "in_progress":
-            self._began[index] = time.monotonic()
+            self._start_times[index] = time.monotonic()
             self._actions.pop(index, None)
         if self.plan is not None and index < len(self.plan["steps"]):
             changed: Any = {"step": index, "status": status, "notes": event["notes"]}
             self.plan = change_step(self.plan, changed)
-        self._show(f"step {index}", self._said(event))
+        self._show(f"step {index}", self._describe_step(event))
 
     def on_action(self, event: dict[str, Any]) -> None:
-        """The executor of a step has done something; only seen where the plan is redrawn."""
+        """Record an action of a step's executor; visible only where the plan is redrawn."""
         inner = event["event"]
         index = event["step"]
-        self._used[index] = inner.get("spent", self._used.get(index, {}))
-        if said := said_of(inner):
-            self._actions[index] = said
+        self._usage[index] = inner.get("spent", self._usage.get(index, {}))
+        if action := describe_action(inner):
+            self._actions[index] = action
 
-    def _said(self, event: dict[str, Any]) -> str:
+    def _describe_step(self, event: dict[str, Any]) -> str:
         index = event["step"]
         steps = self.plan["steps"] if self.plan is not None else []
         text = flat(steps[index]["text"]) if index < len(steps) else ""
         if question := flat(event.get("question", "")):
-            return f"waits for your answer, other steps go on first: {question}"
+            return f"waits for your answer; other steps continue first: {question}"
         if event["status"] == "in_progress":
-            return f"begun by {event['executor']}: {text}"
-        spent = in_words(self._used.get(index, {}), self._currency)
+            return f"started by {event['executor']}: {text}"
+        spent = in_words(self._usage.get(index, {}), self._currency)
         took = f"{self._seconds(index):.1f} s{spent and f', {spent}'}"
         return f"{event['status']}, {took}: {flat(event['notes']) or text}"
 
     def _seconds(self, index: int) -> float:
         now = time.monotonic()
-        return now - self._began.get(index, now)
+        return now - self._start_times.get(index, now)
 
     def _show(self, label: str, text: str) -> None:
-        """The plan as it is now; where nothing is redrawn, a line on what has changed."""
+        """Redraw the plan; without a terminal, print one line about the change."""
         if self.is_drawn:
             self._screen.pin(self._lines)
             self.shown = "\n".join(self._lines())
@@ -91,36 +91,36 @@ class PlanView:
             self._screen.line(f"{label:<8}{text}")
 
     def _lines(self) -> list[str]:
-        """The plan's text, with what is being done below each step at work."""
+        """Return the lines of the plan, with the current action below each running step."""
         if self.plan is None:
             return []
         text = clean(format_plan(self.plan)).splitlines()
-        head = text[:_HEAD]
-        rest = iter(text[_HEAD:])
+        head = text[:_HEAD_LINES]
+        rest = iter(text[_HEAD_LINES:])
         lines: list[str] = []
-        at_work = 0
+        running = 0
         for index, step in enumerate(self.plan["steps"]):
-            lines.append(self._with_spent(next(rest), self._used.get(index, {})))
+            lines.append(self._with_spent(next(rest), self._usage.get(index, {})))
             if step["notes"]:
                 lines.append(next(rest))
             if step["status"] == "in_progress":
                 doing = self._actions.get(index, "thinking")
                 lines.append(f"   {doing} ({self._seconds(index):.0f} s)")
-                at_work = at_work or len(lines)
-        # what has scrolled away cannot be redrawn: as many steps as fit, around those at work
-        room = max(max(self._screen.console.height, 8) - _ROOM - len(head), 1)
-        first = max(0, min(at_work - room // 2, len(lines) - room))
+                running = running or len(lines)
+        # scrolled-off lines cannot be redrawn: show as many steps as fit, around the running ones
+        room = max(max(self._screen.console.height, 8) - _FREE_LINES - len(head), 1)
+        first = max(0, min(running - room // 2, len(lines) - room))
         return [*head, *lines[first : first + room]]
 
     def _with_spent(self, line: str, used: Any) -> str:
-        """A line and what was used, which stays whole when the line has to be cut."""
+        """Append the usage to a line, which is cut to fit."""
         if not (spent := in_words(used, self._currency)):
             return line
         return f"{fit(flat(line), self._screen.console.width - len(spent) - 3)} ({spent})"
 
 
-def said_of(event: dict[str, Any]) -> str:
-    """What an agent inside a run has done, in one line; empty where it says nothing new."""
+def describe_action(event: dict[str, Any]) -> str:
+    """Describe an action of an agent inside a run in one line; empty for other events."""
     match event:
         case {"type": "call", "name": name, "args": args}:
             return f"{name}: {main_argument(args)}"
@@ -129,7 +129,7 @@ def said_of(event: dict[str, Any]) -> str:
         case {"type": "thought", "text": text}:
             return flat(text)
         case {"type": "retry", "reason": reason}:
-            return f"the model is asked again: {reason}"
+            return f"the model request is retried: {reason}"
         case {"type": "delegate_action", "event": inner}:
-            return said_of(inner)
+            return describe_action(inner)
     return ""

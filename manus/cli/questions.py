@@ -1,6 +1,6 @@
-"""What a person is asked at the terminal: the request, questions of a run, and yes or no.
+"""Ask the user at the terminal: for the request, answers to a run's questions, yes or no.
 
-Each is read by prompt_toolkit, which takes what is pasted as one text, line breaks and all.
+Input is read with prompt_toolkit, which takes pasted text with line breaks as one input.
 """
 
 from __future__ import annotations
@@ -25,95 +25,98 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
 
 Answers = dict[str, str]
-"""Answers by the id of the interrupt that asked."""
+"""Answers by interrupt id."""
 LEAVE = ("/exit", "/quit")
-"""What leaves a conversation, and a question open."""
+"""Inputs that leave a conversation, or a question unanswered."""
 _YES = ("y", "yes")
-_MOMENT = 2.0
-"""Seconds until a person is told that stdin is waited for."""
+_PIPE_NOTICE_DELAY = 2.0
+"""Seconds until a message says that the program waits for stdin."""
 
 
-def someone_is_there() -> bool:
-    """Whether a person sits at stdin to be asked."""
+def is_interactive() -> bool:
+    """Return whether a person can type at stdin."""
     return sys.stdin.isatty()
 
 
 def read_request(words: Sequence[str]) -> Request:
-    """Return the words and what is piped; with neither, what is typed at the terminal.
+    """Return the request from the arguments and piped text, or typed at the terminal.
 
-    Piped text is the request itself where there are no words, or `-`; else it is attached.
+    Without words, or with `-`, piped text is the request; otherwise it is attached to the words.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no request.
     """
-    said = _decoded(" ".join(words)).strip()
-    said = "" if said == "-" else said
-    if (piped := _piped()).strip():
-        if said:
-            text = f"{said}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
-            return Request(text, said, is_tainted=True)
+    typed = _replace_undecodable(" ".join(words)).strip()
+    if typed == "-":
+        typed = ""
+    piped = _read_pipe()
+    if piped.strip() and typed:
+        text = f"{typed}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
+        return Request(text, typed, is_tainted=True)
+    if piped.strip():
         return Request(piped.strip(), "")
-    request = said or (_asked("What is to be done? ") if someone_is_there() else "")
-    if not request:
+    if not typed and is_interactive():
+        typed = _ask_or_empty("What should be done? ")
+    if not typed:
         raise UsageError(
-            "There is no request: give it as an argument, type it when asked, or send it to stdin."
+            "There is no request; pass it as an argument, type it when asked, or pipe it to stdin."
         )
-    return typed_request(request)
+    return typed_request(typed)
 
 
-def _piped() -> str:
-    """All of a pipe or a file; nothing of a terminal, or of what else stdin may be."""
+def _read_pipe() -> str:
+    """Read all of a pipe or file at stdin; return an empty text for a terminal."""
     if sys.stdin.isatty():
         return ""
-    if not select.select([sys.stdin], [], [], _MOMENT)[0]:
-        sys.stderr.write("Waiting for what is piped in (Ctrl-C ends it) …\n")
+    if not select.select([sys.stdin], [], [], _PIPE_NOTICE_DELAY)[0]:
+        sys.stderr.write("Waiting for input from the pipe (Ctrl-C cancels) …\n")
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
-def _decoded(text: str) -> str:
-    """The text with bytes that are not UTF-8 replaced; a request must be encodable."""
+def _replace_undecodable(text: str) -> str:
+    """Replace bytes that are not UTF-8, so that the request can be encoded."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def ask_text(question: str, *, hidden: bool = False, choices: Sequence[str] = ()) -> str:
-    """A line from a person, whose choices Tab completes; EOFError at the end of input."""
+    """Ask for a line, with Tab completion of `choices`; raise EOFError at the end of input."""
     from prompt_toolkit.completion import WordCompleter
 
-    known = WordCompleter(list(choices), sentence=True)
-    said: str = _session(completer=known).prompt(question, is_password=hidden)
-    return said.strip()
+    completer = WordCompleter(list(choices), sentence=True)
+    answer: str = _session(completer=completer).prompt(question, is_password=hidden)
+    return answer.strip()
 
 
 def ask_yes(question: str) -> bool:
-    """A person's yes or no; an empty line and the end of input are a no."""
-    return _asked(f"{question} [y/N] ").lower() in _YES
+    """Ask a yes/no question; an empty line and the end of input mean no."""
+    return _ask_or_empty(f"{question} [y/N] ").lower() in _YES
 
 
-def _asked(question: str) -> str:
-    """The same as `ask_text`, empty at the end of input."""
+def _ask_or_empty(question: str) -> str:
+    """Ask for a line as `ask_text` does; return an empty text at the end of input."""
     try:
-        return _decoded(ask_text(question))
+        return _replace_undecodable(ask_text(question))
     except EOFError:
         return ""
 
 
 async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
-    """Whether a run that used up its steps shall have so many more."""
+    """Ask whether a run that reached its step limit may take `steps` more."""
     screen.release()
     try:
-        said = await _session().prompt_async(f"{steps} more steps? [Y/n] ", handle_sigint=False)
+        answer = await _session().prompt_async(f"{steps} more steps? [Y/n] ", handle_sigint=False)
     except EOFError:
         return False
-    return said.strip().lower() in ("", *_YES)
+    return answer.strip().lower() in ("", *_YES)
 
 
 async def ask_all(
-    screen: Screen, questions: Sequence[Interrupt], shown: str = ""
+    screen: Screen, questions: Sequence[Interrupt], visible_plan: str = ""
 ) -> tuple[Answers, bool]:
-    """Ask the questions one by one. The answers, and whether there was one to each.
+    """Ask the questions one by one; return the answers, and whether all were answered.
 
-    The end of input (Ctrl-D) leaves a question and those after it open. A question does not repeat
-    a plan at its beginning that is `shown` above it.
+    The end of input (Ctrl-D) leaves that question and the following ones open. A plan at the start
+    of a question is not repeated if it was just displayed as `visible_plan`.
     """
     from manus.graph.outcome import draft_of_change, question_of
 
@@ -121,8 +124,8 @@ async def ask_all(
     answers: Answers = {}
     session = _session()
     for question in questions:
-        asked = question_of(question).removeprefix(shown).strip()
-        screen.paragraph(f"\nThe agent asks: {asked}", "bold", always=True)
+        text = question_of(question).removeprefix(visible_plan).strip()
+        screen.paragraph(f"\nThe agent asks: {text}", "bold", always=True)
         answer = await _answer(session, draft_of_change(question))
         if not answer:
             return answers, False
@@ -131,7 +134,7 @@ async def ask_all(
 
 
 async def _answer(session: PromptSession[str], draft: str) -> str:
-    """An answer, or what the person makes of its draft; empty at the end of input."""
+    """Ask for an answer, or let the user edit the draft; return "" at the end of input."""
     ask = partial(session.prompt_async, handle_sigint=False)
     answer = ""
     try:
@@ -140,33 +143,33 @@ async def _answer(session: PromptSession[str], draft: str) -> str:
             if answer.lower() in LEAVE:
                 return ""
             if draft and answer.lower() in ("e", "edit"):
-                answer = (await ask("Change it: ", default=draft)).strip()
+                answer = (await ask("Edit the draft: ", default=draft)).strip()
     except EOFError:
         return ""
     return answer
 
 
 def request_session(completer: Completer) -> PromptSession[str]:
-    """Reads the requests of a conversation, with those of earlier ones at the arrow keys.
+    """Build the prompt of a conversation, with a history of earlier requests.
 
-    Ctrl-C drops what is typed; where nothing is, `prompt` raises KeyboardInterrupt.
+    Ctrl-C clears the line; on an empty line, `prompt` raises KeyboardInterrupt.
     """
     from platformdirs import user_state_path
     from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-    def drop(event: Any) -> None:
+    def clear(event: Any) -> None:
         if event.current_buffer.text:
             event.current_buffer.reset()
         else:
             event.app.exit(exception=KeyboardInterrupt)
 
     file = user_state_path("manus", appauthor=False) / "history"
-    history: History = InMemoryHistory()  # where no file can be written
+    history: History = InMemoryHistory()  # if the file cannot be written
     with contextlib.suppress(OSError):
         make_private_folder(file.parent)
         make_private_file(file)
         history = FileHistory(str(file))
-    return _session(drop, history=history, completer=completer, complete_while_typing=True)
+    return _session(clear, history=history, completer=completer, complete_while_typing=True)
 
 
 def _stop(_: Any) -> None:
@@ -174,7 +177,7 @@ def _stop(_: Any) -> None:
 
 
 def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> PromptSession[str]:
-    """Reads a text of any number of lines; Enter ends it, Alt-Enter breaks a line."""
+    """Build a multi-line prompt: Enter submits, Alt-Enter starts a new line."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import create_output
@@ -184,7 +187,7 @@ def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> Pro
 
     @keys.add("enter")
     def _(event: Any) -> None:
-        # More that came along with it was pasted, by a terminal that does not mark what is.
+        # Further input in the queue means a paste, from a terminal without bracketed paste.
         if event.key_processor.input_queue:
             event.current_buffer.newline(copy_margin=False)
         else:
@@ -197,5 +200,5 @@ def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> Pro
     keys.add("c-c")(on_interrupt)
     output = create_output(sys.stderr if sys.stderr.isatty() else sys.stdout)
     if isinstance(output, Vt100_Output):
-        output.enable_cpr = False  # the terminal's answer could come when nobody reads it
+        output.enable_cpr = False  # the terminal's reply could arrive when nobody reads it
     return PromptSession(key_bindings=keys, output=output, **options)

@@ -1,4 +1,4 @@
-"""A run from its beginning to its report: what `run`, `flow` and `resume` share."""
+"""Run a job at the terminal, from opening the store to the final report."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from manus.store.threads import find_thread
 log = logging.getLogger("manus.cli.run")
 
 Prepare = Callable[[Store, str], Awaitable[Job]]
-"""Finds out what is to be done on a thread, once the store is open and the thread is ours."""
+"""Creates the job for a thread, once the store is open and the thread is locked."""
 
 
-class Run:
-    """Works on one thread for one call of the program."""
+class JobRunner:
+    """Runs one job at the terminal, and asks the questions of the run."""
 
     def __init__(self, args: RunOptions, settings: Settings, screen: Screen) -> None:
         self._args = args
@@ -53,32 +53,32 @@ class Run:
         self._stopping = StopSignals(self._announce_stop)
         self._store: Store | None = None
         self._workspace = ""
-        self._asks = False
-        """Whether a person is there, and has answered all that was asked."""
+        self._can_ask = False
+        """Whether a person is present and has answered all questions so far."""
         self._was_asked = False
-        """Whether the person has read the question that the run waits with."""
+        """Whether the open question has already been displayed."""
 
-    async def work(self, prepare: Prepare, meant: str | None, *, or_new: bool = False) -> int:
-        """Do the job, report on it, and give the exit code.
+    async def run(self, prepare: Prepare, thread: str | None, *, or_new: bool = False) -> int:
+        """Run the job, report the outcome, and return the exit code.
 
-        `meant` and `or_new` are those of `find_thread`; None makes a new thread.
+        `thread` and `or_new` are passed to `find_thread`; None creates a new thread.
         """
         with self._stopping:
             try:
                 async with open_store(self._settings) as store:
                     self._store = store
                     store.watch_outages(self._progress.show_outage)
-                    if meant is None:
+                    if thread is None:
                         self._thread_id = secrets.token_hex(5)
                     else:
-                        self._thread_id = await find_thread(store, meant, or_new=or_new)
-                    log.info("thread %s: begun", self._thread_id)
-                    outcome = await self._outcome(store, prepare)
+                        self._thread_id = await find_thread(store, thread, or_new=or_new)
+                    log.info("thread %s: started", self._thread_id)
+                    outcome = await self._run_job(store, prepare)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
                 return self._stopping.exit_code or 1
-            except Exception as error:  # raised on, whatever it is: how to resume is told here
+            except Exception as error:  # re-raised; report here how to resume
                 if self._progress.has_begun:
                     self._report_failure(error)
                     if self._stopping.exit_code and isinstance(error, StorageUnavailableError):
@@ -86,10 +86,10 @@ class Run:
                     raise report.ReportedError(str(error)) from error
                 raise
             self._report(outcome)
-            is_done = outcome.status == "finished" and outcome.success
-            return self._stopping.exit_code or (0 if is_done else 1)
+            is_success = outcome.status == "finished" and outcome.success
+            return self._stopping.exit_code or (0 if is_success else 1)
 
-    async def _outcome(self, store: Store, prepare: Prepare) -> Outcome:
+    async def _run_job(self, store: Store, prepare: Prepare) -> Outcome:
         async with store.hold(self._thread_id):
             job = await prepare(store, self._thread_id)
             self._workspace = job.context.workspace or ""
@@ -102,7 +102,7 @@ class Run:
             if job.kind == "flow":
                 values = (await job.graph.aget_state(job.config())).values
                 self._progress.plan.plan = values.get("plan") or None
-            self._asks = job.context.interactive
+            self._can_ask = job.context.interactive
             if job.pending is None:
                 self._progress.wait()
             modes = self._progress.stream_mode
@@ -115,38 +115,39 @@ class Run:
                 return outcome_of(await job.graph.aget_state(job.config()))
 
     async def _report_tools(self) -> None:
-        """Tell which of the user's tools programs work with, and which they do not see."""
+        """Print which of the user's tools programs can use, and which are hidden."""
 
         def describe() -> str:
             root = Path(os.path.realpath(self._workspace))
             return report_tools(root, self._settings.sandbox).in_words()
 
-        if said := await asyncio.to_thread(describe):
-            self._screen.paragraph(said, "dim")
+        if description := await asyncio.to_thread(describe):
+            self._screen.paragraph(description, "dim")
 
     async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
-        """The job with answers of a person, or with more steps; None where none are given."""
-        more = None
-        if self._asks and outcome.asks_person:
-            shown = self._progress.plan.shown
-            answers, self._asks = await ask_all(self._screen, outcome.questions, shown)
+        """Return the job with answers or more steps; None if the user gives none."""
+        next_job = None
+        if self._can_ask and outcome.asks_person:
+            visible_plan = self._progress.plan.shown
+            answers, self._can_ask = await ask_all(self._screen, outcome.questions, visible_plan)
             self._was_asked = not answers
-            more = replace(job, graph_input=Command(resume=answers)) if answers else None
-        elif self._asks and outcome.stop_reason == "max_steps":
-            more = await self._with_more_steps(job)
-        if more is not None:
+            if answers:
+                next_job = replace(job, graph_input=Command(resume=answers))
+        elif self._can_ask and outcome.stop_reason == "max_steps":
+            next_job = await self._ask_for_steps(job)
+        if next_job is not None:
             self._progress.wait()
-        return more
+        return next_job
 
-    async def _with_more_steps(self, job: Job) -> Job | None:
-        """The job with as many steps again as it has used up."""
+    async def _ask_for_steps(self, job: Job) -> Job | None:
+        """Return the job with a doubled step limit, if the user agrees."""
         run = (await job.graph.aget_state(job.config())).values["run"]
         self._screen.end_live()
         if not await ask_for_more_steps(self._screen, run["max_steps"]):
             return None
-        more = replace(job, graph_input=None, context=extend_steps(job.context, run))
-        await reopen(job.graph, more.config())
-        return more
+        next_job = replace(job, graph_input=None, context=extend_steps(job.context, run))
+        await reopen(job.graph, next_job.config())
+        return next_job
 
     def _report(self, outcome: Outcome) -> None:
         self._progress.end(outcome.output)
@@ -154,10 +155,10 @@ class Run:
         if self._args.json:
             report.print_json(outcome.as_json())
         else:
-            self._set_off()
+            self._print_gap()
             if outcome.output.strip() and not (self._was_asked and sys.stdout.isatty()):
                 report.print_outcome(outcome)
-                self._set_off()
+                self._print_gap()
         steps = max(len(outcome.results), self._progress.steps)
         spent = in_words({**outcome.usage}, self._settings.currency) or count(0, "token")
         took = f"{count(steps, 'step')}, {spent}, {outcome.usage['seconds']:.1f} s"
@@ -171,8 +172,8 @@ class Run:
         else:
             report.print_summary(outcome, self._screen, took, self._workspace)
 
-    def _set_off(self) -> None:
-        """An empty line between progress and results, where both are seen together."""
+    def _print_gap(self) -> None:
+        """Print a blank line between progress and result if both go to the terminal."""
         if self._screen.is_terminal and sys.stdout.isatty():
             self._screen.paragraph("")
 
@@ -180,20 +181,20 @@ class Run:
         self._screen.end_live()
         if self._store is not None:
             self._store.stop_waiting()
-        self._screen.paragraph("\nStopping (once more ends it at once) …", always=True)
+        self._screen.paragraph("\nStopping … (press again to exit immediately)", always=True)
 
     def _report_failure(self, error: Exception) -> None:
-        """The outcome of a run that broke off, from what is known without its state."""
-        said = str(error)
+        """Report a run that failed while its state cannot be read."""
+        message = str(error)
         status: RunStatus = "error"
         stop_reason: StopReason = "error"
         if isinstance(error, StorageUnavailableError):
             status = "idle"
             stop_reason = "interrupted"
         usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
-        outcome = Outcome(self._thread_id, status, stop_reason, False, said, [], usage)
+        outcome = Outcome(self._thread_id, status, stop_reason, False, message, [], usage)
         if self._args.json:
             report.print_json(outcome.as_json())
         self._progress.end()
-        hint = report.hint_in_chat if self._args.chat else report.how_to_go_on
+        hint = report.hint_in_chat if self._args.chat else report.resume_hint
         self._screen.paragraph(hint(outcome), always=True)

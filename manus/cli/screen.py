@@ -1,4 +1,4 @@
-"""The stderr of the program: lines, and below them what is redrawn while a run works."""
+"""Output on stderr: lines, and below them a live area that is redrawn during a run."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rich.text import Text
 from manus.prompts.formatting import clean, fit, flat
 
 PLAIN_WIDTH = 80
-"""Columns of a line where there is no terminal to ask and COLUMNS is not set."""
+"""Columns without a terminal and without COLUMNS."""
 LOG_WIDTH = 400
-"""Columns of a line of a log, so that it is whole unless it is a program."""
+"""Columns of a line in a log; only very long lines are cut."""
 _TAIL = 6
-"""Lines that are shown of a text while it is written."""
-_KEPT = 2_000
-"""Characters of it that can be among them."""
+"""Last lines shown of streamed text."""
+_TAIL_CHARACTERS = 2_000
+"""Characters that can be part of these lines."""
 
-# Middle tones of the 256 colours: at least 3:1 on white, black and what is between, measured. The
-# eight named ones are the terminal's own, and its cyan and yellow are often unreadable on white.
+# Middle tones of the 256 colours, with a measured contrast of at least 3:1 on black and on white.
+# The eight named colours depend on the terminal; cyan and yellow are often unreadable on white.
 CALL = "color(31)"
 DONE = "color(64)"
 FAILED = "color(196)"
@@ -37,32 +37,34 @@ WARNING = "color(136)"
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MARKS = {"[✓]": DONE, "[→]": CALL, "[!]": FAILED}
-"""Colours of a plan's steps, by what stands in their lines."""
+"""Colours of plan steps, by the mark in their line."""
 
 Lines = Callable[[], Sequence[str]]
-"""Without control characters."""
+"""Returns lines without control characters."""
 
 
 def console_of(stream: TextIO, *, plain: bool = False) -> Console:
-    """What writes to a stream, as wide as its terminal, else 80 columns or COLUMNS."""
+    """Build a console for a stream: as wide as COLUMNS or its terminal, else 80 columns."""
     columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdigit() else None if stream.isatty() else PLAIN_WIDTH
+    width = None if stream.isatty() else PLAIN_WIDTH
+    if columns.isdigit():
+        width = int(columns)
     colours: Any = None if plain else "auto"
     options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
     return Console(file=stream, width=width, **options)
 
 
-def print_whole(console: Console, shown: RenderableType) -> None:
-    """Print text broken between words; as it stands where a word, such as a path, is too long."""
-    words = shown.plain.split() if isinstance(shown, Text) else ()
-    console.print(shown, soft_wrap=any(len(word) > console.width for word in words))
+def print_whole(console: Console, content: RenderableType) -> None:
+    """Print text wrapped between words; unwrapped if a word, such as a path, is too long."""
+    words = content.plain.split() if isinstance(content, Text) else ()
+    console.print(content, soft_wrap=any(len(word) > console.width for word in words))
 
 
 class Screen:
-    """Writes for a person.
+    """Writes progress for a person.
 
-    On a terminal with colours and as wide as it is; else plain lines, without control codes. A
-    reader that goes away silences it: the run is worth more than its picture.
+    On a terminal it uses colours and the full width; elsewhere plain lines without control codes.
+    When the reader closes the stream, output stops and the run continues.
     """
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
@@ -71,34 +73,34 @@ class Screen:
         self.is_terminal = not quiet and self._stream.isatty()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown")
         self.can_redraw = self.is_terminal and not plain
-        """Whether lines can be written over: on a terminal that knows control codes."""
+        """Whether lines can be redrawn: on a terminal with control codes."""
         self.console = console_of(self._stream, plain=not self.can_redraw)
         self._live: Live | None = None
         self._pinned: Lines | None = None
         self._below: Callable[[], list[Text]] | None = None
-        """The text that is being written, or what is waited for."""
+        """Renders the streamed text or the running work."""
 
     def line(self, text: str, style: str = "") -> None:
-        """One line; what does not fit is cut."""
+        """Print one line, cut to the width."""
         if not self._quiet:
-            whole = not self.is_terminal and "COLUMNS" not in os.environ
-            width = LOG_WIDTH if whole else self.console.width
+            is_uncut = not self.is_terminal and "COLUMNS" not in os.environ
+            width = LOG_WIDTH if is_uncut else self.console.width
             self._print(_one_line(" ".join(clean(text).splitlines()), style, width))
 
     def paragraph(
         self, text: str, style: str = "", *, indent: int = 0, always: bool = False
     ) -> None:
-        """Text that must not be cut. `always`: even when the screen is quiet."""
+        """Print text without cutting it. `always`: even if the screen is quiet."""
         if always or not self._quiet:
             if not self.is_terminal:
                 text = textwrap.indent(text, " " * indent)
                 indent = 0
-            shown = Text(clean(text).expandtabs(), style)
-            self._print(Padding(shown, (0, 0, 0, indent), expand=False) if indent else shown)
+            content = Text(clean(text).expandtabs(), style)
+            self._print(Padding(content, (0, 0, 0, indent), expand=False) if indent else content)
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Say so while the program is loaded; nothing is redrawn, since Ctrl-C ends it at once."""
+        """Show a message while the program loads; nothing is redrawn, so Ctrl-C works at once."""
         if self.can_redraw:
             self._guarded(lambda: print("  starting …", end="", file=self._stream, flush=True))
         try:
@@ -108,31 +110,33 @@ class Screen:
                 self._guarded(lambda: print("\r\x1b[K", end="", file=self._stream, flush=True))
 
     def pin(self, lines: Lines) -> None:
-        """Have these lines below all others, asked for and drawn anew until `release`."""
+        """Redraw these lines at the bottom until `release`."""
         if self.can_redraw:
             self._pinned = lines
-            self._begin_live()
+            self._start_live()
 
     def live(self, head: str, text: str = "") -> None:
-        """Have the end of a text that is being written at the bottom, until `end_live`."""
+        """Show the end of a streamed text at the bottom until `end_live`."""
         if self.can_redraw:
-            self._below = partial(self._written, " ".join(clean(head).splitlines()), text[-_KEPT:])
-            self._begin_live()
+            self._below = partial(
+                self._streamed_rows, " ".join(clean(head).splitlines()), text[-_TAIL_CHARACTERS:]
+            )
+            self._start_live()
 
     def busy(self, words: str, printed: str = "", *, since: float | None = None) -> None:
-        """Say at the bottom what is waited for, and how long, until `end_live`."""
+        """Show what is running, and for how long, at the bottom until `end_live`."""
         if self.can_redraw:
-            self._below = partial(self._waiting, words, printed, since or time.monotonic())
-            self._begin_live()
+            self._below = partial(self._busy_rows, words, printed, since or time.monotonic())
+            self._start_live()
 
     def end_live(self) -> None:
-        """Erase the text that was being written, and what was waited for."""
+        """Erase the streamed text or the running work."""
         self._below = None
         if self._live is not None and self._pinned is None:
             self.release()
 
     def release(self) -> None:
-        """Leave the pinned lines as they are and redraw nothing any more."""
+        """Leave the pinned lines as they are and stop redrawing."""
         live = self._live
         self._live = None
         if live is not None:
@@ -141,47 +145,54 @@ class Screen:
             self._guarded(live.stop)
         self._pinned = None
 
-    def _begin_live(self) -> None:
+    def _start_live(self) -> None:
         if self._live is None:
             self._live = Live(
                 console=self.console,
-                get_renderable=self._picture,
+                get_renderable=self._render,
                 refresh_per_second=10,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
             self._guarded(self._live.start)
 
-    def _picture(self) -> RenderableType:
-        lines = self._pinned() if self._pinned is not None else ()
-        shown = [_one_line(line, _style_of(line), self.console.width) for line in lines]
-        return Group(*shown, *(self._below() if self._below is not None else ()))
+    def _render(self) -> RenderableType:
+        rows: list[Text] = []
+        if self._pinned is not None:
+            for line in self._pinned():
+                rows.append(_one_line(line, _style_of(line), self.console.width))
+        if self._below is not None:
+            rows += self._below()
+        return Group(*rows)
 
-    def _written(self, head: str, text: str) -> list[Text]:
-        """The end of a text: what fits beside its head, or a few lines where it has none."""
+    def _streamed_rows(self, head: str, text: str) -> list[Text]:
+        """Return the end of a text: what fits beside its head, or a few lines without one."""
         if not head:
-            broken = Text("  " + clean(text).strip()).wrap(self.console, self.console.width - 1)
-            return [Text(line.plain, "dim", no_wrap=True) for line in broken[-_TAIL:]]
+            wrapped = Text("  " + clean(text).strip()).wrap(self.console, self.console.width - 1)
+            return [Text(line.plain, "dim", no_wrap=True) for line in wrapped[-_TAIL:]]
         room = max(self.console.width - len(head) - 2, 1)
         end = flat(text)
-        cut = end if cell_len(end) <= room else f"…{chop_cells(end[::-1], room)[0][::-1]}"
-        return [_one_line(head + cut, "dim", self.console.width - 1)]
+        if cell_len(end) > room:
+            end = f"…{chop_cells(end[::-1], room)[0][::-1]}"
+        return [_one_line(head + end, "dim", self.console.width - 1)]
 
-    def _waiting(self, words: str, printed: str, since: float) -> list[Text]:
-        """A line that turns, with its seconds, below the last lines of what was printed."""
-        ends = [line.rstrip() for line in clean(printed).splitlines() if line.strip()][-_TAIL:]
+    def _busy_rows(self, words: str, printed: str, since: float) -> list[Text]:
+        """Return the last lines of output, and a spinner line with the elapsed seconds."""
+        last_lines = [line.rstrip() for line in clean(printed).splitlines() if line.strip()][
+            -_TAIL:
+        ]
         seconds = time.monotonic() - since
-        turn = _FRAMES[int(seconds * 10) % len(_FRAMES)]
+        frame = _FRAMES[int(seconds * 10) % len(_FRAMES)]
         took = f" {seconds:.0f} s"
-        head = fit(f"  {turn} {flat(words)}", self.console.width - len(took) - 1)
-        tail = [_one_line(f"    {line}", "dim", self.console.width - 1) for line in ends]
+        head = fit(f"  {frame} {flat(words)}", self.console.width - len(took) - 1)
+        tail = [_one_line(f"    {line}", "dim", self.console.width - 1) for line in last_lines]
         return [*tail, _one_line(head + took, CALL, self.console.width)]
 
-    def _print(self, shown: RenderableType) -> None:
+    def _print(self, content: RenderableType) -> None:
         if self.is_terminal:
-            self._guarded(lambda: print_whole(self.console, shown))
-        else:  # rich would end the program where a reader has gone
-            self._guarded(lambda: print(shown, file=self._stream, flush=True))
+            self._guarded(lambda: print_whole(self.console, content))
+        else:  # rich would exit if the reader has closed the stream
+            self._guarded(lambda: print(content, file=self._stream, flush=True))
 
     def _guarded(self, write: Callable[[], object]) -> None:
         try:
@@ -205,9 +216,9 @@ def _style_of(line: str) -> str:
 
 
 def discard(stream: TextIO) -> None:
-    """Let what is left in a stream whose reader has gone, and what will come, lead nowhere.
+    """Redirect a stream whose reader has closed it to /dev/null.
 
-    Else Python tries once more when it ends, complains, and changes the exit code.
+    Otherwise Python retries the flush at exit, prints an error, and changes the exit code.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
@@ -215,8 +226,8 @@ def discard(stream: TextIO) -> None:
 
 
 def unwritable(error: OSError) -> str:
-    """What is said where stdout takes no more."""
+    """Return the error for a stdout that cannot be written."""
     return (
-        f"stdout cannot be written to ({error.strerror}), so not all was printed; what a run found "
-        "is kept: `manus threads` lists the threads, `manus show THREAD` tells it again."
+        f"Cannot write to stdout ({error.strerror}), so the output is incomplete; the run is "
+        "stored: `manus threads` lists the threads, `manus show THREAD` prints one."
     )

@@ -1,4 +1,4 @@
-"""The settings that a command works with, and the store that they name."""
+"""Load the settings of a command and open the configured store."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ T = TypeVar("T")
 
 
 def read_settings() -> Settings:
-    """The settings of the environment, a `.env` file here, and `manus.toml`.
+    """Load the settings from the environment, `.env` and `manus.toml`.
 
     Raises:
-        SettingsError: one does not fit.
+        SettingsError: a setting is invalid.
     """
     from manus.config.settings import FILE, load_settings
 
-    # pathlib costs more than the question
+    # importing pathlib would cost more than the check
     has_env = os.path.exists(".env")  # noqa: PTH110
     has_file = os.path.exists(FILE)  # noqa: PTH110
-    instructs = any(map(os.path.exists, ("AGENTS.md", ".agents/skills", ".claude/skills")))
-    if has_env or has_file or instructs:
+    has_instructions = any(map(os.path.exists, ("AGENTS.md", ".agents/skills", ".claude/skills")))
+    if has_env or has_file or has_instructions:
         _ask_for_trust()
     if has_env:
         _load_env()
@@ -37,47 +37,43 @@ def read_settings() -> Settings:
 
 
 def _ask_for_trust() -> None:
-    """Ask a person once whether they trust this folder, where its own settings depend on it."""
-    from manus.cli.questions import ask_yes, someone_is_there
+    """Ask once whether the user trusts this folder, if it has settings or instructions."""
+    from manus.cli.questions import ask_yes, is_interactive
     from manus.config.settings import FILE, settings_to_trust
     from manus.config.trust import INSTRUCTIONS, allowed_variables, is_trusted, skill_files
     from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide
 
     here = Path.cwd()
-    if not (someone_is_there() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
+    if not (is_interactive() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
         return
     try:
         settings = settings_to_trust(here / FILE, os.environ)
-    except SettingsError:  # loading it tells
+    except SettingsError:  # reported when the settings are loaded
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
     names = [*settings, *variables]
-    instructions = [
-        str(file.relative_to(here))
-        for file in (here / INSTRUCTIONS, *skill_files(here))
-        if file.is_file()
-    ]
+    files = [file for file in (here / INSTRUCTIONS, *skill_files(here)) if file.is_file()]
+    instructions = ", ".join(str(file.relative_to(here)) for file in files)
     if names:
         sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
     if instructions:
-        files = ", ".join(instructions)
-        sys.stderr.write(f"The agent is told how to work by {files} in {here}.\n")
+        sys.stderr.write(f"The files {instructions} in {here} give the agent instructions.\n")
     if names or instructions:
         sys.stderr.write(f"{CONSEQUENCE}\n")
         decide(here, trusted=ask_yes(QUESTION))
 
 
 def _load_env() -> None:
-    """Take the variables of `.env` that may be set and are not."""
+    """Set the allowed variables of `.env` that are not set yet."""
     from manus.config.trust import allowed_variables, is_trusted
 
     trusted = bool(is_trusted(Path.cwd(), os.environ))
-    kept, dropped = allowed_variables(_variables(), trusted=trusted)
-    for name, value in kept.items():
+    allowed, dropped = allowed_variables(_variables(), trusted=trusted)
+    for name, value in allowed.items():
         os.environ.setdefault(name, value)
     if dropped:
-        why = "they cannot be set there" if trusted else "`manus trust` lets them count"
-        sys.stderr.write(f"manus: .env: {', '.join(dropped)} are ignored; {why}.\n")
+        reason = "they cannot be set in .env" if trusted else "`manus trust` allows them"
+        sys.stderr.write(f"manus: .env: {', '.join(dropped)} were ignored; {reason}.\n")
 
 
 def _variables() -> dict[str, str | None]:
@@ -87,15 +83,15 @@ def _variables() -> dict[str, str | None]:
 
 
 def with_store(use: Callable[[Store], Awaitable[T]], settings: Settings | None = None) -> T:
-    """What a use of the store gives, which is opened as the settings say, and closed."""
+    """Open the configured store, await `use(store)`, close it, and return the result."""
     import asyncio
 
     from manus.store.open_store import open_store
 
-    chosen = settings or read_settings()
+    selected = settings or read_settings()
 
-    async def used() -> T:
-        async with open_store(chosen) as store:
+    async def run() -> T:
+        async with open_store(selected) as store:
             return await use(store)
 
-    return asyncio.run(used())
+    return asyncio.run(run())

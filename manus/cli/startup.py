@@ -1,7 +1,7 @@
-"""What makes the command line start fast; nothing else uses it, and a library does none of it.
+"""Make the command line start fast. Only the command line does this, never the library.
 
-LangGraph and LangChain import clients and models of services that a run never asks. Without this,
-`manus run` needs twice the time to its first request (`make bench ARGS="--only start"`).
+LangGraph and LangChain import clients and types of services that a run never uses. Without this,
+`manus run` takes twice as long to its first request (`make bench ARGS="--only start"`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 
 def load() -> None:
-    """Import what a run needs."""
+    """Import the modules that a run needs."""
     with _paused_collector():
         import langsmith
 
-        # Of these a small module each is used; two thirds of openai are types of other endpoints.
+        # Only a small module of each is used; two thirds of openai are types of other endpoints.
         defer(
             "langsmith.types", "langgraph_sdk", "langchain_openai", "langchain_openai.chat_models"
         )
@@ -32,7 +32,7 @@ def load() -> None:
 
         from manus.models.tls import ssl_context
 
-        # Read beside the imports, without the interpreter's lock; who needs it meets its error.
+        # Runs in parallel, mostly without the GIL; a later use raises its error again.
         ThreadPoolExecutor(1).submit(ssl_context)
 
         import manus.cli.run
@@ -42,29 +42,29 @@ def load() -> None:
 
 
 class _Deferred(ModuleType):
-    """A package of which only the place is known: enough to import the modules in it."""
+    """A package whose `__init__` has not run; its submodules can already be imported."""
 
     def __getattr__(self, name: str) -> Any:
         """Run the package's `__init__`, once; other threads wait for it as for any import."""
         with self.__dict__["_deferred_lock"]:
             if type(self) is _Deferred and not self.__dict__["_deferred_running"]:
                 _run(self)
-        # Found in its dictionary now; asking it again would come back here while it is half made.
+        # Look in its dictionary: getattr would recurse while the package is half initialized.
         if name in self.__dict__:
             return self.__dict__[name]
-        if (own := self.__dict__.get("__getattr__")) is not None:
-            return own(name)
+        if (getter := self.__dict__.get("__getattr__")) is not None:
+            return getter(name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
 def defer(*names: str) -> None:
-    """Have these packages' `__init__` run at the first look at a name in them.
+    """Defer these packages' `__init__` until the first access to one of their names.
 
-    One that is already imported, or not installed, is left alone; in all else it stays what it is
-    for everybody in the process. The package around one is not imported for it.
+    Packages that are already imported or not installed are skipped. Otherwise a package behaves as
+    usual for the whole process. Its parent package is not imported.
     """
     for name in names:
-        spec = None if name in sys.modules else _found(name)
+        spec = None if name in sys.modules else _find_spec(name)
         if spec is None or spec.loader is None:
             continue
         package = importlib.util.module_from_spec(spec)
@@ -76,14 +76,14 @@ def defer(*names: str) -> None:
             setattr(sys.modules[parent], child, package)
 
 
-def _found(name: str) -> ModuleSpec | None:
-    """Where a package is, without importing the one it is in, as `find_spec` would."""
+def _find_spec(name: str) -> ModuleSpec | None:
+    """Return the spec of a package without importing its parent, as `find_spec` would."""
     parent, _, _ = name.rpartition(".")
     if not parent or parent in sys.modules:
         return importlib.util.find_spec(name)
-    around = _found(parent)
-    places = around.submodule_search_locations if around else None
-    return PathFinder.find_spec(name, places) if places else None
+    parent_spec = _find_spec(parent)
+    paths = parent_spec.submodule_search_locations if parent_spec else None
+    return PathFinder.find_spec(name, paths) if paths else None
 
 
 def _run(package: ModuleType) -> None:
@@ -100,7 +100,7 @@ def _run(package: ModuleType) -> None:
 
 @contextmanager
 def _paused_collector() -> Iterator[None]:
-    """No collection of garbage in the block: what it makes lives as long as the process."""
+    """Disable garbage collection in the block; its objects live as long as the process."""
     gc.disable()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Take back what a run changed with the editor, and name what it changed otherwise."""
+"""Undo the file edits of a run, and list its other changes."""
 
 from __future__ import annotations
 
@@ -14,47 +14,51 @@ from manus.state.errors import ToolError
 from manus.tools.editor.editor import Editor
 from manus.tools.shell.commands import plain_commands
 
-_READERS = frozenset(
+_READ_ONLY_PROGRAMS = frozenset(
     {
         *("cat", "cd", "date", "diff", "echo", "file", "grep", "head", "ls", "pwd", "rg", "stat"),
         *("tail", "tree", "true", "wc", "which"),
     }
 )
-"""Programs that only read, whatever their arguments are."""
-_MOST_NAMED = 8
-"""Files, and commands, that are named; the others are counted."""
+"""Programs that only read, with any arguments."""
+_MAX_NAMES = 8
+"""Files or commands listed by name; the others are counted."""
 _WIDTH = 60
-"""Cells of a command."""
+"""Terminal cells of a listed command."""
 
 
 @dataclass(slots=True)
 class Undone:
-    """What was taken back, and what stays as the run left it."""
+    """The undone edits, and the changes that remain."""
 
     edits: list[str] = field(default_factory=list)
-    """A sentence for each edit that was undone, or that could not be."""
-    left: list[str] = field(default_factory=list)
-    """A sentence for each kind of change that the editor cannot undo."""
+    """One sentence per edit that was undone or could not be."""
+    remaining: list[str] = field(default_factory=list)
+    """One sentence per kind of change that cannot be undone."""
 
 
 def undo_last(runs: Sequence[TraceRun]) -> Undone:
-    """Undo the edits of the newest run that has some left. Blocking.
+    """Undo the edits of the newest run that has any left. Blocking.
 
-    A file that something else has changed since is left alone, and that is said. What was changed
-    by other means is not undone: it is named, for this run and for later ones that made no edits.
+    A file that was changed by something else since is reported and not touched. Changes made by
+    programs are not undone but listed, for this run and for later runs without edits.
     """
-    edited = {path for run in runs for path in _edited(run)}
-    passed: list[TraceRun] = []
+    edited: set[str] = set()
+    for run in runs:
+        edited |= _edited_files(run)
+    later_runs: list[TraceRun] = []
     for run in reversed(runs):
-        sentences = [*_undone(run, run.started_at.timestamp())] if run.started_at else []
+        sentences = []
+        if run.started_at:
+            sentences = list(_undo_edits(run, run.started_at.timestamp()))
         if sentences:
-            return Undone(sentences, _left_by([run, *passed], edited))
-        if not _edited(run):  # the edits of the others were undone before, and this was said then
-            passed.append(run)
-    return Undone([], _left_by(passed[:1], edited))
+            return Undone(sentences, _describe_remaining([run, *later_runs], edited))
+        if not _edited_files(run):  # edits of other runs were undone and reported before
+            later_runs.append(run)
+    return Undone([], _describe_remaining(later_runs[:1], edited))
 
 
-def _undone(run: TraceRun, began: float) -> Iterator[str]:
+def _undo_edits(run: TraceRun, start: float) -> Iterator[str]:
     workspace = Workspace(run.workspace)
     refused: set[str] = set()
     for edit in filter(None, map(find_edit, reversed([*_calls(run)]))):
@@ -62,7 +66,7 @@ def _undone(run: TraceRun, began: float) -> Iterator[str]:
             continue
         try:
             editor = Editor(workspace, edit.path, 1, writes=True)
-            if editor.has_edited(since=began):
+            if editor.has_edited(since=start):
                 yield editor.undo().text
         except ToolError as error:
             refused.add(edit.path)
@@ -70,7 +74,7 @@ def _undone(run: TraceRun, began: float) -> Iterator[str]:
 
 
 def _calls(run: TraceRun) -> Iterator[TraceCall]:
-    """Yield the calls of a run and of the agents that it gave work to, in their order."""
+    """Yield the calls of a run and of the agents it delegated to, in order."""
     for step in run.agent_steps:
         for call in step.calls:
             yield call
@@ -78,39 +82,43 @@ def _calls(run: TraceRun) -> Iterator[TraceCall]:
                 yield from _calls(call.run)
 
 
-def _edited(run: TraceRun) -> set[str]:
-    """Return the files that the editor changed, as seen from the workspace."""
+def _edited_files(run: TraceRun) -> set[str]:
+    """Return the files changed by the editor, relative to the workspace."""
     edits = map(find_edit, _calls(run))
     return {relative(edit.path, run.workspace) for edit in edits if edit is not None}
 
 
-def _left_by(runs: Sequence[TraceRun], edited: set[str]) -> list[str]:
-    """Return what stays of the runs: the files that are there, and the commands that ran."""
-    changed = dict.fromkeys(path for run in runs for path in changed_during(run))
-    files = [path for path in changed if path not in edited]
-    calls = [call for run in runs for step in run.agent_steps for call in step.calls]
-    commands = dict.fromkeys(
-        fit(f"{call.name}: {main_argument(call.args)}", _WIDTH)
-        for call in calls
-        if _may_change(call)
-    )
-    left = []
+def _describe_remaining(runs: Sequence[TraceRun], edited: set[str]) -> list[str]:
+    """Describe what remains of the runs: files changed by programs, and commands."""
+    files: dict[str, None] = {}
+    commands: dict[str, None] = {}
+    for run in runs:
+        files.update(dict.fromkeys(path for path in changed_during(run) if path not in edited))
+        for step in run.agent_steps:
+            for call in filter(_may_change, step.calls):
+                commands[fit(f"{call.name}: {main_argument(call.args)}", _WIDTH)] = None
+    sentences = []
     if files:
-        left.append(f"Not undone: {_listed(files)} (changed by programs, not by the editor).")
+        names = _join_names(list(files))
+        sentences.append(f"Not undone: {names} (changed by programs, not by the editor).")
     if commands:
-        left.append(f"Not undone: what these changed or deleted: {_listed([*commands])}.")
-    return left
+        names = _join_names(list(commands))
+        sentences.append(f"Not undone: changes and deletions by these commands: {names}.")
+    return sentences
 
 
 def _may_change(call: TraceCall) -> bool:
-    """Return whether a call ran a program, other than one that only reads."""
+    """Return whether a call ran a program that may change files."""
     if call.observation is None or call.name not in ("bash", "python_execute"):
         return False
     line = call.args.get("command") if isinstance(call.args, dict) else None
     commands = plain_commands(line) if isinstance(line, str) else None
-    return commands is None or any(words.split()[0] not in _READERS for words in commands)
+    return commands is None or any(
+        words.split()[0] not in _READ_ONLY_PROGRAMS for words in commands
+    )
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _join_names(names: Sequence[str]) -> str:
+    text = ", ".join(names[:_MAX_NAMES])
+    hidden = len(names) - _MAX_NAMES
+    return f"{text} and {hidden} more" if hidden > 0 else text

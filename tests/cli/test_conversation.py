@@ -53,16 +53,16 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         ask(terminal, "hello", "Hello.")
         ask(terminal, "think", "thinking 1 s", "")
         terminal.type("\x03")
-        terminal.expect("/resume goes on")
+        terminal.expect("/resume continues")
         assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
         ask(terminal, "/resume", "Thought.")
-        ask(terminal, "/resume", "nothing to go on with")
+        ask(terminal, "/resume", "Nothing to resume")
         terminal.type("dropped")
         terminal.expect_last("> dropped")
         terminal.type("\x03")
         terminal.expect_last("> ")
         terminal.type("\x03")
-        terminal.expect("or Ctrl-D, leaves.")
+        terminal.expect("or Ctrl-D to leave.")
         terminal.expect_last("> ")
         terminal.type("\x03")
         assert terminal.wait() == 0
@@ -121,10 +121,10 @@ def test_undo_names_what_it_leaves(manus: Program, server: ScriptedServer) -> No
         ask(terminal, "second", "Two.")
         ask(terminal, "/undo", "a.txt: the file is gone")
         assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
-        deleted = "Not undone: what these changed or deleted: bash: echo 1 > made.txt; rm old.txt."
+        deleted = "Not undone: changes and deletions by these commands: bash: echo 1 > made.txt; rm old.txt."
         assert deleted in " ".join(terminal.text.split())
         assert "ls -l" not in terminal.text.partition("the file is gone")[2]
-        ask(terminal, "/undo", "nothing that could be undone")
+        ask(terminal, "/undo", "Nothing to undo")
         assert terminal.text.count("Not undone: made.txt") == 2
     assert not (manus.workspace / "a.txt").exists()
 
@@ -189,7 +189,7 @@ def test_options_alone_begin_a_conversation(
         ask(terminal, "hello", "Hello.")
         terminal.type("/exit\r")
         assert terminal.wait() == 0
-    assert "`manus -c` goes on" in terminal.text
+    assert "`manus -c` continues it" in terminal.text
     assert server.requests[-1].body["model"] == "of-flag"
     assert ("browser_use" in server.requests[-1].tool_names) == ("swe" not in options)
 
@@ -218,7 +218,7 @@ def test_options_may_stand_before_the_command_or_the_request(
         (["--aprove", "ask"], "did you mean --approve?"),
         (["--model"], "requires an argument"),
         (["--model", "x", "typo"], "No such command 'typo'"),
-        (["--profile", "swe"], "A conversation needs a terminal"),
+        (["--profile", "swe"], "`manus chat` needs a terminal"),
     ],
 )
 def test_options_that_begin_nothing(manus: Program, words: list[str], problem: str) -> None:

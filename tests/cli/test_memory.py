@@ -62,7 +62,7 @@ async def test_nobody_is_told_where_it_is_turned_off_or_on_a_server(
 
 def test_it_is_shown_and_edited(bare: Program, tmp_path: Path) -> None:
     shown = bare("memory")
-    assert (shown.code, shown.out) == (0, "Nothing is kept.\n")
+    assert (shown.code, shown.out) == (0, "The memory is empty.\n")
     editor = tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\necho "{SAID}" > "$1"\n')
     editor.chmod(0o755)

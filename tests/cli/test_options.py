@@ -1,4 +1,4 @@
-"""What `run` is told means the same to `flow` and to `resume`: limits, profiles."""
+"""What `run` is told means the same to `flow` and to `resume`: parse_limits, profiles."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from manus.cli.options import limits
+from manus.cli.options import parse_limits
 from tests.cli.program import Program, Result, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import ScriptedServer, call, calls, text
@@ -49,11 +49,14 @@ def test_of_a_resume(manus: Program, server: ScriptedServer) -> None:
 
 
 def test_limits() -> None:
-    assert limits(" cost = .50 , tokens=1.5M,") == {"cost": 0.5, "tokens": 1_500_000}
-    assert limits("seconds=10m,tool-calls=0,tool_calls=7") == {"seconds": 600, "tool_calls": 7}
+    assert parse_limits(" cost = .50 , tokens=1.5M,") == {"cost": 0.5, "tokens": 1_500_000}
+    assert parse_limits("seconds=10m,tool-calls=0,tool_calls=7") == {
+        "seconds": 600,
+        "tool_calls": 7,
+    }
     for wrong in ("tokens", "token=5", "200k", "tokens=0", "cost=1k"):
         with pytest.raises(click.BadParameter):
-            limits(wrong)
+            parse_limits(wrong)
 
 
 def test_the_last_limit_counts_and_is_kept(manus: Program, server: ScriptedServer) -> None:

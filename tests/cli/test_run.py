@@ -127,8 +127,8 @@ def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
     monkeypatch.setitem(sys.modules, "manus.runs.jobs", None)  # a broken installation
     result = typed("graph")
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert "Something unexpected went wrong (ModuleNotFoundError: " in result.err
-    log = Path(result.err.partition("traceback is in ")[2].partition(" (MANUS_DEBUG")[0])
+    assert "Unexpected error (ModuleNotFoundError: " in result.err
+    log = Path(result.err.partition("traceback is in ")[2].partition(" (set MANUS_DEBUG")[0])
     assert "ModuleNotFoundError: " in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
 
@@ -142,7 +142,7 @@ def test_a_stdout_without_room(manus: Program, server: ScriptedServer) -> None:
     ):
         result = process.end()
     assert result.code == 1
-    assert "manus: stdout cannot be written to (No space left on device), " in result.err
+    assert "manus: Cannot write to stdout (No space left on device), " in result.err
     assert "Hi." in manus("show", "t").out
 
 
@@ -223,7 +223,7 @@ def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
         server.script(*counts, overflow, text("Done."))
         counted = manus("run", "--thread", thread, "Count.")
         assert counted.code == 0
-        told = r"^  context Older turns were summed up: about ([\d,]+) → ([\d,]+) tokens$"
+        told = r"^  context Older turns were summarized: about ([\d,]+) → ([\d,]+) tokens$"
         [figures] = re.findall(told, counted.err, re.MULTILINE)
         before, after = (int(figure.replace(",", "")) for figure in figures)
         assert before > after + 1_000

@@ -59,7 +59,7 @@ def test_landlock_stands_in_where_bubblewrap_is_not_installed(
     assert f"(sandbox: landlock; {STRONGER} is not installed: `sudo apt install bub" in first
     finding = sandbox_finding(manus("doctor", **given, **NO_MODEL))
     assert finding.startswith("note sandbox landlock: ")
-    assert "Bubblewrap keeps more out, but is not installed: `sudo apt install bub" in finding
+    assert "Bubblewrap isolates more, but is not installed: `sudo apt install bub" in finding
 
 
 @pytest.mark.sandboxes("landlock")
@@ -77,7 +77,7 @@ def test_landlock_stands_in_where_user_namespaces_are_forbidden(
     assert f"(sandbox: landlock; {STRONGER} {FORBIDDEN}setting up uid map" in done.err
     by = on_machine(machine.NAMESPACES)
     finding = sandbox_finding(manus.cold("doctor", by=by, **given, **NO_MODEL))
-    assert f"Bubblewrap keeps more out, but {FORBIDDEN}setting up uid map" in finding
+    assert f"Bubblewrap isolates more, but {FORBIDDEN}setting up uid map" in finding
 
 
 def test_without_any_no_program_is_started_and_it_is_said_what_helps(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from manus.cli.model_check import find_model
+from manus.cli.model_check import check_main_model
 from manus.config.settings import Settings
 from tests.browser.site import Answer, Site
 from tests.cli.program import Program
@@ -80,11 +80,11 @@ def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedS
     with bare.terminal("setup") as terminal:
         for asked, answer in (
             ("Number [1]:", "4"),
-            ("address:", ""),
-            ("http://localhost:8000/v1.\nIts address:", server.base_url),
+            ("Address:", ""),
+            ("http://localhost:8000/v1.\nAddress:", server.base_url),
             ("set):", ""),
             ("Model:", " "),
-            ("Please name a model.\nModel:", "scripted"),
+            ("Please enter a model name.\nModel:", "scripted"),
             ("workspace]:", ""),
             ("[auto]:", ""),
         ):
@@ -147,8 +147,8 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     lines = _lines(result.out)
     said = f"ok      model     scripted at {server.base_url} made a tool call"
     assert re.fullmatch(rf"{re.escape(said)} in \d+\.\d s", lines["model"])
-    assert lines["threads"].endswith(f"kept in {manus.database} (made by the first run)")
-    assert lines["workspace"].endswith(f"{manus.workspace} (made by the first run)")
+    assert lines["threads"].endswith(f"kept in {manus.database} (created by the first run)")
+    assert lines["workspace"].endswith(f"{manus.workspace} (created by the first run)")
     assert {"python", "browser", "fonts", "tracing"} <= set(lines)
     assert result.out.endswith("\nReady.\n")
     assert KEY not in result.out
@@ -181,7 +181,7 @@ def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
         "note    fonts     none for Chinese found",
         "fonts-noto-cjk",
         "note    model     scripted at",
-        "is not in its list: a, b, c, d, e and 1 more",
+        "does not include it: a, b, c, d, e and 1 more",
         "spans to http://127.0.0.1:9\n",
     ):
         assert said in result.out
@@ -202,12 +202,14 @@ def test_everything_wrong_at_once(bare: Program) -> None:
 
 @pytest.mark.parametrize(
     ("status", "state", "said"),
-    [(401, "missing", "refuses the key (401)"), (503, "warning", "answers 503")],
+    [(401, "missing", "rejected the API key (401)"), (503, "warning", "responded with status 503")],
 )
 def test_answers_of_other_kinds(status: int, state: str, said: str) -> None:
     with contextlib.closing(Site()) as site:
         site.pages["/v1/models"] = Answer(status=status)
-        found = find_model(Settings(model="m", base_url=f"{site.base}/v1", api_key=SecretStr(KEY)))
+        found = check_main_model(
+            Settings(model="m", base_url=f"{site.base}/v1", api_key=SecretStr(KEY))
+        )
     assert (found.state, said in found.text, KEY in found.text) == (state, True, False)
 
 

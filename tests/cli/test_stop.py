@@ -48,7 +48,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
         stopped = process.end()
     assert (stopped.code, stopped.json["thread_id"], stopped.json["success"]) == (code, "t", False)
     assert stopped.json["usage"]["model_calls"] == 2
-    assert "Go on with: manus resume t\n" in stopped.err
+    assert "Resume with: manus resume t\n" in stopped.err
     assert "Traceback" not in stopped.err
     assert working_in(manus.workspace) == []
     server.script(text("It had begun; I leave it at that."))
@@ -151,7 +151,7 @@ def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedSe
     assert (first.code, first.json["stop_reason"]) == (1, "max_steps")
     assert first.json["output"].endswith("Terminated: Reached max steps (1)")
     assert "Step 1/1" in first.err
-    assert "Go on with: manus resume t\n" in first.err
+    assert "Resume with: manus resume t\n" in first.err
     again = manus("resume", "--json", "t")
     assert again.json["stop_reason"] == "max_steps"
     assert len(again.json["results"]) == 2, "as many steps again"

@@ -55,7 +55,7 @@ EDITS = [
 def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServer) -> None:
     server.script(*EDITS, text("a"), WRITES, text("b"), text("c"), text("d"))
     with manus.terminal("run") as terminal:
-        terminal.expect("What is to be done? ")
+        terminal.expect("What should be done? ")
         terminal.type("Say grüße\n")
         assert terminal.wait() == 0
     assert server.requests[0].messages[-2]["content"] == "Say grüße"

@@ -66,8 +66,8 @@ def test_what_a_run_does_not_use_is_not_imported() -> None:
         ("threads delete x", "(delete x); `manus threads --help`"),
         ("run --max-steps 0 x", "'--max-steps': 0 "),
         ("resume", "THREAD"),
-        ("resume a --thread b", "a and b name different threads"),
-        ("run --thread '' x", "cannot be a thread's id"),
+        ("resume a --thread b", "a and b are different threads"),
+        ("run --thread '' x", "is not a valid thread id"),
         ("threads --limit -1", "--limit"),
         ("resume nowhere", "no thread nowhere"),
         ("threads --delete nowhere", "no thread nowhere"),
@@ -76,7 +76,18 @@ def test_what_a_run_does_not_use_is_not_imported() -> None:
 def test_wrong_usage(typed: Callable[..., Result], line: str, said: str) -> None:
     result = typed(*shlex.split(line))
     assert said in _sentence(result)
-    assert "nowhere" in line or "--help` shows how it is used" in result.err
+    assert "nowhere" in line or "--help` shows the usage" in result.err
+
+
+def test_no_command_summary_is_cut(
+    typed: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fits whole in 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = typed("--help").out.splitlines()
+    commands = lines[lines.index("Commands:") + 1 :]
+    cut = [line for line in commands if line.endswith("...")]
+    assert (cut, max(map(len, lines)) <= 80) == ([], True)
 
 
 def test_help_version_and_a_drawing(typed: Callable[..., Result]) -> None:

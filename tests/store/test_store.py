@@ -155,7 +155,7 @@ def test_a_database_locked_in_the_middle_of_a_run(manus: Program, server: Script
     assert (broken.json["thread_id"], broken.json["status"]) == ("t", "error")
     assert "is locked" in broken.json["output"]
     assert broken.json["usage"]["model_calls"] == 1
-    assert "Go on with: manus resume t\n" in broken.err
+    assert "Resume with: manus resume t\n" in broken.err
     server.script(text("Done."))
     assert manus("resume", "t").code == 0
     assert (manus.workspace / "log").read_text() == "did\n"

@@ -1,4 +1,4 @@
-"""The commands, one a module. Only the body of a command imports what is slow."""
+"""The commands of `manus`. Slow imports belong in the body of a command."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from manus.cli.commands.setup import doctor, memory, setup, trust
 from manus.cli.commands.threads import show, threads
 
 EXIT_CODES = (
-    "Exit codes: 0 finished with success, 1 not, 2 wrong usage or configuration, 130 after Ctrl-C."
+    "Exit codes: 0 success, 1 failed or unfinished, 2 wrong usage or configuration, 130 Ctrl-C."
 )
 
 
-class InOrder(click.Group):
-    """Lists its commands in the order in which they were added."""
+class OrderedGroup(click.Group):
+    """A group that lists its commands in the order they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The names."""
+        """Return the names of the commands."""
         return list(self.commands)
 
 
 @click.group(
-    cls=InOrder, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=OrderedGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, message="manus %(version)s")
 def program() -> None:
-    """A general agent: it thinks, acts and plans, step by step, until a task is done."""
+    """Run a general agent that works on a task step by step until it is done."""
 
 
 def _add(*commands: click.Command) -> None:

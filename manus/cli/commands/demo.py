@@ -1,4 +1,4 @@
-"""`manus demo`: recorded runs, which need no model: hand-written model turns, real tools."""
+"""`manus demo`: recorded runs with hand-written model turns and real tools; need no model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import click
 from manus.runs.options import RunOptions
 
 _RECORDINGS = Path(__file__).parents[2] / "recordings"
-_KEPT = ("MANUS_CHECKPOINT", "MANUS_SANDBOX", "MANUS_BROWSER_PATH", "MANUS_DEBUG")
-"""Settings that say something of the machine, and nothing of models."""
+_MACHINE_SETTINGS = ("MANUS_CHECKPOINT", "MANUS_SANDBOX", "MANUS_BROWSER_PATH", "MANUS_DEBUG")
+"""Settings about the machine rather than the model; they also apply to demos."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Demo:
 
 DEMOS = {
     "calculator": Demo(
-        "a small program is written, tested and tried",
+        "write a small program, test it and try it",
         "create a simple Python calculator with add, subtract, multiply, divide, and test it",
     ),
     "rentals": Demo(
-        "a plan is made for some figures: checked, drawn and summed up (with the extra `data`)",
+        "plan an analysis of some figures: check, chart, sum up (needs the extra `data`)",
         "These are a bike shop's rentals of a year (the figures are made up). Draw them, and tell "
         "me each bike's best month, and how many of each I need in spring (March to May).\n\n"
         "month,city,cargo,mountain\n1,41,12,3\n2,44,15,4\n3,87,21,18\n4,132,30,44\n5,171,38,81\n"
@@ -41,7 +41,7 @@ DEMOS = {
         kind="flow",
     ),
     "tips": Demo(
-        "a page is made, tried in the browser and mended",
+        "write a web page, try it in the browser and fix it",
         "make a page tip.html that works out a tip and the share of each guest, and try it in the "
         "browser",
     ),
@@ -51,41 +51,43 @@ DEMOS = {
 @click.command()
 @click.argument("name", required=False, type=click.Choice(list(DEMOS)))
 def demo(name: str | None) -> int:
-    """Play a recorded run, which needs no model: without a name they are listed."""
+    """Play a recorded run; needs no model. Without a name, list the runs."""
     if name is not None:
         return play(name)
-    for key, one in DEMOS.items():
-        sys.stdout.write(f"  {key:<11} {one.title}\n")
-    sys.stderr.write("`manus demo NAME` plays one of them.\n")
+    for key, recording in DEMOS.items():
+        sys.stdout.write(f"  {key:<11} {recording.title}\n")
+    sys.stderr.write("Play one with `manus demo NAME`.\n")
     return 0
 
 
 def play(name: str) -> int:
-    """Play a recorded run in a new folder, and write its report there; the exit code."""
+    """Play a recorded run in a new folder and write its report there; return the exit code."""
     import secrets
 
     from manus.cli.commands import program
     from manus.cli.commands.pages import has_desktop
-    from manus.cli.commands.run import begin
+    from manus.cli.commands.run import start_run
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
     from manus.runs.attachments import typed_request
 
     demo = DEMOS[name]
     Screen().paragraph(
-        "The model's turns in this run were written by hand and are played from a recording; the "
-        "tools, and what they do, are real."
+        "The model's turns in this run were written by hand and are replayed from a recording; the "
+        "tools and their results are real."
     )
     folder = Path(tempfile.mkdtemp(prefix=f"manus-{name}-"))
-    # no settings but those of the machine count: other models, approvals or limits
-    for variable in [n for n in os.environ if n.startswith("MANUS_") and n not in _KEPT]:
+    # only settings of the machine apply, no other models, approvals or limits
+    for variable in [
+        n for n in os.environ if n.startswith("MANUS_") and n not in _MACHINE_SETTINGS
+    ]:
         del os.environ[variable]
     os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
     os.chdir(folder)
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
-    code = begin(demo.kind, args, typed_request(demo.request), read_settings())
+    code = start_run(demo.kind, args, typed_request(demo.request), read_settings())
     words = ["report", thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
     program.main(words, "manus", standalone_mode=False)
     return code

@@ -1,4 +1,4 @@
-"""`manus import-config`: OpenManus's `config.toml` and `mcp.json` as a `manus.toml` of ours."""
+"""`manus import-config`: convert OpenManus's `config.toml` and `mcp.json` to `manus.toml`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ TABLE = {
     "browser.cdp_url": "browser.cdp_url",
     "browser.proxy.server": "egress.upstream_proxy",
 }
-"""Theirs and ours, by the whole name."""
+"""OpenManus setting to manus setting, by full name."""
 OF_A_MODEL = ("model", "base_url", "api_key", "api_version", "max_tokens", "temperature")
-"""Of `[llm]` and each `[llm.NAME]`; the names are the same."""
+"""Settings of `[llm]` and `[llm.NAME]` that have the same name in manus."""
 _OF_A_SERVER = ("command", "args", "env", "url", "headers")
 _PROVIDERS = {"azure": "azure", "aws": "bedrock"}
-"""Where OpenManus speaks another protocol than OpenAI's, by its `api_type`."""
+"""`api_type` of OpenManus to provider, for protocols other than OpenAI's."""
 _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
 _PLACEHOLDER = re.compile(r"|your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
 _HEAD = """\
-# Made from {file} by `manus import-config`.
-# Keys are in it, or may come to be: nobody but you can read this file; keep it so.
+# Created from {file} by `manus import-config`.
+# It may contain API keys and is readable by you only; keep it private.
 
 """
 
@@ -42,13 +42,14 @@ _HEAD = """\
     metavar="FILE",
     default="manus.toml",
     type=click.Path(path_type=Path),
-    help="The file to write (manus.toml).",
+    help="File to write. [default: manus.toml]",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def import_config(path: Path, output: Path, force: bool) -> int:
-    """Take over the configuration of OpenManus: config.toml, and mcp.json beside it.
+    """Import the configuration of OpenManus.
 
-    PATH is the file, or a folder with it or its config/ in it (default: here).
+    Reads config.toml, and mcp.json next to it. PATH is the file, or a folder that contains it or
+    config/config.toml. [default: this folder]
     """
     import tomlkit
 
@@ -56,28 +57,29 @@ def import_config(path: Path, output: Path, force: bool) -> int:
     from manus.config.files import is_regular, write_atomically
     from manus.state.errors import UsageError
 
-    file = next(
-        (p for p in (path / "config/config.toml", path / "config.toml") if p.is_file()), path
-    )
-    servers = file.with_name("mcp.json")
-    ours, said = translate(
-        _read(file, tomllib.loads), _read(servers, json.loads) if servers.is_file() else {}
-    )
+    file = path
+    for candidate in (path / "config.toml", path / "config/config.toml"):
+        if candidate.is_file():
+            file = candidate
+    config = _read(file, tomllib.loads)
+    servers_file = file.with_name("mcp.json")
+    servers = _read(servers_file, json.loads) if servers_file.is_file() else {}
+    settings, notes = translate(config, servers)
     if is_regular(output) and not force:
         raise UsageError(
-            f"{output} is there already and was left as it is: --force replaces it, "
-            "--output FILE writes another."
+            f"{output} already exists and was not changed; replace it with --force, or choose "
+            "another file with --output FILE."
         )
-    text = _HEAD.format(file=file) + tomlkit.dumps(ours)
+    text = _HEAD.format(file=file) + tomlkit.dumps(settings)
     try:
         write_atomically(output, text.encode("utf-8", "replace"), 0o600, keep_mode=False)
     except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}.") from None
-    lines = [f"  {theirs}: {what}" for theirs, what in said.items()]
+        raise UsageError(f"Cannot write {output}: {error.strerror}.") from None
+    lines = [f"  {name}: {note}" for name, note in notes.items()]
     if is_regular(output):
         head = f"{file} → {output} (mode 600)"
         print_output("\n".join([head, *lines, "", "Next: manus doctor"]))
-    else:  # stdout may be where the settings have just been written
+    else:  # the settings may have been written to stdout
         sys.stderr.write("\n".join([f"{file} → {output}", *lines, ""]))
     return 0
 
@@ -86,57 +88,57 @@ def _read(file: Path, parse: Any) -> dict[str, Any]:
     from manus.state.errors import SettingsError
 
     try:
-        found: dict[str, Any] = parse(file.read_text("utf-8-sig"))
+        content: dict[str, Any] = parse(file.read_text("utf-8-sig"))
     except OSError as error:
-        where = "give the path of OpenManus's config.toml"
-        raise SettingsError(f"{file} cannot be read ({error.strerror}); {where}.") from None
+        raise SettingsError(
+            f"Cannot read {file} ({error.strerror}); give the path of OpenManus's config.toml."
+        ) from None
     except ValueError as error:  # both parsers' errors are ValueErrors
-        raise SettingsError(f"{file} cannot be understood: {error}.") from None
-    return found
+        raise SettingsError(f"{file} has a syntax error: {error}.") from None
+    return content
 
 
 def translate(
     config: Mapping[str, Any], servers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Ours, always such as can be loaded; and what became of each of theirs."""
+    """Return settings that are valid for manus, and a note on each OpenManus setting."""
     from pydantic import ValidationError
 
     from manus.config.settings import Settings
 
-    ours: dict[str, Any] = {}
-    said: dict[str, str] = {}
-    for theirs, place, value in _placed(config, servers):
+    settings: dict[str, Any] = {}
+    notes: dict[str, str] = {}
+    for name, place, value in _map_settings(config, servers):
         if place is None:
-            said[theirs] = "not taken: nothing corresponds to it"
+            notes[name] = "skipped: no equivalent setting"
         elif isinstance(value, str) and _PLACEHOLDER.fullmatch(value.strip()):
-            said[theirs] = "not taken: it is not set"
+            notes[name] = "skipped: only a placeholder"
         else:
-            changed = _with(ours, place, value)
+            candidate = _replace_at(settings, place, value)
             try:
-                Settings.model_validate(changed)
+                Settings.model_validate(candidate)
             except ValidationError as error:
-                said[theirs] = f"not taken: {error.errors()[0]['msg']}"
+                notes[name] = f"skipped: {error.errors()[0]['msg']}"
             else:
-                ours = changed
-                said[theirs] = ".".join(place)
-    return ours, said
+                settings = candidate
+                notes[name] = ".".join(place)
+    return settings, notes
 
 
-def _placed(
+def _map_settings(
     config: Mapping[str, Any], servers: Mapping[str, Any]
 ) -> Iterator[tuple[str, tuple[str, ...] | None, Any]]:
-    """Each of their settings, where it goes, and its value there."""
-    llm = config.get("llm", {})
-    main = {name: value for name, value in llm.items() if not isinstance(value, Mapping)}
-    models = {n: _model(own, {**main, **own}) for n, own in llm.items() if n not in main}
-    for theirs, value in _flattened({**config, "llm": {**_model(main, main), **models}}):
-        match theirs.split("."):
-            case ["llm", *section, name] if name in OF_A_MODEL and len(section) <= 1:
-                yield theirs, (*(("roles", *section) if section else ()), name), value
+    """Yield each OpenManus setting with its path in manus, None if there is none, and its value."""
+    for name, value in _flatten({**config, "llm": _model_sections(config.get("llm", {}))}):
+        match name.split("."):
+            case ["llm", key] if key in OF_A_MODEL:
+                yield name, (key,), value
+            case ["llm", section, key] if key in OF_A_MODEL:
+                yield name, ("roles", section, key), value
             case ["search", "engine"]:
-                yield theirs, ("search", "engines"), [str(value).lower()]
+                yield name, ("search", "engines"), [str(value).lower()]
             case _:
-                yield theirs, tuple(TABLE[theirs].split(".")) if theirs in TABLE else None, value
+                yield name, tuple(TABLE[name].split(".")) if name in TABLE else None, value
     for name, server in servers.get("mcpServers", {}).items():
         values = {key: server[key] for key in _OF_A_SERVER if server.get(key)}
         if (kind := str(server.get("type") or "stdio").lower()) != "stdio":
@@ -144,28 +146,48 @@ def _placed(
         yield f"mcpServers.{name}", ("mcp", name), values
 
 
-def _model(own: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
-    """A section; `whole` is how OpenManus fills it up with `[llm]`."""
-    provider = _PROVIDERS.get(str(whole.get("api_type") or "").lower())
-    values = {name: value for name, value in own.items() if name != "api_type"}
-    deployment = _DEPLOYMENT.fullmatch(str(whole.get("base_url") or "").strip())
+def _model_sections(llm: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert `[llm]` and each `[llm.NAME]`."""
+    main: dict[str, Any] = {}
+    sections: dict[str, Mapping[str, Any]] = {}
+    for name, value in llm.items():
+        if isinstance(value, Mapping):
+            sections[name] = value
+        else:
+            main[name] = value
+    converted = _model(main, main)
+    for name, section in sections.items():
+        converted[name] = _model(section, {**main, **section})
+    return converted
+
+
+def _model(section: Mapping[str, Any], merged: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a section; `merged` is the section with the values it inherits from `[llm]`."""
+    provider = _PROVIDERS.get(str(merged.get("api_type") or "").lower())
+    values = {name: value for name, value in section.items() if name != "api_type"}
+    deployment = _DEPLOYMENT.fullmatch(str(merged.get("base_url") or "").strip())
     if provider == "azure" and deployment:
         values |= {"base_url": deployment["endpoint"], "model": deployment["name"]}
     if provider and "model" in values:
         values["model"] = f"{provider}:{values['model']}"
-    # key and region come from the AWS configuration
-    left = {None: ("api_version",), "bedrock": ("base_url", "api_key", "api_version")}
-    return {name: value for name, value in values.items() if name not in left.get(provider, ())}
+    # for Bedrock, key and region come from the AWS configuration
+    unused = {None: ("api_version",), "bedrock": ("base_url", "api_key", "api_version")}
+    for name in unused.get(provider, ()):
+        values.pop(name, None)
+    return values
 
 
-def _flattened(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flattened(value, f"{above}{name}.")
+            yield from _flatten(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", value
 
 
-def _with(values: Mapping[str, Any], place: tuple[str, ...], value: Any) -> dict[str, Any]:
-    name, *inner = place
-    return {**values, name: _with(values.get(name, {}), tuple(inner), value) if inner else value}
+def _replace_at(values: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return a copy of nested values with the value at a path replaced."""
+    name, *rest = path
+    if rest:
+        value = _replace_at(values.get(name, {}), tuple(rest), value)
+    return {**values, name: value}

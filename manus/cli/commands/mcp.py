@@ -1,4 +1,4 @@
-"""`manus mcp`: the MCP servers that agents use, and this program as such a server."""
+"""`manus mcp`: list the configured MCP servers, or run manus as an MCP server."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from manus.cli.options import PORT, workspace_option
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
+    from manus.tools.mcp.server import Server
 
+_HOST = "127.0.0.1"
 _PORT = 8765
 
 
 @click.group()
 def mcp() -> None:
-    """List the MCP servers and their tools, or be such a server."""
+    """List MCP servers and their tools, or act as a server."""
 
 
 @mcp.command("list")
 def list_() -> int:
-    """Connect the configured servers and list their tools."""
+    """Connect to the configured servers and list their tools."""
     import asyncio
 
     settings = _settings()
     from manus.config.settings import FILE
 
     if not settings.mcp:
-        sys.stderr.write(f"No MCP server is configured; `[mcp.NAME]` in {FILE} names one.\n")
+        sys.stderr.write(f"No MCP server is configured; add one as `[mcp.NAME]` in {FILE}.\n")
     return 0 if asyncio.run(list_servers(settings)) else 1
 
 
 async def list_servers(settings: Settings) -> bool:
-    """Print the servers and what they offer; whether all that are not off can be used."""
+    """Print the servers and their tools; return whether all enabled servers are available."""
     import tempfile
 
     from manus.config.profile import Profile
@@ -46,58 +48,75 @@ async def list_servers(settings: Settings) -> bool:
     from manus.tools.mcp.tools import get_tools, update
 
     catalog = Catalog()
-    asking = Profile("mcp", "Looks at the servers.", (MCP,), "", "")
+    profile = Profile("mcp", "Lists the servers.", (MCP,), "", "")
     with tempfile.TemporaryDirectory() as empty:
         workspace = Workspace(_existing_workspace(settings) or empty)
-        session = Session(workspace, profile=asking, settings=settings)
+        session = Session(workspace, profile=profile, settings=settings)
         try:
             connected = {server.name: server for server in await update(catalog, session)}
         finally:
             await session.close()
-    for name, chosen in settings.mcp.items():
+    for name, server_settings in settings.mcp.items():
         server = connected.get(name)
-        problem = server.problem if server else None
-        state = f"not available: {flat(problem)}" if problem else "ready" if server else "off"
-        sys.stdout.write(f"{name}  {chosen.place}  {state}\n")
-        for tool in get_tools(server, catalog) if server else ():
+        sys.stdout.write(f"{name}  {server_settings.place}  {_state_of(server)}\n")
+        if server is None:
+            continue
+        for tool in get_tools(server, catalog):
             sys.stdout.write(f"  {tool.name}  {flat(tool.definition.description or '')[:100]}\n")
     return not any(server.problem for server in connected.values())
 
 
+def _state_of(server: Server | None) -> str:
+    from manus.prompts.formatting import flat
+
+    if server is None:
+        return "disabled"
+    return f"not available: {flat(server.problem)}" if server.problem else "ready"
+
+
 def _existing_workspace(settings: Settings) -> Path | None:
-    """Return the workspace that a run would have here; looking at servers makes none. Blocking."""
+    """Return the workspace of a run here if it exists; listing servers creates none. Blocking."""
     from manus.runs.configuration import resolve_workspace
 
-    place = Path(resolve_workspace(settings)).expanduser()
-    return place if place.is_dir() else None
+    folder = Path(resolve_workspace(settings)).expanduser()
+    return folder if folder.is_dir() else None
 
 
 @mcp.command("serve")
-@click.option("--http", is_flag=True, help="Streamable HTTP, at /mcp.")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
-@click.option("--port", metavar="N", type=PORT, default=_PORT, help=f"({_PORT})")
-@click.option("--profile", metavar="NAME", help="Whose tools are offered (manus).")
+@click.option(
+    "--http", is_flag=True, help="Serve Streamable HTTP at /mcp instead of stdin and stdout."
+)
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    help="Address to listen on. [default: 127.0.0.1]",
+)
+@click.option(
+    "--port", metavar="N", type=PORT, default=_PORT, help=f"Port to listen on. [default: {_PORT}]"
+)
+@click.option("--profile", metavar="NAME", help="Profile whose tools are served. [default: manus]")
 @workspace_option
 def serve(http: bool, host: str, port: int, profile: str | None, workspace: str | None) -> int:
-    """Offer our tools, and `run` for a whole task, over stdin and stdout, or HTTP."""
+    """Serve the tools of a profile, and `run` for a whole task, as an MCP server."""
     import asyncio
 
     settings = _settings()
-    from manus.cli.logs import sending_traces
+    from manus.cli.logs import flush_traces
     from manus.mcp_server import serve as serve_tools
     from manus.runs.configuration import resolve_workspace
 
-    place = resolve_workspace(settings, workspace)
+    folder = resolve_workspace(settings, workspace)
     address = (host, port) if http else None
-    with sending_traces():
-        return asyncio.run(serve_tools(settings, profile or settings.profile, place, address))
+    with flush_traces():
+        return asyncio.run(serve_tools(settings, profile or settings.profile, folder, address))
 
 
 def _settings() -> Settings:
-    """The settings, once it is known that there is the package for MCP.
+    """Return the settings, after checking that the MCP package is installed.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: the package is not installed.
     """
     from manus.cli.logs import set_up_logging
     from manus.cli.settings import read_settings

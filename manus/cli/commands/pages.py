@@ -1,4 +1,4 @@
-"""`manus report`, `ui` and `watch`: threads as pages, in a file or on this machine."""
+"""`manus report`, `ui` and `watch`: threads as HTML pages, in a file or served locally."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from manus.store.base import Store
 
 _port = click.option(
-    "--port", metavar="N", type=PORT, default=0, help="On 127.0.0.1 (default: any free one)."
+    "--port", metavar="N", type=PORT, default=0, help="Port on 127.0.0.1. [default: any free port]"
 )
 
 
 @click.command()
 @thread_argument
 @click.option(
-    "-o", "--output", metavar="FILE", help="The page (default THREAD.html); - for stdout."
+    "-o", "--output", metavar="FILE", help="File to write, - for stdout. [default: THREAD.html]"
 )
-@click.option("--open", "show", is_flag=True, help="Show it in the browser.")
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 def report(thread: str, output: str | None, show: bool) -> int:
     """Write a thread as one HTML page."""
     from manus.cli.settings import with_store
     from manus.config.files import is_regular, write_atomically
     from manus.state.errors import UsageError
 
-    thread, shown = with_store(lambda store: _page(store, thread))
-    html = shown.encode("utf-8", "replace")
+    thread, page = with_store(lambda store: _page(store, thread))
+    html = page.encode("utf-8", "replace")
     if output == "-":
         sys.stdout.buffer.write(html)
         sys.stdout.buffer.flush()
@@ -44,11 +44,11 @@ def report(thread: str, output: str | None, show: bool) -> int:
     try:
         write_atomically(path, html)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", "it is no file")
+        reason = getattr(error, "strerror", "not a valid file name")
         raise UsageError(
-            f"The report cannot be written to {path} ({why}); choose another file with -o."
+            f"Cannot write the report to {path} ({reason}); choose another file with -o."
         ) from None
-    sys.stderr.write(f"The report on the thread {thread} is in {path}.\n")
+    sys.stderr.write(f"The report of the thread {thread} is in {path}.\n")
     if show and is_regular(path):
         import webbrowser
 
@@ -57,17 +57,17 @@ def report(thread: str, output: str | None, show: bool) -> int:
 
 
 def has_desktop() -> bool:
-    """Whether a browser would have a screen to show a page on."""
+    """Return whether a browser would have a display."""
     return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
-async def _page(store: Store, meant: str) -> tuple[str, str]:
-    """The thread's id, and its page."""
+async def _page(store: Store, prefix: str) -> tuple[str, str]:
+    """Return the thread's full id and its report as HTML."""
     from manus.pages.report.page import page
     from manus.pages.trace.reading import read_trace
     from manus.store.threads import find_thread, is_being_worked_on
 
-    thread = await find_thread(store, meant)
+    thread = await find_thread(store, prefix)
     is_running = await is_being_worked_on(store, thread)
     runs = await read_trace(store, thread, is_running=is_running)
     return thread, page(thread, runs, place=store.location)
@@ -75,25 +75,27 @@ async def _page(store: Store, meant: str) -> tuple[str, str]:
 
 @click.command()
 @_port
-@click.option("--workspace", metavar="DIR", help="For new threads (default as of `run`).")
-@click.option("--profile", metavar="NAME", help="For new threads.")
-@click.option("--model", metavar="PROVIDER:NAME", help="The model.")
-@click.option("--no-open", is_flag=True, help="Do not show it in the browser.")
-def ui(port: int, no_open: bool, **chosen: Any) -> int:
-    """Talk to the agent on a page on this machine."""
-    return _serve(port, show=not no_open, **chosen)
+@click.option(
+    "--workspace", metavar="DIR", help="Working directory of new threads. [default: as for `run`]"
+)
+@click.option("--profile", metavar="NAME", help="Agent profile of new threads. [default: manus]")
+@click.option("--model", metavar="PROVIDER:NAME", help="Model to use.")
+@click.option("--no-open", is_flag=True, help="Do not open the browser.")
+def ui(port: int, no_open: bool, **options: Any) -> int:
+    """Chat with the agent on a local web page."""
+    return _serve(port, show=not no_open, **options)
 
 
 @click.command()
 @thread_argument
 @_port
-@click.option("--open", "show", is_flag=True, help="Show it in the browser.")
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 def watch(thread: str, port: int, show: bool) -> int:
-    """Show the report of a thread, which may yet have to begin, as a page that follows it."""
+    """Serve a live report of a thread. You can start it before the run."""
     return _serve(port, show=show, watched=thread)
 
 
-def _serve(port: int, *, show: bool, watched: str | None = None, **chosen: Any) -> int:
+def _serve(port: int, *, show: bool, watched: str | None = None, **options: Any) -> int:
     from manus.cli import startup
     from manus.cli.logs import set_up_logging
     from manus.cli.settings import read_settings, with_store
@@ -105,27 +107,27 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **chosen: Any) 
     from manus.pages.ui.server import serve
     from manus.store.threads import find_thread, read_thread
 
-    async def talk(store: Store) -> None:
-        place = ""
+    async def serve_pages(store: Store) -> None:
+        path = ""
         if watched is not None:
             thread = await find_thread(store, watched, or_new=True)
-            place = f"t/{thread}/report"
+            path = f"t/{thread}/report"
             if await read_thread(store, thread) is None:
                 sys.stderr.write(
-                    f"There is no thread {thread} in {store.location} yet; the page fills when it "
-                    "begins.\n"
+                    f"There is no thread {thread} in {store.location} yet; the page fills in "
+                    "when it starts.\n"
                 )
-        backend = PageBackend(store, settings, RunOptions(**chosen))
-        await serve(backend, port, lambda address: _tell(f"{address}{place}", show=show))
+        backend = PageBackend(store, settings, RunOptions(**options))
+        await serve(backend, port, lambda address: _announce(f"{address}{path}", show=show))
 
-    with_store(talk, settings)
+    with_store(serve_pages, settings)
     return 0
 
 
-def _tell(address: str, *, show: bool) -> None:
+def _announce(address: str, *, show: bool) -> None:
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
-    sys.stderr.write("Ctrl-C ends it.\n")
+    sys.stderr.write("Press Ctrl-C to stop the server.\n")
     if show:
         import webbrowser
 

@@ -1,4 +1,4 @@
-"""`manus profiles` and `graph`: the kinds of agents there are, and how they work."""
+"""`manus profiles` and `graph`: the agent profiles and graphs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def profiles() -> int:
     from manus.graph.profiles import PROFILES, all_profiles
     from manus.prompts.formatting import count, flat
 
-    read_settings()  # before the profiles: what the file says wrong elsewhere is told first
+    read_settings()  # first, to report errors in other settings before those in profiles
     for name, profile in all_profiles().items():
         origin = "" if name in PROFILES else ", from manus.toml"
         tools = ", ".join(map(entry_name, profile.tools))
-        texts = flat(profile.description), f"tools: {tools}"
+        texts = (flat(profile.description), f"tools: {tools}")
         lines = [textwrap.indent(textwrap.fill(text, 78), "  ") for text in texts]
         head = f"{profile.name} ({count(profile.max_steps, 'step')}{origin})"
         print_output("\n".join([head, *lines]))
@@ -30,7 +30,7 @@ def profiles() -> int:
 @click.command()
 @click.argument("kind", default="agent", type=click.Choice(["agent", "flow"]))
 def graph(kind: str) -> int:
-    """Print a graph as Mermaid."""
+    """Print a graph as a Mermaid diagram."""
     from manus.cli.output import print_output
     from manus.runs.jobs import build_graph
 

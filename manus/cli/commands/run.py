@@ -1,4 +1,4 @@
-"""`manus chat`, `run`, `flow` and `resume`: what is to be worked on, and with which choices."""
+"""`manus chat`, `run`, `flow` and `resume`: start or resume a run."""
 
 from __future__ import annotations
 
@@ -20,60 +20,62 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--thread", metavar="ID", type=thread_id, help="Go on with a thread.")
+@click.option("--thread", metavar="ID", type=thread_id, help="Continue this thread.")
 @last_option
 @run_options
-def chat(thread: str | None, last: bool, **chosen: Any) -> int:
-    """Talk with the agent (as `manus` does alone, or with options alone)."""
+def chat(thread: str | None, last: bool, **options: Any) -> int:
+    """Talk with the agent in the terminal (the default command)."""
     from manus.cli.conversation import Conversation
-    from manus.cli.questions import someone_is_there
+    from manus.cli.questions import is_interactive
     from manus.state.errors import UsageError
 
-    if not someone_is_there():
-        raise UsageError("A conversation needs a terminal; `manus run` takes a request from stdin.")
-    meant = resolve_thread(thread, last=last) if thread or last else None
-    return Conversation(RunOptions(**chosen, chat=True)).talk(meant)
+    if not is_interactive():
+        raise UsageError(
+            "`manus chat` needs a terminal; `manus run` also reads a request from stdin."
+        )
+    selected = resolve_thread(thread, last=last) if thread or last else None
+    return Conversation(RunOptions(**options, chat=True)).talk(selected)
 
 
 @click.command()
 @new_run_options
-def run(**chosen: Any) -> int:
-    """Work on a request."""
-    return _begin("agent", RunOptions(**chosen))
+def run(**options: Any) -> int:
+    """Work on one request."""
+    return _start("agent", RunOptions(**options))
 
 
 @click.command()
 @new_run_options
-@click.option("--approve-plan", is_flag=True, help="Show each plan and wait until you approve it.")
-def flow(**chosen: Any) -> int:
-    """Plan a request first, then work on the plan step by step."""
-    return _begin("flow", RunOptions(**chosen))
+@click.option("--approve-plan", is_flag=True, help="Ask for your approval of each plan.")
+def flow(**options: Any) -> int:
+    """Plan a request, then carry out the plan step by step."""
+    return _start("flow", RunOptions(**options))
 
 
 @click.command()
-@click.argument("named", metavar="THREAD", required=False, type=thread_id)
-@click.option("--thread", metavar="ID", type=thread_id, help="The same, as `run` takes it.")
+@click.argument("thread_argument", metavar="THREAD", required=False, type=thread_id)
+@click.option("--thread", metavar="ID", type=thread_id, help="Same as THREAD.")
 @last_option
 @click.option(
     "--answer",
     metavar="TEXT",
     multiple=True,
-    help="Answer to the open question; once for each, in their order, where several are open.",
+    help="Answer to the open question. Repeat it, in order, for several questions.",
 )
 @run_options
-def resume(named: str | None, thread: str | None, last: bool, **chosen: Any) -> int:
-    """Go on with a thread that was stopped, or answer its question."""
-    return go_on(RunOptions(**chosen), resolve_thread(named, thread, last=last))
+def resume(thread_argument: str | None, thread: str | None, last: bool, **options: Any) -> int:
+    """Resume a stopped thread, or answer its question."""
+    return resume_thread(RunOptions(**options), resolve_thread(thread_argument, thread, last=last))
 
 
-def go_on(args: RunOptions, meant: str) -> int:
-    """Go on with a thread; the exit code."""
+def resume_thread(args: RunOptions, thread: str) -> int:
+    """Resume a thread; return the exit code."""
     from manus.cli.folder_trust import ask_for_file_trust
     from manus.cli.logs import set_up_logging
     from manus.cli.settings import read_settings
 
     settings = read_settings()
-    ask_for_file_trust(replace(args, thread=meant or None, last=meant == NEWEST), settings)
+    ask_for_file_trust(replace(args, thread=thread or None, last=thread == NEWEST), settings)
     set_up_logging()
 
     async def prepare(store: Store, thread_id: str) -> Job:
@@ -81,20 +83,20 @@ def go_on(args: RunOptions, meant: str) -> int:
 
         return await create_resume_job(thread_id, args, settings, store)
 
-    return _work(args, settings, prepare, meant)
+    return _work(args, settings, prepare, thread)
 
 
-def _begin(kind: str, args: RunOptions) -> int:
+def _start(kind: str, args: RunOptions) -> int:
     from manus.cli.questions import read_request
     from manus.cli.settings import read_settings
 
     if args.last and args.thread:
         resolve_thread(args.thread, last=True)
     settings = read_settings()
-    return begin(kind, args, read_request(args.prompt), settings)
+    return start_run(kind, args, read_request(args.prompt), settings)
 
 
-def begin(kind: str, args: RunOptions, request: Request, settings: Settings) -> int:
+def start_run(kind: str, args: RunOptions, request: Request, settings: Settings) -> int:
     """Work on a request; return the exit code."""
     from manus.cli.folder_trust import ask_for_file_trust
     from manus.cli.logs import set_up_logging
@@ -103,46 +105,51 @@ def begin(kind: str, args: RunOptions, request: Request, settings: Settings) -> 
 
     folder = ask_for_file_trust(args, settings)
     request = attach_files(request, args.files, folder)
-    given = build_input(request, args.images)
+    graph_input = build_input(request, args.images)
     set_up_logging()
-    _choose_recording(settings, args)
+    _use_recording(settings, args)
     check_model(settings.for_role("main").at(args.model, None))
 
     async def prepare(store: Store, thread_id: str) -> Job:
         from manus.runs.jobs import create_job
 
-        return await create_job(kind, thread_id, request.text, given, args, settings, store)
+        return await create_job(kind, thread_id, request.text, graph_input, args, settings, store)
 
     return _work(args, settings, prepare, NEWEST if args.last else args.thread, or_new=True)
 
 
-def _choose_recording(settings: Settings, args: RunOptions) -> None:
-    """Take the recording of `--or-replay` for the model, where none is configured."""
+def _use_recording(settings: Settings, args: RunOptions) -> None:
+    """Replay the recording of `--or-replay` if no model is configured."""
     from manus.cli.screen import Screen
     from manus.models.providers import REPLAY, is_configured
 
     if args.or_replay is None or is_configured(settings.for_role("main").at(args.model, None)):
         return
     Screen(quiet=args.quiet).paragraph(
-        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
-        f"playing the model's turns from {args.or_replay}."
+        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL); "
+        f"replaying the model's turns from {args.or_replay}."
     )
     args.model = f"{REPLAY}{args.or_replay}"
 
 
 def _work(
-    args: RunOptions, settings: Settings, prepare: Prepare, meant: str | None, **how: Any
+    args: RunOptions,
+    settings: Settings,
+    prepare: Prepare,
+    thread: str | None,
+    *,
+    or_new: bool = False,
 ) -> int:
     import asyncio
 
     from manus.cli import startup
-    from manus.cli.logs import sending_traces
+    from manus.cli.logs import flush_traces
     from manus.cli.screen import Screen
 
     screen = Screen(quiet=args.quiet)
     with screen.starting():
         startup.load()
-    from manus.cli.run import Run
+    from manus.cli.run import JobRunner
 
-    with sending_traces():
-        return asyncio.run(Run(args, settings, screen).work(prepare, meant, **how))
+    with flush_traces():
+        return asyncio.run(JobRunner(args, settings, screen).run(prepare, thread, or_new=or_new))

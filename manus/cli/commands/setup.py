@@ -1,4 +1,4 @@
-"""`manus setup`, `doctor`, `trust` and `memory`: what the program knows of its user and machine."""
+"""`manus setup`, `doctor`, `trust` and `memory`: settings, checks and stored decisions."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import click
 
 @click.command()
 def setup() -> int:
-    """Choose a model and keep its key: settings that count everywhere."""
-    from manus.cli.questions import someone_is_there
-    from manus.cli.setup import ask_all, keep
+    """Choose a model and store its API key. The settings apply everywhere."""
+    from manus.cli.questions import is_interactive
+    from manus.cli.setup import ask_settings, save_settings
     from manus.config.settings import user_file
     from manus.state.errors import UsageError
 
-    if not someone_is_there():
+    if not is_interactive():
         raise UsageError(
-            f"`manus setup` asks at a terminal; without one, write the settings to {user_file()}."
+            f"`manus setup` needs a terminal; without one, write the settings to {user_file()}."
         )
     try:
-        keep(ask_all())
+        save_settings(ask_settings())
     except EOFError:
-        raise UsageError("Nothing was changed; `manus setup` begins anew.") from None
+        raise UsageError("Nothing was changed; run `manus setup` again to start over.") from None
     from manus.cli.findings import print_findings
-    from manus.cli.model_check import find_model
+    from manus.cli.model_check import check_main_model
     from manus.cli.settings import read_settings
 
-    finding = find_model(read_settings())
+    finding = check_main_model(read_settings())
     print_findings([finding])
     return 1 if finding.state == "missing" else 0
 
 
 @click.command()
 def doctor() -> int:
-    """Check what is there and what is missing."""
-    from manus.cli.doctor import examine
+    """Check the installation and the settings."""
+    from manus.cli.doctor import run_checks
     from manus.cli.findings import print_findings
 
-    findings = examine()
+    findings = run_checks()
     print_findings(findings)
     return 1 if any(finding.state == "missing" for finding in findings) else 0
 
@@ -48,50 +48,53 @@ def doctor() -> int:
 @click.argument(
     "folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option("--mcp", metavar="NAME", help="An MCP server that has changed, instead of a folder.")
-@click.option("--remove", is_flag=True, help="Trust it no longer; forget what a server was.")
+@click.option("--mcp", metavar="NAME", help="Trust a changed MCP server instead of a folder.")
+@click.option("--remove", is_flag=True, help="Remove the trust; for a server, forget its tools.")
 def trust(folder: Path, mcp: str | None, remove: bool) -> int:
-    """Let a folder's manus.toml, .env, AGENTS.md and skills count, until they change."""
-    from manus.config.trust import trust as keep
+    """Trust this folder's manus.toml, .env, AGENTS.md and skills.
+
+    Trust ends when any of them changes.
+    """
+    from manus.config.trust import trust as save_trust
     from manus.execution.downloads import forget_downloads
     from manus.execution.workspace import Workspace
     from manus.state.errors import UsageError
 
     try:
         if mcp is not None:
-            said = _server(mcp, remove)
+            message = _trust_server(mcp, remove)
         else:
-            keep(folder, trusted=not remove)
+            save_trust(folder, trusted=not remove)
             forget_downloads(Workspace(folder))
-            how = "is not trusted any more" if remove else "is trusted until its settings change"
-            said = f"The folder {folder.resolve()} {how}."
+            state = "is no longer trusted" if remove else "is trusted until its settings change"
+            message = f"The folder {folder.resolve()} {state}."
     except OSError as error:
-        raise UsageError(f"It cannot be kept what is trusted: {error}.") from None
-    sys.stderr.write(f"{said}\n")
+        raise UsageError(f"Cannot save the decision: {error}.") from None
+    sys.stderr.write(f"{message}\n")
     return 0
 
 
-def _server(name: str, remove: bool) -> str:
+def _trust_server(name: str, remove: bool) -> str:
     from manus.prompts.formatting import flat
     from manus.prompts.sources import framed
     from manus.tools.mcp import pins
 
     if remove:
         pins.forget(name)
-        return f"The MCP server {name} is forgotten; what it is when next used will be trusted."
+        return f"The MCP server {name} is forgotten; its tools at the next use will be trusted."
     changed = pins.trust(name)
     if not changed:
-        return f"Nothing of the MCP server {name} has changed since it was trusted."
-    for tool, about in changed.items():
-        said = framed(str(about["description"] or ""), "")  # hidden characters are shown
-        sys.stdout.write(f"{tool}: {flat(said)}\n")
+        return f"The MCP server {name} has not changed since it was trusted."
+    for tool, description in changed.items():
+        text = framed(str(description["description"] or ""), "")  # makes hidden characters visible
+        sys.stdout.write(f"{tool}: {flat(text)}\n")
     return f"The MCP server {name} is trusted until it changes again."
 
 
 @click.command()
-@click.option("--edit", is_flag=True, help="Open it in your editor.")
+@click.option("--edit", is_flag=True, help="Open the file in your editor.")
 def memory(edit: bool) -> int:
-    """Print what the agent was asked to remember, and where it is kept."""
+    """Print or edit what the agent remembers."""
     from manus.cli.output import print_output
     from manus.config.files import make_private_folder
     from manus.tools.remember import memory_file, read_memory
@@ -100,5 +103,5 @@ def memory(edit: bool) -> int:
         make_private_folder(memory_file().parent)
         click.edit(filename=str(memory_file()))
     sys.stderr.write(f"{memory_file()}\n")
-    print_output(read_memory() or "Nothing is kept.")
+    print_output(read_memory() or "The memory is empty.")
     return 0

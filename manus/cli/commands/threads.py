@@ -1,4 +1,4 @@
-"""`manus threads` and `show`: what has been worked on, its history, and deleting of it."""
+"""`manus threads` and `show`: list, print and delete threads."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ import click
 from manus.cli.options import COUNT, thread_argument, thread_id
 
 if TYPE_CHECKING:
+    from manus.graph.outcome import Outcome
     from manus.store.base import Store
     from manus.store.threads import Thread
 
 
 @click.command()
-@click.option("--limit", metavar="N", type=COUNT, default=20, help="How many (20).")
+@click.option(
+    "--limit", metavar="N", type=COUNT, default=20, help="Number of threads. [default: 20]"
+)
 @click.option(
     "--delete",
     metavar="ID",
     type=thread_id,
     multiple=True,
-    help="Delete this thread with its journal and archive; what it did to files stays.",
+    help="Delete this thread with its journal and archive; its files stay.",
 )
 @click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
 def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
-    """List threads, the newest first, or delete some."""
+    """List threads, newest first, or delete some."""
     from manus.cli.settings import with_store
 
     if delete:
@@ -40,35 +43,38 @@ def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
 async def _list(store: Store, limit: int, *, as_json: bool) -> None:
     from manus.cli.output import print_json
 
-    found = [t for i in await store.recent(limit) if (t := await _look_up(store, i))]
+    threads = []
+    for recent_id in await store.recent(limit):
+        if (thread := await _look_up(store, recent_id)) is not None:
+            threads.append(thread)
     if as_json:
-        print_json([thread.as_json() for thread in found])
-    elif found:
-        _print_table(found)
+        print_json([thread.as_json() for thread in threads])
+    elif threads:
+        _print_table(threads)
     else:
         sys.stderr.write(f"There are no threads yet in {store.location}.\n")
 
 
-async def _look_up(store: Store, found: str) -> Thread | None:
+async def _look_up(store: Store, thread_id: str) -> Thread | None:
     from dataclasses import replace
 
     from manus.state.errors import StorageError
     from manus.store.threads import is_being_worked_on, read_thread
 
     try:
-        thread = await read_thread(store, found)
-    except StorageError as error:  # one that is damaged must not hide the others
-        sys.stderr.write(f"The thread {found} is left out. {error}\n")
+        thread = await read_thread(store, thread_id)
+    except StorageError as error:  # a damaged thread must not hide the others
+        sys.stderr.write(f"The thread {thread_id} is not listed. {error}\n")
         return None
     if thread is None:
         return None
-    if thread.status in ("unfinished", "waiting") and await is_being_worked_on(store, found):
+    if thread.status in ("unfinished", "waiting") and await is_being_worked_on(store, thread_id):
         return replace(thread, status="running")
     return thread
 
 
 def _print_table(threads: list[Thread]) -> None:
-    """One line a thread; as wide as the terminal, and whole where there is none."""
+    """Print one line per thread, cut to the width of the terminal; uncut without a terminal."""
     from rich.cells import cell_len, set_cell_size
 
     from manus.cli.screen import console_of
@@ -90,53 +96,58 @@ def _print_table(threads: list[Thread]) -> None:
 async def _delete(store: Store, ids: Sequence[str]) -> None:
     from manus.store.threads import delete_thread_files, get_thread
 
-    for thread in [await get_thread(store, given) for given in ids]:
+    for thread in [await get_thread(store, prefix) for prefix in ids]:
         async with store.hold(thread.thread_id):
-            # first, so that the command can be given again if it is stopped in between
+            # files first, so that an interrupted command can be repeated
             await delete_thread_files(store, thread)
             await store.adelete_thread(thread.thread_id)
-        sys.stderr.write(f"The thread {thread.thread_id} is deleted.\n")
+        sys.stderr.write(f"Deleted the thread {thread.thread_id}.\n")
 
 
 @click.command()
 @thread_argument
-@click.option("--full", is_flag=True, help="Observations in full.")
+@click.option("--full", is_flag=True, help="Print observations in full.")
 @click.option("--json", is_flag=True, help="Print one JSON object on stdout.")
 def show(thread: str, full: bool, json: bool) -> int:
-    """Show the history of a thread."""
+    """Print the history of a thread."""
     from manus.cli.settings import with_store
 
     with_store(lambda store: _show(store, thread, full=full, as_json=json))
     return 0
 
 
-async def _show(store: Store, meant: str, *, full: bool, as_json: bool) -> None:
-    from manus.cli.output import headline, how_to_go_on, print_json, print_output
-    from manus.graph.outcome import question_of
+async def _show(store: Store, prefix: str, *, full: bool, as_json: bool) -> None:
+    from manus.cli.output import print_json, print_output
     from manus.pages.trace.as_text import as_messages, as_text, steps_as_messages
     from manus.pages.trace.reading import read_trace
     from manus.runs.jobs import read_outcome
     from manus.store.threads import get_thread
 
-    thread = await get_thread(store, meant)
+    thread = await get_thread(store, prefix)
     outcome = await read_outcome(store, thread)
     runs = await read_trace(store, thread.thread_id)
     if as_json:
         data = {**outcome.as_json(), "workspace": thread.workspace, "messages": as_messages(runs)}
-        flow = next((run for run in reversed(runs) if run.kind == "flow" and run.plan), None)
-        if flow is not None:
-            data |= {"plan": flow.plan, "steps": steps_as_messages(flow)}
+        for run in runs:
+            if run.kind == "flow" and run.plan:
+                data |= {"plan": run.plan, "steps": steps_as_messages(run)}
         print_json(data)
         return
-    # in the order of `--answer`, which for a step of a plan need not be that of its calls
-    several = outcome.questions if len(outcome.questions) > 1 else ()
-    has_failed = outcome.stop_reason == "error" and outcome.output  # it is in no message
-    parts = [
-        f"Thread {thread.thread_id}, {thread.status}, files in {thread.workspace or '(unknown)'}",
-        as_text(runs, full=full),
-        "",
-        f"{headline(outcome)}: {outcome.output}" if has_failed else f"{headline(outcome)}.",
-        *(f"{number}. {question_of(one)}" for number, one in enumerate(several, 1)),
-        how_to_go_on(outcome),
-    ]
-    print_output("\n".join(parts))
+    location = f"files in {thread.workspace or '(unknown)'}"
+    head = f"Thread {thread.thread_id}, {thread.status}, {location}"
+    print_output("\n".join([head, as_text(runs, full=full), "", *_ending_lines(outcome)]))
+
+
+def _ending_lines(outcome: Outcome) -> list[str]:
+    """Return the lines after the history: state, open questions, how to resume."""
+    from manus.cli.output import headline, resume_hint
+    from manus.graph.outcome import question_of
+
+    lines = [f"{headline(outcome)}."]
+    if outcome.stop_reason == "error" and outcome.output:  # no message contains it
+        lines = [f"{headline(outcome)}: {outcome.output}"]
+    # in the order of `--answer`, which may differ from the order of the calls in a plan
+    if len(outcome.questions) > 1:
+        for number, question in enumerate(outcome.questions, 1):
+            lines.append(f"{number}. {question_of(question)}")
+    return [*lines, resume_hint(outcome)]

@@ -84,9 +84,11 @@ class ActiveJobs:
     async def screen(self, thread: str) -> bytes:
         """Return a JPEG of the browser of a thread's run; empty if none is open."""
         job = self._jobs.get(thread)
-        for active_run in job.graph.active_runs.of_thread(thread) if job else ():
-            if picture := await take_picture(active_run.session):
-                return picture
+        if job is None:
+            return b""
+        for active_run in job.graph.active_runs.of_thread(thread):
+            if image := await take_picture(active_run.session):
+                return image
         return b""
 
     async def live(self, thread: str) -> AsyncIterator[LiveEvent]:

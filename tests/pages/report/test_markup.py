@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manus.pages.report.page import Clock, environment
-from manus.prompts.markdown import prose
 from manus.pages.trace.agent_runs import idle_intervals
 from manus.pages.trace.model import TraceRun
 from manus.prompts.formatting import clean, gist
+from manus.prompts.markdown import prose
 from manus.store.history import Superstep
 
 
