@@ -26,7 +26,7 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
         ask(terminal, "which are large?", "Two are large.")
         ask(terminal, "/threads", "finished")
         ask(terminal, "/cost", "2 requests, ")
-        ask(terminal, "/nothing", "There is no /nothing")
+        ask(terminal, "/nothing", "There is no command /nothing")
         ask(terminal, "!echo from-$((40 + 2))", "from-42")
         ask(terminal, "/new", "new thread")
         ask(terminal, "sweep up", "Done.")
@@ -105,7 +105,7 @@ def test_undo_takes_back_the_edits_of_one_request_after_another(
         assert (a.read_text(), b.exists()) == ("1", False)
         ask(terminal, "/undo", "a.txt: the file is gone")
         assert not a.exists()
-        ask(terminal, "/undo", "nothing")
+        ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
     assert "a.txt: the file is gone" in said_by_user(server)[-1]
 
@@ -121,7 +121,8 @@ def test_undo_names_what_it_leaves(manus: Program, server: ScriptedServer) -> No
         ask(terminal, "second", "Two.")
         ask(terminal, "/undo", "a.txt: the file is gone")
         assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
-        deleted = "Not undone: changes and deletions by these commands: bash: echo 1 > made.txt; rm old.txt."
+        commands = "bash: echo 1 > made.txt; rm old.txt."
+        deleted = f"Not undone: changes and deletions by these commands: {commands}"
         assert deleted in " ".join(terminal.text.split())
         assert "ls -l" not in terminal.text.partition("the file is gone")[2]
         ask(terminal, "/undo", "Nothing to undo")

@@ -69,7 +69,7 @@ def test_what_is_taken_is_ours_and_all_is_told(openmanus: Callable[..., Result])
     assert settings.mcp["文件"].variables({}) == {"KEY": "hidden"}
     assert "\n  llm.vision.model: roles.vision.model\n" in result.out
     for theirs in ("llm.vision.api_key", "browser.disable_security", "history.keep"):
-        assert f"\n  {theirs}: not taken: " in result.out
+        assert f"\n  {theirs}: skipped: " in result.out
     assert not re.search("secret|hidden", result.out)
 
 

@@ -64,7 +64,7 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
 def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: ScriptedServer) -> None:
     file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
     server.script(READY)
-    answers = {"Number [1]:": "4", "address:": server.base_url, "set):": "sk-secret"}
+    answers = {"Number [1]:": "4", "Address:": server.base_url, "yourself):": "sk-secret"}
     answers |= {"Model [scripted]:": "", "workspace]:": "", "[auto]:": ""}
     assert "sk-secret" not in choose(bare, answers)
     assert server.looks[0].headers["authorization"] == "Bearer sk-secret"
@@ -82,7 +82,7 @@ def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedS
             ("Number [1]:", "4"),
             ("Address:", ""),
             ("http://localhost:8000/v1.\nAddress:", server.base_url),
-            ("set):", ""),
+            ("yourself):", ""),
             ("Model:", " "),
             ("Please enter a model name.\nModel:", "scripted"),
             ("workspace]:", ""),
@@ -106,7 +106,7 @@ def test_a_model_that_calls_no_tool_is_told_at_once(bare: Program, server: Scrip
             terminal.expect_last(asked)
             terminal.type(f"{answer}\r")
         assert terminal.wait() == 1, terminal.text
-        assert "called no tool" in terminal.text
+        assert "without the requested tool call" in terminal.text
         assert "MANUS_TOOL_CALLING=prompted" in terminal.text
 
 
@@ -147,7 +147,7 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     lines = _lines(result.out)
     said = f"ok      model     scripted at {server.base_url} made a tool call"
     assert re.fullmatch(rf"{re.escape(said)} in \d+\.\d s", lines["model"])
-    assert lines["threads"].endswith(f"kept in {manus.database} (created by the first run)")
+    assert lines["threads"].endswith(f"stored in {manus.database} (created by the first run)")
     assert lines["workspace"].endswith(f"{manus.workspace} (created by the first run)")
     assert {"python", "browser", "fonts", "tracing"} <= set(lines)
     assert result.out.endswith("\nReady.\n")
@@ -178,7 +178,7 @@ def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
     assert result.code == 0
     for said in (
         "note    sandbox   none",
-        "note    fonts     none for Chinese found",
+        "note    fonts     none for Chinese:",
         "fonts-noto-cjk",
         "note    model     scripted at",
         "does not include it: a, b, c, d, e and 1 more",
@@ -194,7 +194,11 @@ def test_everything_wrong_at_once(bare: Program) -> None:
         "doctor", MANUS_WORKSPACE="file/below", MANUS_CHECKPOINT="file", MANUS_MODEL="replay:none"
     )
     assert result.code == 1
-    for said in ("MISSING model     There is no", "not a SQLite database", "file/below cannot"):
+    for said in (
+        "MISSING model     The recording none",
+        "not a SQLite database",
+        "file/below is not writable",
+    ):
         assert said in result.out
     assert result.out.endswith("\nNot ready: model, threads, workspace.\n")
     assert _lines(result.out)["python"].startswith("ok ")
@@ -216,8 +220,8 @@ def test_answers_of_other_kinds(status: int, state: str, said: str) -> None:
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/gemma3:4b does not support tools")
 TRIALS: dict[str, tuple[Scripted, int, tuple[str, ...]]] = {
     "no tools": (NO_TOOLS, 1, ("does not support tools", "MANUS_TOOL_CALLING=prompted")),
-    "no such model": (fail(404), 1, ("does not know the model", "It has: other")),
-    "another tool": (call("other"), 1, ("called no tool",)),
+    "no such model": (fail(404), 1, ("does not know the model", "Available models: other")),
+    "another tool": (call("other"), 1, ("without the requested tool call",)),
     "away": (fail(503), 0, ("note    model", "failed (503)")),
 }
 

@@ -126,8 +126,8 @@ def _use_recording(settings: Settings, args: RunOptions) -> None:
     if args.or_replay is None or is_configured(settings.for_role("main").at(args.model, None)):
         return
     Screen(quiet=args.quiet).paragraph(
-        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL); "
-        f"replaying the model's turns from {args.or_replay}."
+        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
+        f"playing the model's turns from {args.or_replay}."
     )
     args.model = f"{REPLAY}{args.or_replay}"
 
