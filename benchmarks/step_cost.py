@@ -5,7 +5,8 @@
 Both sides have the same scripted server without latency, the same prompt and tool, a kilobyte an
 observation. A step is measured by the server: from the last byte of its reply to the last byte of
 the next request. The agent's side includes checkpoints in SQLite with `durability="sync"`, the
-journal around the tool call, and the search for circles.
+journal around the tool call, and loop detection. LangChain's `create_agent` has the same
+checkpoints.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FEW = 10
+_BLOCK = 512
+"""Bytes of a block in the resource usage of a process."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,9 @@ class Sample:
     first_request: float
     wall: float
     size: int
+    """Bytes of the SQLite file at the end."""
+    written: int
+    """Bytes that the process wrote to disks."""
 
     @property
     def median(self) -> float:
@@ -80,16 +87,18 @@ def measure(
     names = [server.new_run(steps, latency) for _ in range(runs)]
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "threads.db"
-        own = [str(database), str(Path(folder) / "workspace")] if side == "agent_loop" else []
+        own = [] if side == "plain_loop" else [str(database), str(Path(folder) / "workspace")]
+        blocks = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock
         began = time.monotonic()
         command = [sys.executable, "-m", f"benchmarks.{side}", f"{server.address}/v1", *own]
         subprocess.run([*command, *options, *names], check=True, env=_environment(folder))
         wall = time.monotonic() - began
+        blocks = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock - blocks
         size = database.stat().st_size if database.exists() else 0
     found = [server.measured(name) for name in names]
     gaps = [float(gap) for run in found for gap in run["gaps"]]  # type: ignore[attr-defined]
     first = min(float(run["first"]) for run in found) - began  # type: ignore[arg-type]
-    return Sample(gaps, first, wall, size)
+    return Sample(gaps, first, wall, size, blocks * _BLOCK)
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -106,26 +115,28 @@ def middle(samples: list[Sample]) -> Sample:
 def step_table(server: Server, steps: list[int], repeat: int) -> None:
     """Print the cost of a step for each length of run: invoked, and streamed to a terminal."""
     print(
-        "| steps | plain loop ms | agent ms | ratio | streamed ms | streamed / agent | "
-        "last ten / first ten | checkpoints MB |"
+        "| steps | plain loop ms | create_agent ms | agent ms | agent / plain | "
+        "agent / create_agent | streamed / agent | last ten / first ten | "
+        "kept MB: create_agent, agent | written MB: create_agent, agent |"
     )
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for count in steps:
         rounds = [
             (
                 measure(server, "plain_loop", count),
+                measure(server, "create_agent_loop", count),
                 measure(server, "agent_loop", count),
                 measure(server, "agent_loop", count, 1, 0, "--streamed"),
             )
             for _ in range(repeat)
         ]
-        plain, ours, streamed = (middle(list(side)) for side in zip(*rounds, strict=True))
-        ratio = statistics.median(b.median / a.median for a, b, _ in rounds)
-        dearer = statistics.median(c.median / b.median for _, b, c in rounds)
-        growth = f"{plain.growth:.1f} → {ours.growth:.1f}"
+        plain, other, ours, streamed = (middle(list(side)) for side in zip(*rounds, strict=True))
         print(
-            f"| {count} | {plain.median:.1f} | {ours.median:.1f} | {ratio:.2f} | "
-            f"{streamed.median:.1f} | {dearer:.2f} | {growth} | {ours.size / 1e6:.2f} |",
+            f"| {count} | {plain.median:.1f} | {other.median:.1f} | {ours.median:.1f} | "
+            f"{ours.median / plain.median:.2f} | {ours.median / other.median:.2f} | "
+            f"{streamed.median / ours.median:.2f} | {plain.growth:.1f} → {ours.growth:.1f} | "
+            f"{other.size / 1e6:.2f}, {ours.size / 1e6:.2f} | "
+            f"{other.written / 1e6:.1f}, {ours.written / 1e6:.1f} |",
             flush=True,
         )
 
@@ -144,14 +155,21 @@ def start_table(server: Server, repeat: int) -> None:
 
 def many_table(server: Server, repeat: int, runs: int = 50, steps: int = 20) -> None:
     """Print the wall time of many runs at once in one process."""
-    pairs = [
-        [measure(server, side, steps, runs, 200).wall for side in ("plain_loop", "agent_loop")]
-        for _ in range(repeat)
+    sides = ("plain_loop", "create_agent_loop", "agent_loop")
+    rounds = [
+        [measure(server, side, steps, runs, 200).wall for side in sides] for _ in range(repeat)
     ]
-    plain, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratio = statistics.median(b / a for a, b in pairs)
+    plain, other, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
+    print(
+        "\n| | plain loop s | create_agent s | agent s | agent / plain | agent / create_agent |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: |"
+    )
     name = f"{runs} runs of {steps} steps at once, 200 ms latency"
-    print(f"| {name} | {plain:.1f} | {ours:.1f} | {ratio:.2f} |", flush=True)
+    print(
+        f"| {name} | {plain:.1f} | {other:.1f} | {ours:.1f} | {ours / plain:.2f} | "
+        f"{ours / other:.2f} |",
+        flush=True,
+    )
 
 
 def main() -> None:
