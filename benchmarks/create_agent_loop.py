@@ -11,7 +11,6 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from pydantic import SecretStr
 
 from benchmarks.task import SYSTEM, observation, request
 
@@ -24,7 +23,8 @@ async def look(place: str) -> str:
 
 async def main(base_url: str, database: str, names: list[str]) -> None:
     """All runs at once, each on a thread of its own, in one file."""
-    model = ChatOpenAI(model="bench", base_url=base_url, api_key=SecretStr("none"), max_retries=0)
+    options: Any = {"base_url": base_url, "api_key": "none", "max_retries": 0}
+    model = ChatOpenAI(model="bench", **options)
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
         graph = create_agent(model, [look], system_prompt=SYSTEM, checkpointer=saver)
 
