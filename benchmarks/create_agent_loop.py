@@ -23,8 +23,8 @@ async def look(place: str) -> str:
 
 async def main(base_url: str, database: str, names: list[str]) -> None:
     """All runs at once, each on a thread of its own, in one file."""
-    options: Any = {"base_url": base_url, "api_key": "none", "max_retries": 0}
-    model = ChatOpenAI(model="bench", **options)
+    options: Any = {"model": "bench", "base_url": base_url, "api_key": "none", "max_retries": 0}
+    model = ChatOpenAI(**options)
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
         graph = create_agent(model, [look], system_prompt=SYSTEM, checkpointer=saver)
 
