@@ -34,105 +34,104 @@ StopReason = Literal[
 ]
 
 SNAPSHOT_EVERY = 1000
-"""A full copy of what grows goes into every so many writes of it."""
+"""Writes to a delta channel after which a checkpoint contains a full copy of its value."""
 
 
 def delta_channel(fold: Callable[[Any, Sequence[Any]], Any]) -> Any:
-    """A channel of which a checkpoint holds only what is new.
+    """Return a channel of which a checkpoint stores only the new writes.
 
-    So storage grows with the steps and not with their square.
+    So storage grows linearly with the steps.
     """
     return DeltaChannel(fold, snapshot_frequency=SNAPSHOT_EVERY)
 
 
 class Compaction(TypedDict):
-    """What has been taken out of the history of a thread so far."""
+    """Record of what compaction has removed from the history of a thread so far."""
 
     count: int
-    """How often."""
+    """Number of compactions."""
     evicted: int
-    """Messages taken out; they have the numbers from 1 to this one in notes and archive."""
+    """Number of removed messages; notes and archive number them from 1 to this."""
     at: str
-    """Id of the message that was the newest then."""
+    """Id of the message that was the newest at the last compaction."""
     size: int
-    """Tokens of a request with the history as it was left then."""
+    """Tokens of a request with the remaining history."""
     archive: NotRequired[str]
-    """Path of the archive that they went into; a thread forked from this one begins with a
+    """Path of the archive with the removed messages; a thread forked from this one starts with a
     copy of it."""
     outside: NotRequired[bool]
-    """Whether any of them held text from outside."""
+    """Whether any of them contained untrusted text (taint)."""
 
 
 LoopKind = Literal["text", "call", "cycle", "polling", "silence"]
 
 
 class TrailEntry(TypedDict):
-    """One call and what came of it, as loops are found by; or a reply without calls."""
+    """A call and its result, or a reply without calls, as compared by loop detection."""
 
     step: int
     call: str
     """A fingerprint; empty for a reply without calls."""
     result: str
-    """Of what came of it, or of the reply's text; empty for a reply that says nothing."""
+    """A fingerprint of the result or of the reply's text; empty for an empty reply."""
     seconds: float
-    """How long the call took."""
+    """Duration of the call."""
     shown: str
-    """The call in a few words."""
+    """A short text of the call."""
     error: NotRequired[bool]
 
 
 class Loop(TypedDict):
-    """The loop that the run is stuck in: what is repeated and which measure has been taken."""
+    """The loop that the run is stuck in, and the current measure against it."""
 
     kind: LoopKind
     what: str
-    """What was repeated and what came of it: one or two sentences for the model."""
+    """The repetition and its result, in one or two sentences for the model."""
     measure: Literal["hint", "refuse", "ask"]
     calls: list[str]
-    """Fingerprints of its calls; they are refused while the measure is `refuse`."""
+    """Fingerprints of its calls, which are refused while the measure is `refuse`."""
     refused: list[str]
-    """Those that have been refused so far, one for each time."""
+    """Fingerprints of the refused calls so far, one per refusal."""
     since: int
-    """The step at which the present measure was taken."""
+    """The step at which the current measure was taken."""
 
 
 class Run(TypedDict):
-    """One user request being worked on."""
+    """One user request that is being executed."""
 
     id: str
     request_id: str
-    """Id of the message that asked for it. Another last message of the user begins another run."""
+    """Id of the message with the request. A newer message from the user starts another run."""
     guidance_id: NotRequired[str]
-    """Id of the newest answer a person gave to a stuck run; it belongs to this run."""
+    """Id of the user's newest answer to a stuck run; it belongs to this run."""
     step: int
-    """Steps begun, from 1."""
+    """Number of started steps."""
     max_steps: int
     workspace: str
     profile: str
     sent_back: NotRequired[int]
-    """The step whose reply announced work without a call and was sent back; once a run."""
+    """The step whose reply announced work without a call and was sent back; once per run."""
     began: NotRequired[int]
-    """When it began, in nanoseconds since 1970, of a run that is served: files changed since then
-    are its own."""
+    """For a served run, its start in nanoseconds since 1970: files changed after it are its own."""
     closing: NotRequired[str]
-    """The budget, in words, that had room for one last call only."""
+    """The limit, in words, that allowed only one last model call."""
 
 
 class Refusal(TypedDict):
-    """Something that was refused in a run."""
+    """A refused tool call of a run."""
 
     call: str
-    """The tool, and what it was to do, on one line."""
+    """The tool and its main argument, on one line."""
     reason: str
-    """Why a person had to be asked."""
+    """Why the call needed approval."""
     by: Literal["person", "mode"]
-    """`mode`: nobody was asked, since the run refuses whatever would be asked."""
+    """`mode`: refused without a question, as in all unattended runs (`refuse`)."""
     rules: list[str]
-    """Rules that fit what is refused from now on without a question."""
+    """Rules of the calls that are refused without a question from now on."""
 
 
 def merge_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refusal]:
-    """Return the refusals with those that are new; tasks side by side may write the same."""
+    """Return the refusals with the new ones added once; parallel tasks may write the same."""
     merged = list(refusals)
     for refusal in writes:
         if refusal not in merged:
@@ -141,7 +140,7 @@ def merge_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refus
 
 
 class AgentInput(TypedDict, total=False):
-    """What a run is given: a request in words, or messages when it has images or a history."""
+    """Input of a run: a request in words, or messages with images or a history."""
 
     request: Annotated[str, Field(description="What to do, in words")]
     messages: Annotated[
@@ -151,52 +150,52 @@ class AgentInput(TypedDict, total=False):
 
 
 class AgentStart(AgentInput, total=False):
-    """What the graph begins with: the input, and the status that comes with it."""
+    """Input of the graph: that of the run, and the first status."""
 
     status: RunStatus
 
 
 class AgentOutput(TypedDict, total=False):
-    """What a run gives back."""
+    """Output of a run."""
 
     status: RunStatus
-    """The last one: `finished` and `error` stay until the next run on the thread."""
+    """The last status; `finished` and `error` stay until the next run on the thread."""
     stop_reason: StopReason | None
-    """Why the run has ended."""
+    """Why the run ended."""
     success: bool | None
-    """Whether it says of itself that it succeeded; None if it says nothing."""
+    """Whether the agent reports success; None if it does not say."""
     output: str
     """The answer, or the last text, or the step log."""
     results: list[str]
-    """One line for each step."""
+    """One line per step."""
     usage: Usage
-    """What it has used."""
+    """The usage of the run."""
     messages: list[AnyMessage]
     """The thread's history."""
     refused: list[Refusal]
-    """What was refused: by a person, or since the run refuses whatever would be asked."""
+    """Tool calls that the user, or the mode `refuse`, has refused."""
 
 
 def keep_newest(_: Any, new: Any) -> Any:
-    """The last write counts; the reducer of a channel that several tasks may write at once."""
+    """Return the newer value; the reducer of a channel that parallel tasks may write."""
     return new
 
 
 def keep_last(_: str, writes: Sequence[str]) -> str:
-    """The newest of the writes."""
+    """Return the newest of the writes."""
     return writes[-1]
 
 
-def extend_list(lines: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
-    """The lines with those of each write behind them; a reducer of channels that only grow."""
-    return [*lines, *itertools.chain.from_iterable(writes)]
+def extend_list(items: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
+    """Return the items followed by those of each write; the reducer of append-only channels."""
+    return [*items, *itertools.chain.from_iterable(writes)]
 
 
 MAX_ENTRIES = 100
 
 
 def append_entries(trail: list[TrailEntry], writes: Sequence[Any]) -> list[TrailEntry]:
-    """The trail with what was written behind it; only its end counts."""
+    """Return the newest entries of the trail followed by those of each write."""
     return extend_list(trail, writes)[-MAX_ENTRIES:]
 
 
@@ -204,9 +203,9 @@ MAX_FILES = 100
 
 
 def append_files(paths: list[str], writes: Sequence[list[str]]) -> list[str]:
-    """Fold writes into paths: each once, the newest last, the oldest dropped."""
-    keep_newest = dict.fromkeys(reversed(extend_list(paths, writes)))
-    return list(keep_newest)[:MAX_FILES][::-1]
+    """Fold writes into paths: each path once, the newest last, the oldest dropped."""
+    newest_first = dict.fromkeys(reversed(extend_list(paths, writes)))
+    return list(newest_first)[:MAX_FILES][::-1]
 
 
 class AgentState(TypedDict, total=False):
@@ -215,58 +214,58 @@ class AgentState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], delta_channel(append_messages)]
     run: Run
     place: Annotated[str, delta_channel(keep_last)]
-    """Where the run works, as its model is told from the beginning to the end."""
+    """The environment of the run, as the system prompt describes it throughout the run."""
     status: RunStatus
     stop_reason: StopReason | None
     success: bool | None
-    """None until a run ends; then whether it did what was asked, as far as the agent can say."""
+    """None until a run ends; then whether the agent reports success."""
     output: str
     results: Annotated[list[str], delta_channel(extend_list)]
     usage: Usage
     loop: Loop | None
     trail: Annotated[list[TrailEntry], delta_channel(append_entries)]
-    """The run's newest calls, with what came of them."""
+    """The run's newest calls with their results."""
     plans: Annotated[dict[str, Plan], delta_channel(fold_plans)]
-    """Plans by id; those of an agent that has the `planning` tool."""
+    """Plans of the `planning` tool, by id."""
     active_plan: Annotated[str | None, keep_newest]
     changed_files: Annotated[list[str], delta_channel(append_files)]
-    """Paths of files in the workspace that were made or changed, the newest last."""
+    """Paths of files created or changed in the workspace, the newest last."""
     todos: list[Todo]
-    """The active plan as chat UIs show it; derived when the state is read, never stored."""
+    """The active plan in the form that chat UIs display; derived when the state is read."""
     files: dict[str, str]
-    """Changed files as chat UIs show them: texts by path; derived like `todos`."""
+    """Changed files for chat UIs: texts by path; derived like `todos`."""
     compaction: Compaction
     spent: Annotated[list[Spending], operator.add]
-    """Model calls that the tools of the newest step have made, until it counts them."""
+    """Model calls by tools of the newest step that the step has not counted yet."""
     approved: Annotated[list[str], operator.add]
-    """Rules about calls that a person has approved for the rest of the run."""
+    """Rules of calls that the user has approved for the rest of the run."""
     refused: Annotated[list[Refusal], merge_refusals]
-    """What was refused in the run."""
+    """Refused calls of the run."""
 
 
 class ToolTask(TypedDict):
-    """What one task of `act` is sent: one call of the last assistant message."""
+    """Input of one task of `act`: a call of the last assistant message."""
 
     index: int
-    """Place among the calls of the message, from 0."""
+    """Index among the calls of the message."""
     id: str
     name: str
     args: dict[str, Any]
     calls: NotRequired[list[str]]
-    """Ids of all calls of the message, in order, where it has several."""
+    """Ids of all calls of the message, in order, if there are several."""
     refusal: NotRequired[str]
     """Why this call must not be executed; it becomes the observation."""
     injected: NotRequired[dict[str, Any]]
-    """What the tool is given besides the model's arguments: what it needs to know of the state."""
+    """Arguments besides the model's: what the tool needs from the state."""
     compaction: NotRequired[Compaction]
-    """For a call that looks into the archive: what has been taken out of the history."""
+    """For a call that searches the archive: what has been removed from the history."""
     approved: NotRequired[list[str]]
-    """Rules about calls that need no question; fixed, so that a call asks alike when made again."""
+    """Rules of calls that need no approval; fixed, so that a repeated call asks the same."""
     outside: NotRequired[bool]
-    """Whether untrusted text has been read before it."""
+    """Whether untrusted text has been read before the call (taint)."""
     named: NotRequired[list[str]]
     """The hosts that the user has named."""
     mentioned: NotRequired[list[str]]
-    """What the user has written that may be a host, a file or an attribute."""
+    """Words of the user that may be a host, a file or an attribute."""
     refused: NotRequired[list[str]]
-    """Rules about what was refused in the run."""
+    """Rules of the calls refused in the run."""

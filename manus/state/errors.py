@@ -1,31 +1,32 @@
-"""The exception tree. Each message is one sentence that a user may read: what, why, what to do.
+"""The exception tree. Each message is a sentence for users: what failed, why, and what to do.
 
 ManusError
 ├── UsageError                 wrong usage or configuration (exit code 2)
-│   ├── SettingsError          a setting is missing, unknown or does not fit
-│   └── ThreadBusyError        the thread is being worked on by another run
+│   ├── SettingsError          a setting is missing, unknown or invalid
+│   └── ThreadBusyError        another run is using the thread
 ├── StorageError               checkpoints cannot be read or written
-│   └── StorageUnavailableError  the database is away; waited for first
+│   └── StorageUnavailableError  the database is unavailable, also after retries
 ├── ModelError                 a model call failed for good
-│   ├── ModelUnavailableError  the server is away (429, 5xx, connection, silence); waited for first
-│   ├── ModelRefusedError      it will not pass: key, model name, request
-│   ├── ModelReplyError        its reply is none: empty, cut off, one passage over and over
-│   ├── ContextOverflowError   the request is larger than the model's window
+│   ├── ModelUnavailableError  the server is unavailable (429, 5xx, connection error, timeout),
+│   │                          also after retries
+│   ├── ModelRefusedError      a permanent failure: key, model name, request
+│   ├── ModelReplyError        the reply is unusable: empty, truncated, one passage repeated
+│   ├── ContextOverflowError   the request is larger than the model's context window
 │   ├── BudgetError            the run's budget has no room for the call
-│   └── ReplayMismatchError    a recording does not know this conversation
-└── ToolError                  the model can do better: said to it as an observation
-    ├── ToolUnavailableError   trying again will not help
-    └── PlanError              a change of a plan that does not fit
+│   └── ReplayMismatchError    a recording does not contain this conversation
+└── ToolError                  the model can correct its call: the message is the observation
+    ├── ToolUnavailableError   a retry will not help
+    └── PlanError              an invalid change of a plan
 
-`UsageError` and `PlanError` are `ValueError`s too: what such an error says, the LangGraph server
-shows to whoever sent the value; what others say it hides.
+`UsageError` and `PlanError` are also `ValueError`s: the LangGraph server shows their messages to
+clients, and hides those of others.
 """
 
 from __future__ import annotations
 
 
 class ManusError(Exception):
-    """Base of every error this project raises on purpose."""
+    """Base class of all errors that this project raises on purpose."""
 
 
 class UsageError(ManusError, ValueError):
@@ -33,46 +34,48 @@ class UsageError(ManusError, ValueError):
 
 
 class SettingsError(UsageError):
-    """A setting is missing, unknown or does not fit."""
+    """A setting that is missing, unknown or invalid."""
 
 
 class ThreadBusyError(UsageError):
-    """Two runs at once on one thread would fork its history."""
+    """Another run is using the thread: concurrent runs would fork its history."""
 
 
 class StorageError(ManusError):
-    """Checkpoints cannot be read or written."""
+    """A failure to read or write checkpoints."""
 
 
 class StorageUnavailableError(StorageError):
-    """The database was away for all the time that it is waited for; it may be there again later."""
+    """The database was unavailable during the whole retry time; it may be available later."""
 
 
 class ModelError(ManusError):
-    """A model call failed for good."""
+    """A permanent failure of a model call."""
 
 
 class ModelUnavailableError(ModelError):
-    """The server was away for all the time that it is waited for; it may be there again later."""
+    """The model server was unavailable during the whole retry time; it may be available later."""
 
 
 class ModelRefusedError(ModelError):
-    """The endpoint refused: key, model name or request."""
+    """The endpoint refused the key, the model name or the request."""
 
 
 class ModelReplyError(ModelError):
-    """What came is no reply to go on with, also when it was asked for once more."""
+    """An unusable reply, also at the second request."""
 
 
 class ContextOverflowError(ModelError):
     """The request is larger than the model's context window.
 
     Attributes:
-        endpoint: Address and model that refused it: a fallback's window may be smaller.
+        endpoint: Address and model that refused the request: a fallback's window may be smaller.
     """
 
-    def __init__(self, said: str, endpoint: tuple[str | None, str | None] = (None, None)) -> None:
-        super().__init__(said)
+    def __init__(
+        self, message: str, endpoint: tuple[str | None, str | None] = (None, None)
+    ) -> None:
+        super().__init__(message)
         self.endpoint = endpoint
 
 
@@ -80,7 +83,7 @@ class BudgetError(ModelError):
     """The run's budget has no room for another model call.
 
     Attributes:
-        over: The budget that has none, in words.
+        over: The limit that is reached, in words.
     """
 
     def __init__(self, over: str) -> None:
@@ -89,22 +92,22 @@ class BudgetError(ModelError):
 
 
 class ReplayMismatchError(ModelError):
-    """A recording was asked for a conversation that it does not hold."""
+    """A conversation that the recording does not contain."""
 
 
 class ToolError(ManusError):
-    """A call failed in a way the model can mend; the message becomes the observation.
+    """A failed call that the model can correct; the message becomes the observation.
 
     Attributes:
-        source: Where what it quotes comes from, if not from us (`prompts/sources.py`).
+        source: The source of text that the message quotes (`prompts/sources.py`); empty for none.
     """
 
     source = ""
 
 
 class ToolUnavailableError(ToolError):
-    """The tool cannot work here; the same call will fail again."""
+    """The tool does not work on this machine; the same call would fail again."""
 
 
 class PlanError(ToolError, ValueError):
-    """A change of a plan does not fit; said to the model, or to the person who edits it."""
+    """An invalid change of a plan; shown to the model, or to the user who edits the plan."""

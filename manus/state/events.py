@@ -1,4 +1,4 @@
-"""The custom events of a run, streamed as each thing happens (`stream_mode="custom"`)."""
+"""The custom events of a run, streamed while it works (`stream_mode="custom"`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manus.state.usage import RoleUsage
 
 
 class StatusEvent(TypedDict):
-    """The run's status has changed."""
+    """A change of the run's status."""
 
     type: Literal["status"]
     status: RunStatus
@@ -18,17 +18,17 @@ class StatusEvent(TypedDict):
 
 
 class StepEvent(TypedDict):
-    """A step begins: the model is about to be asked."""
+    """The start of a step, before the model call."""
 
     type: Literal["step"]
     step: int
     max_steps: int
     spent: RoleUsage
-    """What the run has used before this step."""
+    """Usage of the run before this step."""
 
 
 class ThoughtEvent(TypedDict):
-    """The model has answered. Tokens are this call's; `seconds` its duration."""
+    """The model's reply. Tokens are those of this call; `seconds` is its duration."""
 
     type: Literal["thought"]
     step: int
@@ -40,11 +40,11 @@ class ThoughtEvent(TypedDict):
     cache_write_tokens: NotRequired[int]
     seconds: float
     spent: RoleUsage
-    """What the run has used so far, this call included."""
+    """Usage of the run so far, including this call."""
 
 
 class CallEvent(TypedDict):
-    """A tool call begins."""
+    """The start of a tool call."""
 
     type: Literal["call"]
     id: str
@@ -53,7 +53,7 @@ class CallEvent(TypedDict):
 
 
 class OutputEvent(TypedDict):
-    """A program that a call has started prints; `text` is the end of what it has so far."""
+    """Output of a program that a call has started; `text` is the end of its output so far."""
 
     type: Literal["output"]
     id: str
@@ -61,7 +61,7 @@ class OutputEvent(TypedDict):
 
 
 class ObservationEvent(TypedDict):
-    """A tool call has ended; `text` is what the model will see of it."""
+    """The end of a tool call; `text` is the observation that the model sees."""
 
     type: Literal["observation"]
     id: str
@@ -72,21 +72,21 @@ class ObservationEvent(TypedDict):
 
 
 class RetryEvent(TypedDict):
-    """A model call, or a use of the database, failed in a way that may pass.
+    """A transient failure of a model call or of the database.
 
-    It is tried again after `wait` seconds.
+    The operation is retried after `wait` seconds.
     """
 
     type: Literal["retry"]
     attempt: int
     wait: float
     left: NotRequired[float]
-    """Seconds for which it is still tried."""
+    """Remaining seconds of retries."""
     reason: str
 
 
 class LoopEvent(TypedDict):
-    """The run is stuck in a loop; a measure is taken."""
+    """The run is stuck in a loop; `measure` is the reaction."""
 
     type: Literal["loop"]
     measure: Literal["hint", "refuse", "ask"]
@@ -94,7 +94,7 @@ class LoopEvent(TypedDict):
 
 
 class CompactionEvent(TypedDict):
-    """Older messages have been replaced by notes.
+    """Older messages were replaced by notes.
 
     The request would have had about `before` tokens, and now has about `size`.
     """
@@ -110,17 +110,17 @@ PlanChange = Literal["made", "default", "revised", "kept", "edited"]
 
 
 class PlanEvent(TypedDict):
-    """A flow has a plan, or another one than before; `why` says where it comes from."""
+    """A new or changed plan of a flow; `why` tells its origin."""
 
     type: Literal["plan"]
     why: PlanChange
     plan: Plan
     spent: RoleUsage
-    """What the run has used so far."""
+    """Usage of the run so far."""
 
 
 class PlanStepEvent(TypedDict):
-    """A step of the plan begins, asks a person, or has ended."""
+    """A step of the plan has started, has asked the user, or has ended."""
 
     type: Literal["plan_step"]
     step: int
@@ -128,13 +128,13 @@ class PlanStepEvent(TypedDict):
     notes: str
     executor: str
     spent: RoleUsage
-    """What was used for this step so far."""
+    """Usage of this step so far."""
     question: NotRequired[str]
-    """What it asks a person. It waits for the answer while other steps go on."""
+    """Its question to the user. It waits for the answer while other steps continue."""
 
 
 class PlanActionEvent(TypedDict):
-    """What the executor of a step of the plan does; `event` is its own event."""
+    """An event of the executor of a plan's step, in `event`."""
 
     type: Literal["plan_action"]
     step: int
@@ -142,7 +142,7 @@ class PlanActionEvent(TypedDict):
 
 
 class DelegateActionEvent(TypedDict):
-    """What an agent does that was given a task; `id` is the call's, `event` its own event."""
+    """An event of a delegated agent, in `event`; `id` is that of the delegating call."""
 
     type: Literal["delegate_action"]
     id: str

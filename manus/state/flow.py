@@ -18,94 +18,93 @@ from manus.state.usage import RoleUsage, Usage, add_usage
 
 
 class FlowRun(TypedDict):
-    """One user request being planned and carried out."""
+    """One user request that is planned and executed."""
 
     id: str
     request_id: str
-    """Id of the message that asked for it. Another last message of the user begins another run."""
+    """Id of the message with the request. A newer message from the user starts another run."""
     workspace: str
     executors: list[str]
-    """Names of those who can carry out a step; the first one is the default."""
+    """Names of the profiles that can execute a step; the first is the default."""
     replans_left: int
-    """Revisions that may still follow blocked steps."""
+    """Remaining revisions after blocked steps."""
     revised: list[str]
-    """Texts of the blocked steps for which the plan has been revised."""
+    """Texts of the blocked steps for which the plan has already been revised."""
     approval: Literal["not_needed", "wanted", "given", "rejected"]
     reason: str
-    """Why the person rejected the plan."""
+    """Why the user rejected the plan."""
     over: NotRequired[str]
-    """The budget of the run that is used up, in words."""
+    """The limit of the run's budget that is reached, in words."""
 
 
 QuestionMode = Literal["now", "once", "later"]
-"""What becomes of a question that a step's executor asks a person.
+"""How a question of a step's executor to the user is handled.
 
-`now`: the run waits for the answer. `later`: the step is set aside, since other steps may go on.
-`once`: the run waits; when it is resumed without the answer, the step is set aside, since the
-answers to other questions may let other steps go on.
+`now`: the run waits for the answer. `later`: the step is set aside, since other steps can continue.
+`once`: the run waits; if it is resumed without the answer, the step is set aside, since the answers
+to other questions may let other steps continue.
 """
 
 
 class StepTask(TypedDict):
-    """What one task of `execute_step` is sent: one step, and all its executor is told."""
+    """Input of one task of `execute_step`: a step, and all that its executor needs."""
 
     step: int
     executor: str
     request: str
     """The user's request, the plan, results of the steps it depends on, and the step itself."""
     images: list[dict[str, Any]]
-    """Pictures that came with the user's request, as content blocks."""
+    """Images of the user's request, as content blocks."""
     began: int
-    """When it began, in nanoseconds: files changed since may be its own."""
+    """Start in nanoseconds since 1970: files changed after it may be the step's own."""
     alone: bool
-    """Whether no other step is at work at the same time."""
+    """Whether no other step is active at the same time."""
     is_shared: bool
-    """Whether another step has begun and not ended, at work or set aside."""
+    """Whether another step has started and not ended, active or set aside."""
     title: str
     """The step's text."""
     asked: NotRequired[str]
     """The user's request alone."""
     approved: NotRequired[list[str]]
-    """Rules about calls that a person has approved in an earlier step."""
+    """Rules of calls that the user has approved in an earlier step."""
     refused: NotRequired[list[Refusal]]
-    """What was refused in an earlier step."""
+    """Refused calls of earlier steps."""
     outside: NotRequired[bool]
-    """Whether an earlier step has read text from outside."""
+    """Whether an earlier step has read untrusted text (taint)."""
     spent: RoleUsage
-    """What was used for the step before, if it is not the first time that it is worked on."""
+    """Usage of earlier executions of the step."""
     asks: QuestionMode
     waiting: NotRequired[Waiting | None]
-    """What it waits for, if its executor has asked a person."""
+    """The pending question of its executor to the user."""
     space: NotRequired[str]
-    """Checkpoint namespace in which the executor continues; absent where it starts anew."""
+    """Checkpoint namespace in which the executor resumes; absent if it starts afresh."""
 
 
 class FlowOutput(AgentOutput, total=False):
-    """What a run gives back; its messages are requests and summaries."""
+    """Output of a flow run; its messages are requests and summaries."""
 
     plan: Plan
-    """The plan as it is at the end."""
+    """The plan at the end."""
     todos: list[Todo]
-    """The same as chat UIs show it."""
+    """The plan in the form that chat UIs display."""
 
 
 class FlowState(TypedDict, total=False):
     """The channels of the flow graph.
 
-    Plans and messages are stored as what is new in them, so that storage grows with the work and
-    not with its square. The conversations of the steps are not here: each is in a checkpoint
-    namespace of its own.
+    Plans and messages are stored as deltas, so that storage grows linearly. The conversations of
+    the steps are not here: each has a checkpoint namespace of its own.
     """
 
     messages: Annotated[list[AnyMessage], delta_channel(append_messages)]
     """Requests and summaries."""
     compaction: Compaction
     plan: Annotated[Plan, delta_channel(fold_plan)]
-    """The plan of the newest request; empty before there is one."""
+    """The plan of the newest request; empty before it is created."""
     todos: Annotated[list[Todo], delta_channel(fold_todos)]
-    """The same as chat UIs show it."""
+    """The plan in the form that chat UIs display."""
     files: dict[str, str]
-    """Changed files as chat UIs show them: texts by path, derived when the state is read."""
+    """Changed files for chat UIs: texts by path, derived when the state is read."""
     plans: Annotated[dict[str, Plan], delta_channel(fold_plans)]
     """Plans of earlier requests on the thread, by id."""
     run: FlowRun
@@ -115,12 +114,12 @@ class FlowState(TypedDict, total=False):
     output: str
     results: list[str]
     refused: list[Refusal]
-    """What was refused while its steps were worked on."""
+    """Refused calls of its steps."""
     usage: Annotated[Usage, add_usage]
 
 
 def total_usage(state: FlowState) -> Usage:
-    """Return what the run has used, with the share of steps that are set aside."""
+    """Return the usage of the run, including steps that are set aside."""
     usage = state["usage"]
     for step in state.get("plan", {}).get("steps", []):
         waiting = step.get("waiting")
@@ -130,6 +129,6 @@ def total_usage(state: FlowState) -> Usage:
 
 
 def can_revise(state: FlowState) -> bool:
-    """Whether steps were blocked for which the plan can still be revised."""
+    """Return whether the plan can still be revised for a blocked step."""
     run = state["run"]
     return run["replans_left"] > 0 and bool(steps_to_revise(state["plan"], run["revised"]))

@@ -1,4 +1,4 @@
-"""The plan: typed data, the questions one asks of it, and its text."""
+"""The plan: its types, queries on it, and its text."""
 
 from __future__ import annotations
 
@@ -30,66 +30,66 @@ _REMINDER = 120
 
 
 class StepResult(TypedDict):
-    """What came of a step."""
+    """The result of a step."""
 
     text: str
-    """The executor's last words, cut to a few hundred words."""
+    """The executor's last text, shortened to a few hundred words."""
     files: list[str]
-    """Files made or changed, relative to the workspace; the first few of them."""
+    """The first few files created or changed, relative to the workspace."""
     tokens: int
     """Input and output tokens together."""
     usage: NotRequired[RoleUsage]
-    """What was used for it, each time that it was worked on."""
+    """Usage of all executions of the step."""
     stop_reason: NotRequired[str]
-    """Why its executor ended; empty where it was broken off."""
+    """Why its executor ended; empty if it was aborted."""
     outside: NotRequired[bool]
-    """Whether its executor has read text from outside."""
+    """Whether its executor has read untrusted text (taint)."""
     approved: NotRequired[list[str]]
-    """Rules about calls that a person has approved for the run until then."""
+    """Rules of calls that the user has approved for the run until then."""
     conflicts: NotRequired[dict[str, list[str]]]
-    """Files that other steps changed at the same time, each with the texts of these steps."""
+    """Files that other steps changed concurrently, each with the texts of these steps."""
     refused: NotRequired[list[Any]]
-    """What was refused, as `manus.state.agent.Refusal` has it."""
+    """Refused calls, each a `manus.state.agent.Refusal`."""
 
 
 class Waiting(TypedDict):
-    """What a step waits for whose executor has asked a person."""
+    """The question of a step whose executor has asked the user."""
 
     question: str
     ids: list[str]
-    """Of the interrupts that ask."""
+    """Ids of the interrupts that ask."""
     asked_at: int
     """Nanoseconds since 1970."""
     is_put: bool
-    """Whether the run itself waits for the answer; else it first does what else can be done."""
+    """Whether the run waits for the answer; otherwise it continues with other steps."""
     checkpoint_id: str
-    """The executor's newest checkpoint, with which it resumes."""
+    """The executor's newest checkpoint, from which it resumes."""
     usage: Usage
-    """What the executor has used until now; the run's own usage does not contain it yet."""
+    """Usage of the executor so far, which the run's own usage does not contain yet."""
     files: dict[str, str]
-    """Hashes of the files made or changed until now."""
+    """Hashes of the files created or changed so far, by path."""
 
 
 class Step(TypedDict):
-    """One step of a plan."""
+    """A step of a plan."""
 
     text: str
-    """What is to be done, as it was planned: with its tag, if it has one."""
+    """The task as planned, with its executor tag if it has one."""
     executor: str
-    """Name of the profile that carries it out, where its text names none; empty for the first."""
+    """Name of the profile that executes it, if its text names none; empty for the first."""
     status: StepStatus
     notes: str
     depends_on: list[int]
-    """Places, from 0, of the steps that must be completed before it."""
+    """Indexes of the steps that must be completed before it."""
     result: StepResult | None
     writes: NotRequired[list[str]]
-    """Files that it makes or changes, as the plan says; absent if the plan does not."""
+    """Files that it will create or change; absent if the plan does not say."""
     began: NotRequired[int]
-    """When its last execution began, in nanoseconds since 1970; one for steps taken together."""
+    """Start of its last execution in nanoseconds since 1970, equal for steps started together."""
     space: NotRequired[str]
-    """Checkpoint namespace in which the conversation of its last execution is kept."""
+    """Checkpoint namespace with the conversation of its last execution."""
     waiting: NotRequired[Waiting | None]
-    """What it waits for while it is in progress and its executor has asked a person."""
+    """The pending question of its executor, while the step is in progress."""
 
 
 class Plan(TypedDict):
@@ -99,22 +99,22 @@ class Plan(TypedDict):
     title: str
     steps: list[Step]
     dropped: NotRequired[list[Step]]
-    """Steps that were tried, were blocked, and were left out by a revision."""
+    """Blocked steps that a revision has removed."""
 
 
 def format_plan(plan: Plan) -> str:
-    """The plan as the model, the command line and the notebooks see it."""
+    """Return the text of a plan for the model, the command line and notebooks."""
     title = flat(f"Plan: {plan['title']} (ID: {plan['id']})")
     counts = count_statuses(plan)
-    done = counts["completed"]
+    completed = counts["completed"]
     total = len(plan["steps"])
-    share = 100 * done / total if total else 0.0
+    share = 100 * completed / max(total, 1)
     lines = [
         title,
         "=" * len(title),
         "",
-        f"Progress: {done}/{total} steps completed ({share:.1f}%)",
-        f"Status: {done} completed, {counts['in_progress']} in progress, "
+        f"Progress: {completed}/{total} steps completed ({share:.1f}%)",
+        f"Status: {completed} completed, {counts['in_progress']} in progress, "
         f"{counts['blocked']} blocked, {counts['not_started']} not started",
         "",
         "Steps:",
@@ -127,29 +127,31 @@ def format_plan(plan: Plan) -> str:
 
 
 def short_title(step: Step) -> str:
-    """Return the text of a step as it stands in a sentence about another one."""
+    """Return the shortened text of a step, for a sentence about another step."""
     return one_line(step["text"], _TITLE)
 
 
 def has_tainted_step(plan: Plan) -> bool:
-    """Whether one of its steps has read text from outside."""
-    steps = (*plan["steps"], *plan.get("dropped", ()))
-    return any(step["result"] and step["result"].get("outside") for step in steps)
+    """Return whether a step of the plan has read untrusted text (taint)."""
+    results = (step["result"] or {} for step in (*plan["steps"], *plan.get("dropped", ())))
+    return any(result.get("outside") for result in results)
 
 
 def refusals_of(plan: Plan | None) -> list[Any]:
-    """Return what was refused while the steps of a plan were worked on, each once."""
+    """Return the distinct refusals of all steps of a plan."""
     refusals: list[Any] = []
     if not plan:
         return refusals
     for step in (*plan["steps"], *plan.get("dropped", ())):
         result = step["result"] or {}
-        refusals += [one for one in result.get("refused", ()) if one not in refusals]
+        for refusal in result.get("refused", ()):
+            if refusal not in refusals:
+                refusals.append(refusal)
     return refusals
 
 
 def count_statuses(plan: Plan) -> dict[StepStatus, int]:
-    """How many steps have each status."""
+    """Return the number of steps of each status."""
     counts: dict[StepStatus, int] = dict.fromkeys(MARKS, 0)
     for step in plan["steps"]:
         counts[step["status"]] += 1
@@ -157,57 +159,62 @@ def count_statuses(plan: Plan) -> dict[StepStatus, int]:
 
 
 def is_completed(plan: Plan) -> bool:
-    """Whether every step of a plan is completed."""
+    """Return whether every step of a plan is completed."""
     return count_statuses(plan)["completed"] == len(plan["steps"])
 
 
 def ready_steps(plan: Plan) -> list[int]:
-    """Return the places of the steps that can start: not ended, and their dependencies completed.
+    """Return the indexes of the unfinished steps whose dependencies are completed.
 
-    A step `in_progress` counts too: the caller has nothing running, so it was interrupted. One that
-    waits for a person does not.
+    A step `in_progress` is included: since nothing is running, it was interrupted. A step that
+    waits for the user is not.
     """
-    steps = plan["steps"]
-    return [
-        index
-        for index, step in enumerate(steps)
-        if step["status"] in TO_DO
-        and not step.get("waiting")
-        and all(steps[before]["status"] == "completed" for before in step["depends_on"])
-    ]
+    return [index for index, step in enumerate(plan["steps"]) if _is_ready(step, plan["steps"])]
+
+
+def _is_ready(step: Step, steps: Sequence[Step]) -> bool:
+    if step["status"] not in TO_DO or step.get("waiting"):
+        return False
+    return all(steps[index]["status"] == "completed" for index in step["depends_on"])
 
 
 def waiting_steps(plan: Plan) -> list[int]:
-    """Return the places of the steps that wait for a person, in the order in which they asked."""
-    asked = [(w["asked_at"], i) for i, s in enumerate(plan["steps"]) if (w := s.get("waiting"))]
-    return [index for _, index in sorted(asked)]
+    """Return the indexes of the steps that wait for the user, in the order of their questions."""
+    waiting: list[tuple[int, int]] = []
+    for index, step in enumerate(plan["steps"]):
+        question = step.get("waiting")
+        if question:
+            waiting.append((question["asked_at"], index))
+    return [index for _, index in sorted(waiting)]
 
 
 def last_started_steps(plan: Plan) -> list[int]:
-    """Places of the steps that were sent to their executors together the last time."""
-    began = [step.get("began", 0) for step in plan["steps"]]
-    return [index for index, when in enumerate(began) if when and when == max(began)]
+    """Return the indexes of the steps that were started together most recently."""
+    start_times = [step.get("began", 0) for step in plan["steps"]]
+    last = max(start_times, default=0)
+    if not last:
+        return []
+    return [index for index, start_time in enumerate(start_times) if start_time == last]
 
 
 def active_steps(plan: Plan) -> list[int]:
-    """Return those of them that have not ended, those that put a question in the order of asking.
+    """Return those of the last started steps that are active, askers last and in their order.
 
-    One that waits for a person while the run does other things is not at work.
+    A step that waits for the user while the run does other things is not active.
     """
-    steps = plan["steps"]
-    working = [i for i in last_started_steps(plan) if steps[i]["status"] == "in_progress"]
-    working = [i for i in working if not _is_set_aside(steps[i])]
-    asking = [i for i in waiting_steps(plan) if i in working]
-    return [*(i for i in working if i not in asking), *asking]
+    active = [index for index in last_started_steps(plan) if _is_active(plan["steps"][index])]
+    asking = [index for index in waiting_steps(plan) if index in active]
+    return [index for index in active if index not in asking] + asking
 
 
-def _is_set_aside(step: Step) -> bool:
+def _is_active(step: Step) -> bool:
     waiting = step.get("waiting")
-    return waiting is not None and not waiting["is_put"]
+    is_set_aside = waiting is not None and not waiting["is_put"]
+    return step["status"] == "in_progress" and not is_set_aside
 
 
 def steps_to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
-    """Places of the blocked steps for which the plan has not been revised yet."""
+    """Return the indexes of the blocked steps for which the plan has not been revised yet."""
     return [
         index
         for index, step in enumerate(plan["steps"])
@@ -216,42 +223,44 @@ def steps_to_revise(plan: Plan, revised: Collection[str]) -> list[int]:
 
 
 def find_hindered_steps(plan: Plan) -> dict[int, int]:
-    """Unfinished steps that can never begin, each with the first blocked step in their way."""
-    found = {}
-    for index, step in enumerate(plan["steps"]):
-        before = all_dependencies(plan, index) if step["status"] in TO_DO else []
-        blocked = [i for i in before if plan["steps"][i]["status"] == "blocked"]
-        if blocked:
-            found[index] = blocked[0]
-    return found
+    """Return the unfinished steps that can never start, each with its first blocked dependency."""
+    steps = plan["steps"]
+    hindered: dict[int, int] = {}
+    for index, step in enumerate(steps):
+        if step["status"] not in TO_DO:
+            continue
+        for dependency in all_dependencies(plan, index):
+            if steps[dependency]["status"] == "blocked":
+                hindered[index] = dependency
+                break
+    return hindered
 
 
 def can_continue_without(plan: Plan, index: int) -> bool:
-    """Return whether another step can be done, now or later, before this one has ended."""
+    """Return whether another step can be executed, now or later, before this one has ended."""
     hindered = find_hindered_steps(plan)
-    return any(
-        step["status"] in TO_DO
-        and other != index
-        and other not in hindered
-        and index not in all_dependencies(plan, other)
-        for other, step in enumerate(plan["steps"])
-    )
+    for candidate, step in enumerate(plan["steps"]):
+        if step["status"] not in TO_DO or candidate == index or candidate in hindered:
+            continue
+        if index not in all_dependencies(plan, candidate):
+            return True
+    return False
 
 
 def all_dependencies(plan: Plan, index: int) -> list[int]:
-    """Places of the steps that a step depends on, directly or by way of others, in order."""
-    found: set[int] = set()
-    waiting = [*plan["steps"][index]["depends_on"]]
-    while waiting:
-        before = waiting.pop()
-        if before not in found:
-            found.add(before)
-            waiting.extend(plan["steps"][before]["depends_on"])
-    return sorted(found)
+    """Return the indexes of all direct and indirect dependencies of a step, in order."""
+    dependencies: set[int] = set()
+    pending = [*plan["steps"][index]["depends_on"]]
+    while pending:
+        dependency = pending.pop()
+        if dependency not in dependencies:
+            dependencies.add(dependency)
+            pending.extend(plan["steps"][dependency]["depends_on"])
+    return sorted(dependencies)
 
 
 def find_cycle(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
-    """Steps that wait for each other, the first one again at the end; None if there are none."""
+    """Return steps that depend on each other, the first one again at the end; else None."""
     try:
         TopologicalSorter(dict(enumerate(depends_on))).prepare()
     except CycleError as error:
@@ -272,15 +281,15 @@ def executor_for(step: Step, names: Sequence[str]) -> str:
 
 
 def _find_executor(tag: str, names: Sequence[str]) -> str | None:
-    """Return the executor that a tag names, in either letter case, or None.
+    """Return the executor that a tag names, ignoring case, or None.
 
-    `-` also stands for `_` and the reverse, unless two executors differ in nothing else.
+    `-` and `_` are equivalent, unless two executors differ only in that.
     """
-    same = [name for name in names if name.lower() == tag.lower()]
-    alike = [name for name in names if _normalize_name(name) == _normalize_name(tag)]
-    if same:
-        return same[0]
-    return alike[0] if len(alike) == 1 else None
+    for name in names:
+        if name.lower() == tag.lower():
+            return name
+    similar = [name for name in names if _normalize_name(name) == _normalize_name(tag)]
+    return similar[0] if len(similar) == 1 else None
 
 
 def _normalize_name(name: str) -> str:
@@ -288,9 +297,9 @@ def _normalize_name(name: str) -> str:
 
 
 def format_result(index: int, step: Step, limit: int | None = None) -> str:
-    """A step and what came of it, for who has the plan before him; `limit` in characters.
+    """Format a step and its result for a reader who already sees the plan.
 
-    Why it is blocked stands in the plan.
+    `limit` is the maximum length of the result in characters. Why a step is blocked is in the plan.
     """
     lines = [f"Step {index} {MARKS[step['status']]} {one_line(step['text'], _REMINDER)}"]
     if step["notes"] and step["status"] != "blocked":
@@ -300,13 +309,13 @@ def format_result(index: int, step: Step, limit: int | None = None) -> str:
         lines.append(f"Result: {shorten(result['text'], limit) or '(nothing said)'}")
         if result["files"]:
             lines.append(f"Files: {', '.join(result['files'])}")
-        for path, others in result.get("conflicts", {}).items():
-            steps = " and ".join(f"“{other}”" for other in others)
+        for path, step_texts in result.get("conflicts", {}).items():
+            steps = " and ".join(f"“{text}”" for text in step_texts)
             lines.append(f"Check {path}: it was changed at the same time by {steps}.")
     return "\n".join(lines)
 
 
 def usage_of(step: Step) -> RoleUsage:
-    """What a step has used so far."""
+    """Return the usage of a step so far."""
     result = step["result"]
     return NOTHING_USED if result is None else result.get("usage", NOTHING_USED)

@@ -1,7 +1,7 @@
-"""Changes of a plan, as pure functions: the old plan is left as it is, a new one comes back.
+"""Pure functions that change a plan: they return a new plan and leave the old one unchanged.
 
-What does not fit raises `PlanError` with a sentence that says what is wrong and what would be
-right; it is read by a model as an observation, or by the person who edited the plan.
+An invalid change raises `PlanError` with a sentence that says what is wrong and what is valid; the
+model reads it as an observation, or the user who edited the plan does.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class NewStep(TypedDict):
 
     text: str
     depends_on: NotRequired[list[int] | None]
-    """Places of the steps it depends on; if absent, the step before it."""
+    """Indexes of the steps that it depends on; if absent, the step before it."""
     status: NotRequired[Literal["not_started"] | None]
-    """`not_started` retries a step that is blocked."""
+    """`not_started` retries a blocked step."""
     writes: NotRequired[list[str] | None]
-    """Files that it makes or changes; None if that is not known."""
+    """Files that it creates or changes; None if that is not known."""
 
 
 class StepChange(TypedDict):
@@ -45,15 +45,15 @@ class StepChange(TypedDict):
 
 
 def create(plan_id: str, title: str, steps: Sequence[NewStep]) -> Plan:
-    """A new plan; every step not started."""
+    """Return a new plan in which no step has started."""
     return update(Plan(id=plan_id, title=title, steps=[]), steps=steps)
 
 
 def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None = None) -> Plan:
     """Return the plan with another title or other steps.
 
-    Each step whose text is unchanged keeps its status, notes, result and executor, wherever it
-    moved to, and what it depended on as far as that is still there.
+    A step whose text is unchanged keeps its status, notes, result and executor, also at another
+    index, and its dependencies as far as they are still in the plan.
     """
     existing = plan["steps"]
     updated: Plan = {**plan, "title": title or plan["title"]}
@@ -63,18 +63,23 @@ def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None
 
 
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
-    """Return the plan with other steps, as `update` does; completed steps cannot be left out.
+    """Return the plan with other steps, as `update` does; completed steps cannot be removed.
 
-    Completed steps that the revision leaves out come first. Blocked ones are kept in `dropped`.
+    Completed steps that the revision leaves out come first. Blocked ones are moved to `dropped`.
     """
     existing = plan["steps"]
     sources = match_steps(steps, existing)
-    left_out = [place for place in range(len(existing)) if place not in sources]
-    completed = [place for place in left_out if existing[place]["status"] == "completed"]
-    blocked = [existing[place] for place in left_out if existing[place]["status"] == "blocked"]
-
-    requested = [NewStep(text=existing[place]["text"], depends_on=[]) for place in completed]
-    requested += [_shift_dependencies(step, len(completed)) for step in steps]
+    completed: list[int] = []
+    blocked: list[Step] = []
+    for index, step in enumerate(existing):
+        if index in sources:
+            continue
+        if step["status"] == "completed":
+            completed.append(index)
+        elif step["status"] == "blocked":
+            blocked.append(step)
+    requested = [NewStep(text=existing[index]["text"], depends_on=[]) for index in completed]
+    requested += [_shift_dependencies(new_step, len(completed)) for new_step in steps]
     revised: Plan = {**plan, "title": title or plan["title"]}
     revised["steps"] = _build_steps(requested, existing, [*completed, *sources])
     if blocked:
@@ -83,36 +88,43 @@ def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Pl
 
 
 def _shift_dependencies(step: NewStep, distance: int) -> NewStep:
-    """Return the requested step with its dependencies moved as far as all steps are."""
+    """Return the requested step with its dependencies shifted, because all steps are."""
     depends_on = step.get("depends_on")
     if depends_on is None:
         return step
-    return {**step, "depends_on": [place + distance for place in depends_on]}
+    return {**step, "depends_on": [index + distance for index in depends_on]}
 
 
 def match_steps(requested: Sequence[NewStep], existing: Sequence[Step]) -> list[int | None]:
-    """Return for each requested step the place of the existing step with its text, or None.
+    """Return for each requested step the index of the existing step with its text, or None.
 
-    Where several have one text and fewer are requested, the last ones are meant, because the first
-    ones have been done. Where more are requested, the last ones are new.
+    If several existing steps have one text and fewer are requested, the last ones match, because
+    the first ones have been completed. If more are requested, the last ones are new.
     """
     sources: list[int | None] = [None] * len(requested)
-    for text in {step["text"] for step in requested}:
-        targets = [place for place, step in enumerate(requested) if step["text"] == text]
-        matches = [place for place, step in enumerate(existing) if step["text"] == text]
-        for target, match in zip(targets, matches[-len(targets) :], strict=False):
-            sources[target] = match
+    existing_indexes = _indexes_by_text(existing)
+    for text, indexes in _indexes_by_text(requested).items():
+        matches = existing_indexes.get(text, [])[-len(indexes) :]
+        for index, match in zip(indexes, matches, strict=False):
+            sources[index] = match
     return sources
+
+
+def _indexes_by_text(steps: Sequence[NewStep | Step]) -> dict[str, list[int]]:
+    indexes: dict[str, list[int]] = {}
+    for index, step in enumerate(steps):
+        indexes.setdefault(step["text"], []).append(index)
+    return indexes
 
 
 def _build_steps(
     requested: Sequence[NewStep], existing: Sequence[Step], sources: Sequence[int | None]
 ) -> list[Step]:
-    """Return the requested steps; one that existed before keeps what belongs to it."""
+    """Return the requested steps; an existing step keeps its status, result and so on."""
     steps: list[Step] = []
     for request, source in zip(requested, sources, strict=True):
         if source is None:
-            step = _new_step(request["text"], _step_before(steps))
+            step = _new_step(request["text"], _previous_step(steps))
         else:
             step = existing[source].copy()
             step["depends_on"] = _carry_dependencies(source, existing, sources[: len(steps)], steps)
@@ -139,15 +151,15 @@ def _new_step(text: str, depends_on: list[int]) -> Step:
     )
 
 
-def _step_before(steps: Sequence[Step], kept: Collection[int] = ()) -> list[int]:
-    """Return the place of the last step, as the dependency of the step that follows it.
+def _previous_step(steps: Sequence[Step], dependencies: Collection[int] = ()) -> list[int]:
+    """Return the index of the last step, as the dependency of the step that follows it.
 
-    A blocked step is passed over, since the step that follows takes its place: behind it nothing
-    could start. Not so the places in `kept`, on which the step that follows depended before.
+    A blocked step is skipped, since the step that follows replaces it: after it nothing could
+    start. Indexes in `dependencies`, on which that step already depended, are not skipped.
     """
-    for place in reversed(range(len(steps))):
-        if steps[place]["status"] != "blocked" or place in kept:
-            return [place]
+    for index in reversed(range(len(steps))):
+        if steps[index]["status"] != "blocked" or index in dependencies:
+            return [index]
     return []
 
 
@@ -157,78 +169,84 @@ def _carry_dependencies(
     sources_before: Sequence[int | None],
     steps_before: Sequence[Step],
 ) -> list[int]:
-    """Return what an existing step depends on now that it stands behind `steps_before`.
+    """Return the dependencies of an existing step that now follows `steps_before`.
 
-    It depends on the same steps as far as they still come before it, blocked or not. It depends on
-    the step before it if it did so before, or in place of a dependency that is gone.
+    They are the same steps as far as these still come before it, blocked or not; and the previous
+    step, if it depended on its previous step before or if a dependency was removed.
     """
-    dependencies = existing[source]["depends_on"]
-    kept = [sources_before.index(place) for place in dependencies if place in sources_before]
-    step_before = _step_before(steps_before, kept)
-    followed_step_before = dependencies == ([source - 1] if source else [])
-    if followed_step_before:
-        return step_before
-    if len(kept) < len(dependencies):
-        return sorted({*kept, *step_before})
-    return sorted(kept)
+    old_dependencies = existing[source]["depends_on"]
+    dependencies = [
+        sources_before.index(index) for index in old_dependencies if index in sources_before
+    ]
+    previous_step = _previous_step(steps_before, dependencies)
+    old_previous_step = [source - 1] if source else []
+    if old_dependencies == old_previous_step:
+        return previous_step
+    if len(dependencies) < len(old_dependencies):
+        return sorted({*dependencies, *previous_step})
+    return sorted(dependencies)
 
 
 def mark(
     plan: Plan, index: int, status: StepStatus | None = None, notes: str | None = None
 ) -> Plan:
-    """The plan with another status or other notes of one step."""
-    change: dict[str, Any] = {"step": index, "status": status, "notes": notes}
-    return change_step(plan, {k: v for k, v in change.items() if v is not None})
+    """Return the plan with another status or other notes of one step."""
+    change: dict[str, Any] = {"step": index}
+    if status is not None:
+        change["status"] = status
+    if notes is not None:
+        change["notes"] = notes
+    return change_step(plan, change)
 
 
 def change_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
-    """The plan with one step changed."""
+    """Return the plan with one step changed.
+
+    Raises:
+        PlanError: there is no such step, or the changed plan is not valid.
+    """
     index = change["step"]
     steps = [*plan.get("steps", [])]
     if not isinstance(index, int) or not 0 <= index < len(steps):
         raise PlanError(f"There is no step {index}: {_describe_range(len(steps))}.")
     text = steps[index]["text"]
     steps[index] = cast(Step, {**steps[index], **change})
-    if change.get("text", text) != text:  # what was asked belongs to another step
+    if change.get("text", text) != text:  # a pending question was about another step
         steps[index]["waiting"] = None
     return validate_plan({**plan, "steps": steps})
 
 
 def start_first(plan: Plan) -> Plan:
-    """The plan with its first unfinished step in progress; the same plan if it has one already."""
+    """Return the plan with its first unstarted step in progress, unless a step is in progress."""
     steps = plan["steps"]
     if any(step["status"] == "in_progress" for step in steps):
         return plan
-    first = next((i for i, step in enumerate(steps) if step["status"] == "not_started"), None)
-    return plan if first is None else mark(plan, first, "in_progress")
+    for index, step in enumerate(steps):
+        if step["status"] == "not_started":
+            return mark(plan, index, "in_progress")
+    return plan
 
 
 def validate_plan(plan: Plan) -> Plan:
-    """The plan, with nothing but what belongs to one.
+    """Return the plan without unknown fields, if it is valid.
 
     Raises:
-        PlanError: what it holds is of another kind, it has no steps, or an empty one, or steps
-            that depend on what is not there, or on each other.
+        PlanError: a field has a wrong type, there are no steps or an empty one, or a step depends
+            on a missing step or, through others, on itself.
     """
     try:
         plan = _plan_type().validate_python(plan, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise PlanError(f"The plan does not fit: `{place}`: {first['msg']}.") from None
+        problem = error.errors(include_url=False)[0]
+        field = ".".join(map(str, problem["loc"]))
+        raise PlanError(f"The plan does not fit: `{field}`: {problem['msg']}.") from None
     count = len(plan["steps"])
     if not count:
         raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
     for index, step in enumerate(plan["steps"]):
-        if not step["text"].strip():
-            raise PlanError(f"Step {index} is empty; say what is to be done in it.")
-        for before in step["depends_on"]:
-            if not 0 <= before < count:
-                raise PlanError(
-                    f"Step {index} depends on step {before}, which is not there: "
-                    f"{_describe_range(count)}."
-                )
-    if cycle := find_cycle([step["depends_on"] for step in plan["steps"]]):
+        _check_step(index, step, count)
+    cycle = find_cycle([step["depends_on"] for step in plan["steps"]])
+    if cycle:
         chain = " → ".join(map(str, cycle))
         raise PlanError(
             f"Steps wait for each other and none of them could begin: {chain}. Change "
@@ -238,8 +256,21 @@ def validate_plan(plan: Plan) -> Plan:
     return plan
 
 
+def _check_step(index: int, step: Step, count: int) -> None:
+    if not step["text"].strip():
+        raise PlanError(f"Step {index} is empty; say what is to be done in it.")
+    for dependency in step["depends_on"]:
+        if not 0 <= dependency < count:
+            raise PlanError(
+                f"Step {index} depends on step {dependency}, which is not there: "
+                f"{_describe_range(count)}."
+            )
+
+
 def _describe_range(count: int) -> str:
-    return f"the plan has the steps 0 to {count - 1}" if count > 1 else "the plan has only step 0"
+    if count > 1:
+        return f"the plan has the steps 0 to {count - 1}"
+    return "the plan has only step 0"
 
 
 @cache
@@ -250,49 +281,60 @@ def _plan_type() -> TypeAdapter[Plan]:
 def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
     """Fold writes into the plan; the reducer of the `plan` channel.
 
-    A write is a whole plan, as a person may send it back changed, a `StepChange`, or a list of
-    these.
+    A write is a whole plan, as a user may send it back edited, a `StepChange`, or a list of these.
     """
     for write in writes:
         if isinstance(write, list):
             plan = fold_plan(plan, write)
+        elif isinstance(write, Mapping) and "step" in write:
+            plan = change_step(plan, write)
         elif write:
-            is_step = isinstance(write, Mapping) and "step" in write
-            plan = change_step(plan, write) if is_step else merge_edit(plan, write)
+            plan = merge_edit(plan, write)
     return plan
 
 
-def merge_edit(plan: Plan, given: Any) -> Plan:
-    """The plan that a person sends: its steps are whole, or just texts.
+def merge_edit(plan: Plan, edit: Any) -> Plan:
+    """Return the plan as a user has edited it; its steps are mappings, or just texts.
 
-    A text is a step as `update` makes it. What a whole step says counts as it is said. Where steps
-    have moved, one that depends on the places that it had before depends on the same steps.
+    A text is a step as `update` builds it. The fields of a mapping are taken as they are. If steps
+    have moved, a step whose `depends_on` was not edited still depends on the same steps.
 
     Raises:
-        PlanError: it is not a plan.
+        PlanError: the edit is not a plan.
     """
-    steps = given.get("steps") if isinstance(given, Mapping) else None
+    requested = _parse_steps(edit)
+    base: Plan = {**Plan(id="plan", title="Plan", steps=[]), **plan}
+    existing = base["steps"]
+    new_steps = [NewStep(text=str(step.get("text", ""))) for step in requested]
+    sources = match_steps(new_steps, existing)
+    carried_steps = _build_steps(new_steps, existing, sources)
+    has_moved = any(source not in (None, index) for index, source in enumerate(sources))
+    steps: list[dict[str, Any]] = []
+    for carried, request, source in zip(carried_steps, requested, sources, strict=True):
+        step = {**carried, **request}
+        if source is None:
+            if step.get("waiting"):  # a pending question was about another step
+                step["waiting"] = None
+        elif has_moved and step["depends_on"] == existing[source]["depends_on"]:
+            step["depends_on"] = carried["depends_on"]
+        steps.append(step)
+    return validate_plan(cast(Plan, {**base, **edit, "steps": steps}))
+
+
+def _parse_steps(edit: Any) -> list[Mapping[str, Any]]:
+    """Return the steps of an edited plan as mappings.
+
+    Raises:
+        PlanError: they are not a list of texts or mappings.
+    """
+    steps = edit.get("steps") if isinstance(edit, Mapping) else None
     if not isinstance(steps, list) or not all(isinstance(s, str | Mapping) for s in steps):
         raise PlanError("A plan is an object with `steps`: a list of texts, or of steps.")
-    base: Plan = {**Plan(id="plan", title="Plan", steps=[]), **plan}
-    said = [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
-    texts = [NewStep(text=str(step.get("text", ""))) for step in said]
-    old = base["steps"]
-    sources = match_steps(texts, base["steps"])
-    made = _build_steps(texts, old, sources)
-    whole = [{**step, **new} for step, new in zip(made, said, strict=True)]
-    for step, source in zip(whole, sources, strict=True):
-        if source is None and step.get("waiting"):  # what was asked belongs to another step
-            step["waiting"] = None
-    if any(source not in (None, place) for place, source in enumerate(sources)):
-        for step, carried, source in zip(whole, made, sources, strict=True):
-            if source is not None and step["depends_on"] == old[source]["depends_on"]:
-                step["depends_on"] = carried["depends_on"]
-    return validate_plan(cast(Plan, {**base, **given, "steps": whole}))
+    return [{"text": step.strip()} if isinstance(step, str) else step for step in steps]
 
 
 def fold_plans(plans: dict[str, Plan], writes: Sequence[Any]) -> dict[str, Plan]:
-    """Fold writes into plans by their id; the reducer of the `plans` channel. None deletes one."""
+    """Fold writes into plans by id; the reducer of the `plans` channel. None deletes a plan."""
     merged = dict(plans)
     for write in writes:
         for plan_id, plan in (write or {}).items():

@@ -1,18 +1,18 @@
-"""Texts from anywhere, as every store can hold them, as JSON, and on one line."""
+"""Sanitize, shorten and parse texts of any origin."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-DEEPEST = 64
-"""Levels of lists and objects within each other that are read."""
+MAX_DEPTH = 64
+"""Maximum nesting of lists and objects in JSON."""
 
 
 def sanitize(text: str) -> str:
-    """The text without what JSON, UTF-8 or Postgres refuse.
+    """Return the text without characters that JSON, UTF-8 or Postgres refuse.
 
-    Halves of a surrogate pair are joined, lone ones become U+FFFD, and NUL becomes its picture ␀.
+    Surrogate pairs are joined, lone surrogates become U+FFFD, and NUL becomes its symbol ␀.
     """
     text = text.replace("\0", "\u2400")
     try:
@@ -23,7 +23,7 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_all(value: Any) -> Any:
-    """A JSON-like value with each text in it sanitized."""
+    """Return a JSON-like value with each text in it sanitized."""
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, list | tuple):
@@ -34,36 +34,43 @@ def sanitize_all(value: Any) -> Any:
 
 
 def flat(text: str) -> str:
-    """The text on one line."""
+    """Return the text on one line, with single spaces."""
     return " ".join(text.split())
 
 
 def shorten(text: str, limit: int | None) -> str:
-    """The text, cut to so many characters."""
-    return text if limit is None or len(text) <= limit else text[: limit - 1].rstrip() + "…"
+    """Return the text, shortened to `limit` characters with an ellipsis."""
+    if limit is None or len(text) <= limit:
+        return text
+    return text[: limit - 1].rstrip() + "…"
 
 
 def one_line(text: str, limit: int) -> str:
-    """The text on one line of at most so many characters."""
+    """Return the text on one line of at most `limit` characters."""
     return shorten(flat(text), limit)
 
 
-def read_json(text: str, **how: Any) -> Any:
-    """The value that a text of JSON holds, by `json.loads`. Line ends within strings are taken.
+def read_json(text: str, **options: Any) -> Any:
+    """Return the value of a JSON text, which may have line breaks within strings.
+
+    `options` are those of `json.loads`.
 
     Raises:
-        ValueError: it is no JSON, or nested deeper than `DEEPEST`.
+        ValueError: the text is not JSON, or nested deeper than `MAX_DEPTH`.
     """
     try:
-        found = json.loads(text, strict=False, **how)
-        is_too_deep = _depth(found) > DEEPEST
+        value = json.loads(text, strict=False, **options)
+        is_too_deep = _depth(value) > MAX_DEPTH
     except RecursionError:
         is_too_deep = True
     if is_too_deep:
-        raise ValueError(f"they are nested more than {DEEPEST} deep")
-    return found
+        raise ValueError(f"they are nested more than {MAX_DEPTH} deep")
+    return value
 
 
 def _depth(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return 0
+    return 1 + max(map(_depth, value), default=0)

@@ -1,4 +1,4 @@
-"""A plan in the form in which chat UIs show it: `todos`."""
+"""A plan in the form that chat UIs display: `todos`."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ TodoStatus = Literal["pending", "in_progress", "completed"]
 
 
 class Todo(TypedDict):
-    """A step of a plan."""
+    """A step of a plan, as a to-do item."""
 
     id: str
-    """The place of the step in its plan."""
+    """The index of the step in its plan."""
     content: str
     status: TodoStatus
 
 
 def todos_of(plan: Plan) -> list[Todo]:
-    """Return the steps of a plan. A blocked step is still to be done."""
+    """Return the steps of a plan as to-do items; a blocked step is `pending`."""
     statuses: dict[str, TodoStatus] = {"completed": "completed", "in_progress": "in_progress"}
-    return [
-        Todo(id=str(place), content=s["text"], status=statuses.get(s["status"], "pending"))
-        for place, s in enumerate(plan.get("steps", []))
-    ]
+    todos: list[Todo] = []
+    for index, step in enumerate(plan.get("steps", [])):
+        status = statuses.get(step["status"], "pending")
+        todos.append(Todo(id=str(index), content=step["text"], status=status))
+    return todos
 
 
 def fold_todos(
     todos: list[Todo], writes: Sequence[list[Todo] | Mapping[int, TodoStatus]]
 ) -> list[Todo]:
-    """Fold writes into todos: all of them anew, or the statuses of some by their places."""
+    """Fold writes into todos; a write is a new list, or a mapping of indexes to new statuses."""
     for write in writes:
-        if isinstance(write, list):
-            todos = write
-        else:
-            todos = [
-                Todo(id=str(i), content=t["content"], status=write.get(i, t["status"]))
-                for i, t in enumerate(todos)
-            ]
+        todos = write if isinstance(write, list) else _with_statuses(todos, write)
     return todos
+
+
+def _with_statuses(todos: list[Todo], statuses: Mapping[int, TodoStatus]) -> list[Todo]:
+    changed: list[Todo] = []
+    for index, todo in enumerate(todos):
+        status = statuses.get(index, todo["status"])
+        changed.append(Todo(id=str(index), content=todo["content"], status=status))
+    return changed

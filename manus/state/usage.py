@@ -1,4 +1,4 @@
-"""What model calls and runs have used, with money where prices are known, and its limits."""
+"""Usage of model calls and runs, with costs where prices are known, and budgets that limit it."""
 
 from __future__ import annotations
 
@@ -10,102 +10,102 @@ from pydantic import BaseModel, Field
 # pydantic, which describes these to Studio, wants this one before Python 3.12
 from typing_extensions import TypedDict
 
-_COUNTED = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
 
 
 class RoleUsage(TypedDict):
-    """What some model calls have used: those of one role, of one step of a plan."""
+    """Usage of some model calls, for example those of one role or one step of a plan."""
 
     input_tokens: int
-    """Of all requests."""
+    """Tokens of all requests."""
     output_tokens: int
-    """Of all replies."""
+    """Tokens of all replies."""
     cached_tokens: int
-    """Those of the input that the provider had in its cache."""
+    """Input tokens read from the provider's prompt cache."""
     cache_write_tokens: NotRequired[int]
-    """Those of the input that the provider wrote to its cache; only where there were any."""
+    """Input tokens written to the provider's prompt cache; absent if there were none."""
     model_calls: int
-    """Failed tries not counted."""
+    """Calls without failed attempts."""
     cost: NotRequired[float]
-    """In the currency of the price table; only where prices are known."""
+    """In the currency of the price table; absent if prices are not known."""
 
 
 class Spending(RoleUsage):
-    """A line of a run's account: a model call."""
+    """Usage of one model call: an entry of a run's usage ledger."""
 
     role: str
     tool_calls: NotRequired[int]
-    """Those of an agent that was given a task, whose model calls this line sums up."""
+    """Tool calls of a delegated agent, whose model calls this entry sums up."""
     estimated: NotRequired[bool]
 
 
 class Usage(RoleUsage):
-    """What a run has used so far. Tokens as the server counts them; estimated where it does not."""
+    """Usage of a run so far. Tokens are the server's counts, or estimates if it reports none."""
 
     tool_calls: int
-    """Calls that were carried out."""
+    """Executed calls."""
     seconds: float
-    """While the run worked; not while it waited for a person."""
+    """Time while the run worked, without waiting for the user."""
     estimated: NotRequired[bool]
-    """True once a reply came without usage figures."""
+    """True once a reply came without token counts."""
     roles: NotRequired[dict[str, RoleUsage]]
     """The same by role: `main`, `plan`, `summary`, `extract`, …"""
 
 
 NOTHING_USED = RoleUsage(input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=0)
-"""The sum of no calls at all."""
+"""The usage of no calls."""
 
 
 def no_usage() -> Usage:
-    """The usage of a run that has not begun."""
+    """Return the usage of a run that has not started."""
     return cast(Usage, {**NOTHING_USED, "tool_calls": 0, "seconds": 0.0})
 
 
 def sum_usage(*uses: RoleUsage) -> RoleUsage:
-    """The sum; it has a cost as soon as one of them has."""
+    """Return the sum; it has a cost if one of the summands has."""
     total: dict[str, Any] = {**NOTHING_USED}
     for used in uses:
-        for name in (*_COUNTED, "cost"):
+        for name in (*_COUNTS, "cost"):
             if name in used:
                 total[name] = total.get(name, 0) + cast(Any, used)[name]
     return cast(RoleUsage, total)
 
 
-def add_usage(total: Usage, more: Usage) -> Usage:
-    """Fold what was used into the total; the reducer of a flow's `usage` channel."""
-    added: dict[str, Any] = {**total}
-    for name, value in more.items():
+def add_usage(total: Usage, addition: Usage) -> Usage:
+    """Return the sum of two usages; the reducer of a flow's `usage` channel."""
+    result: dict[str, Any] = {**total}
+    for name, value in addition.items():
         if name == "roles":
-            roles = {**added.get("roles", {})}
+            roles = {**result.get("roles", {})}
             for role, used in cast(Any, value).items():
                 roles[role] = sum_usage(roles.get(role, NOTHING_USED), used)
-            added["roles"] = roles
+            result["roles"] = roles
         elif name == "estimated":
-            added[name] = bool(value) or bool(added.get(name))
+            result[name] = bool(value) or bool(result.get(name))
         else:
-            added[name] = added.get(name, 0) + value
-    return cast(Usage, added)
+            result[name] = result.get(name, 0) + value
+    return cast(Usage, result)
 
 
-def with_spending(usage: Usage, lines: Iterable[Spending]) -> Usage:
-    """A run's usage with these model calls counted."""
-    for line in lines:
-        used = sum_usage(line)
-        more: dict[str, Any] = {**used, "roles": {line["role"]: used}}
+def with_spending(usage: Usage, spendings: Iterable[Spending]) -> Usage:
+    """Return a run's usage with these model calls added."""
+    for spending in spendings:
+        used = sum_usage(spending)
+        addition: dict[str, Any] = {**used, "roles": {spending["role"]: used}}
         for name in ("estimated", "tool_calls"):
-            if line.get(name):
-                more[name] = line[name]
-        usage = add_usage(usage, cast(Usage, more))
+            if spending.get(name):
+                addition[name] = spending[name]
+        usage = add_usage(usage, cast(Usage, addition))
     return usage
 
 
 def tokens_of(used: RoleUsage) -> int:
-    """Input and output tokens together."""
+    """Return the sum of input and output tokens."""
     return used["input_tokens"] + used["output_tokens"]
 
 
 class Budget(BaseModel, frozen=True, extra="forbid"):
-    """Upper limits of one run; what is not set is not limited."""
+    """Upper limits of one run; unset values are not limited."""
 
     tokens: int | None = Field(None, ge=1, description="Input and output tokens together")
     cost: float | None = Field(None, gt=0, description="Money, in the price table's currency")
@@ -114,38 +114,41 @@ class Budget(BaseModel, frozen=True, extra="forbid"):
     model_calls: int | None = Field(None, ge=1, description="Model calls")
 
     def over(self, other: Budget) -> Budget:
-        """These limits, and those of another budget where these have none."""
+        """Return these limits, with those of another budget for the unset ones."""
         return other.model_copy(update=self.model_dump(exclude_none=True))
 
 
 def limits_of(budget: Budget, usage: Usage) -> list[tuple[str, float, float]]:
-    """Each kind of budget that has a limit: its name, what is used of it, and the limit."""
-    kinds = [
+    """Return the name, the used amount and the limit of each limited resource."""
+    amounts = [
         ("tokens", tokens_of(usage), budget.tokens),
         ("cost", usage.get("cost", 0.0), budget.cost),
         ("seconds", usage["seconds"], budget.seconds),
         ("tool calls", usage["tool_calls"], budget.tool_calls),
         ("model calls", usage["model_calls"], budget.model_calls),
     ]
-    return [(name, used, limit) for name, used, limit in kinds if limit is not None]
+    return [(name, used, limit) for name, used, limit in amounts if limit is not None]
 
 
 def format_limit(name: str, used: float, limit: float) -> str:
-    """A budget in words: `tokens (330 of 250)`."""
+    """Return a limit in words: `tokens (330 of 250)`."""
     return f"{name} ({format_amount(name, used)} of {format_amount(name, limit)})"
 
 
 def format_amount(name: str, amount: float) -> str:
-    """An amount of a kind of budget, with as many digits as matter."""
+    """Return an amount of a limited resource, with a suitable number of digits."""
     if name not in ("cost", "seconds"):
         return f"{amount:,.0f}"
-    return f"{amount:,.2f}" if amount >= 0.1 or not amount else f"{amount:,.4f}"
+    if 0 < amount < 0.1:
+        return f"{amount:,.4f}"
+    return f"{amount:,.2f}"
 
 
 def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> str | None:
-    """The first budget that is used up, in words; None if there is room in each.
+    """Return the first limit that is reached, in words; None if there is room in each.
 
-    `for_good`: what ends a run at once. A limit of tool calls leaves a last call without tools.
+    `for_good`: only limits that end a run at once. A limit of tool calls still allows a last model
+    call without tools.
     """
     for name, used, limit in limits_of(budget, usage):
         if used >= limit and not (for_good and name == "tool calls"):

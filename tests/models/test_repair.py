@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 
 from manus.models.prompted import with_prompted_calls
 from manus.models.tool_calls import repair_arguments
-from manus.state.text import DEEPEST
+from manus.state.text import MAX_DEPTH
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import call, calls, text
 
@@ -70,7 +70,7 @@ async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: Scrip
         "twice": '{"path": "a", "line": "x", "line": "y"}',
         "cut off": json.dumps('{"path": "a", "line": "x'),
         "200,000 brackets": '{"path": "a", "line": ' + "[" * 200_000,
-        "too deep": '{"path": "a", "line": ' + "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1) + "}",
+        "too deep": '{"path": "a", "line": ' + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1) + "}",
     }
     made = [call("append", raw=raw) for raw in unread.values()]
     repaired = call("append", raw="{'path': 'a', 'line': 'one'} ")
