@@ -17,7 +17,7 @@ from manus.cli.model_check import check_main_model
 from manus.cli.settings import read_settings
 from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
-from manus.execution.process import scrubbed
+from manus.execution.process import scrub_environment
 from manus.execution.sandbox.interpreter import own_python
 from manus.runs.configuration import is_installed, resolve_workspace
 from manus.state.errors import ManusError, SettingsError
@@ -137,7 +137,7 @@ def _fonts(_: Settings) -> CheckResult:
     scripts = _SCRIPTS if sys.platform == "linux" else {}
     for name, code in scripts.items():
         query = ["fc-list", f":lang={code}"]
-        environment = scrubbed(os.environ)
+        environment = scrub_environment(os.environ)
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             if subprocess.run(query, capture_output=True, timeout=10, env=environment).stdout:
                 continue

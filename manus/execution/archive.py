@@ -1,4 +1,4 @@
-"""What was taken out of a thread's history, searchable: SQLite with its full-text index."""
+"""The searchable archive of messages removed by compaction: SQLite with its full-text index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from manus.execution.journal import Journal
-from manus.execution.safe_open import open_own
+from manus.execution.safe_open import open_record
 from manus.state.text import sanitize
 
 _SCHEMA = """
@@ -30,11 +30,11 @@ _WORDS = (
     "SELECT rowid FROM archived_words WHERE archived_words MATCH ?"
     " ORDER BY bm25(archived_words) LIMIT 50"
 )
-_PIECES = "SELECT rowid FROM archived WHERE instr(text, ?) LIMIT 50"
-_PATIENCE = 5.0
+_CONTAINING = "SELECT rowid FROM archived WHERE instr(text, ?) LIMIT 50"
+_BUSY_TIMEOUT = 5.0
 """Seconds to wait for another process that writes to the archive."""
-_LOOKED = 2_000
-"""Characters of a query that are looked at."""
+_MAX_QUERY = 2_000
+"""Maximum number of characters of a query; the rest is ignored."""
 _TERMS = 20
 FROM = " from "
 # Scripts that put no space between words: Thai, Lao, Khmer, kana, Han, Hangul with its particles.
@@ -44,10 +44,10 @@ _UNSPACED = re.compile(
 
 
 class Archived(NamedTuple):
-    """One message that was taken out.
+    """One archived message.
 
-    `who` is the user, the agent, or the tool's name, with `FROM` and the source behind it if the
-    text comes from outside.
+    `who` is the user, the agent, or the tool's name, followed by `FROM` and the source if the text
+    is untrusted.
     """
 
     number: int
@@ -59,79 +59,79 @@ class Archived(NamedTuple):
 class Archive:
     """The archive of one thread, of all its branches; in memory if it has no path. Blocking.
 
-    Its file is opened for each question, so that one which was deleted meanwhile is made anew.
-    Without a file the messages are kept as they are and indexed for each question: no connection
-    stays open that somebody would have to close.
+    The file is opened for each operation, so that a deleted one is created again. Without a file
+    the messages are held in memory and indexed for each search: no connection stays open that
+    would have to be closed.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        """Its file; None if it is in memory."""
+        """The file; None for an archive in memory."""
         self._messages: dict[tuple[int, str], Archived] = {}
         """The messages of an archive without a file, by number and id."""
 
     @staticmethod
     def path_for(records: Path, thread_id: str) -> Path:
-        """Where the archive of a thread is kept, below the records of its workspace."""
+        """Return the path of a thread's archive in the records of its workspace."""
         return records / "archive" / f"{Journal.path_for(records, thread_id).stem}.sqlite"
 
     def add(self, messages: Iterable[Archived]) -> None:
-        """Put messages in, those that are not there yet.
+        """Add messages, except those that are already archived.
 
         Raises:
-            sqlite3.Error: it cannot be written.
+            sqlite3.Error: the archive cannot be written.
         """
         rows = [message._replace(text=sanitize(message.text)) for message in messages]
         if self.path is None:
             for row in rows:
                 self._messages.setdefault((row.number, row.id), row)
             return
-        with self._opened() as connection:
+        with self._connect() as connection:
             _insert(connection, rows)
 
     def begin_with(self, source: Path) -> None:
-        """Begin as a copy of another archive, of the thread which this one was forked from.
+        """Copy the archive of the thread that this one was forked from.
 
-        Nothing happens if this one has begun, or if the other has gone.
+        Nothing happens if this archive exists, or if the other one does not.
 
         Raises:
-            sqlite3.Error: one of the two cannot be used.
+            sqlite3.Error: one of the archives cannot be used.
         """
         if self.path is None or self.path.exists() or not source.exists():
             return
-        with contextlib.closing(sqlite3.connect(source)) as other, self._opened() as connection:
+        with contextlib.closing(sqlite3.connect(source)) as other, self._connect() as connection:
             other.backup(connection)
 
     def numbered(self, number: int) -> list[Archived]:
-        """The messages of a number: one, or several where a thread has branches."""
+        """Return the messages of a number: one, or several if the thread has branches."""
         return [Archived(*row) for row in self._rows(_BY_NUMBER, number)]
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
-        """The messages that fit a query best, the best first."""
-        asked = query[:_LOOKED].encode("utf-8", "ignore").decode()
-        terms = list(dict.fromkeys(re.findall(r"\w+", asked)))[:_TERMS]
+        """Return the messages that match a query best, the best first."""
+        searched = query[:_MAX_QUERY].encode("utf-8", "ignore").decode()
+        terms = list(dict.fromkeys(re.findall(r"\w+", searched)))[:_TERMS]
         scores: defaultdict[int, float] = defaultdict(float)
         if terms:
             words = " OR ".join(f'"{term}"' for term in terms)
-            for place, row in enumerate(self._rows(_WORDS, words)):
-                scores[row[0]] += 1 / (10 + place)
-        for piece in _pieces(asked) if terms else asked.split()[:_TERMS]:
-            for row in self._rows(_PIECES, piece):
+            for rank, row in enumerate(self._rows(_WORDS, words)):
+                scores[row[0]] += 1 / (10 + rank)
+        for fragment in _split_unspaced(searched) if terms else searched.split()[:_TERMS]:
+            for row in self._rows(_CONTAINING, fragment):
                 scores[row[0]] += 0.1
         best = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
-        return [Archived(*found) for row in best for found in self._rows(_BY_ROW, row)]
+        return [Archived(*row_values) for row in best for row_values in self._rows(_BY_ROW, row)]
 
     def _rows(self, clause: str, value: int | str) -> list[Any]:
-        with self._opened() as connection:
+        with self._connect() as connection:
             return connection.execute(clause, (value,)).fetchall()
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self) -> Iterator[sqlite3.Connection]:
         """Open a connection for one transaction."""
         if self.path is not None:
-            open_own(self.path).close()  # SQLite itself would follow a link
-        place = str(self.path or ":memory:")
-        with contextlib.closing(sqlite3.connect(place, timeout=_PATIENCE)) as connection:
+            open_record(self.path).close()  # SQLite would follow a symbolic link
+        location = str(self.path or ":memory:")
+        with contextlib.closing(sqlite3.connect(location, timeout=_BUSY_TIMEOUT)) as connection:
             connection.executescript(_SCHEMA)
             with connection:
                 if self.path is None:
@@ -142,14 +142,14 @@ class Archive:
 def _insert(connection: sqlite3.Connection, rows: Iterable[Archived]) -> None:
     """Insert messages and index their words; skip those that are there already."""
     for row in rows:
-        put = "INSERT OR IGNORE INTO archived VALUES (?, ?, ?, ?)"
-        if (added := connection.execute(put, row)).rowcount:
+        statement = "INSERT OR IGNORE INTO archived VALUES (?, ?, ?, ?)"
+        if (cursor := connection.execute(statement, row)).rowcount:
             index = "INSERT INTO archived_words (rowid, text) VALUES (?, ?)"
-            connection.execute(index, (added.lastrowid, row.text))
+            connection.execute(index, (cursor.lastrowid, row.text))
 
 
-def _pieces(query: str) -> list[str]:
-    """Twos of what has no spaces between its words, which the index by words does not find."""
+def _split_unspaced(query: str) -> list[str]:
+    """Return pairs of characters of scripts without spaces, which the word index cannot find."""
     runs = _UNSPACED.findall(query)
-    twos = [run[place : place + 2] for run in runs for place in range(max(1, len(run) - 1))]
-    return list(dict.fromkeys(twos))[:_TERMS]
+    pairs = [run[start : start + 2] for run in runs for start in range(max(1, len(run) - 1))]
+    return list(dict.fromkeys(pairs))[:_TERMS]

@@ -1,4 +1,4 @@
-"""The one path of a tool call: locks, journal, the tool itself, and one message in the end."""
+"""The path of every tool call: locks, approval, journal, the tool itself, one tool message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from manus.execution.downloads import note_downloads
 from manus.execution.egress_guard import Access
 from manus.execution.git_guard import GIT
 from manus.execution.invoke import failure, observe_call, refusal
-from manus.execution.journal import Entry
+from manus.execution.journal import JournalEntry
 from manus.execution.packing import pack, unpack
 from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
@@ -56,24 +56,24 @@ NO_GRAPH_AROUND = (
 )
 NOTHING = "(nothing came back)"
 JOURNALLED = "journalled"
-"""Marks the message of a call that the journal knows: state and journal vouch for each other."""
-_QUESTION = 300
-"""Characters of a question in the list of what was refused."""
-_SHOWN = 100
-"""Characters of a call's arguments in what is said of it."""
+"""Marks the message of a journalled call, so that state and journal can be compared."""
+_MAX_QUESTION = 300
+"""Maximum size of a question in the list of refusals."""
+_MAX_ARGUMENTS = 100
+"""Maximum size of the arguments in the description of a call."""
 
 
 class CallWatcher(Protocol):
-    """Looks at what a call changes in the workspace beside those of other agents."""
+    """Observes what a call changes in the workspace while other agents work there."""
 
     async def watch(
         self, call: Call, carry_out: Callable[[], Awaitable[Observation]]
     ) -> Observation:
-        """Carry out the call and return its observation, with what there is to add."""
+        """Execute the call and return its observation, with notes appended."""
 
 
 call_watcher: ContextVar[CallWatcher | None] = ContextVar("call_watcher", default=None)
-"""Set by whoever runs agents side by side."""
+"""Set by the code that runs agents concurrently."""
 
 
 async def call_tool(
@@ -85,14 +85,14 @@ async def call_tool(
     config: RunnableConfig | None = None,
     start: Callable[[], None] | None = None,
 ) -> ToolResult:
-    """Carry out one call under its locks, journalled under `key`: a claim before, a result after.
+    """Execute one call under its locks, journalled under `key`: a claim before, a result after.
 
-    One that has a result there is answered with it; one with a claim alone is not repeated. The
-    call waits for the earlier ones of its message that use the same resources, and is not executed
-    if one of those has failed. `start` is called when its turn has come.
+    The call is idempotent: a journalled result is replayed, and a call with only a claim is not
+    repeated. It waits for earlier calls of its message that use the same resources, and is not
+    executed if one of those has failed. `start` is called when its turn has come.
 
     Raises:
-        GraphBubbleUp: a person is asked, by the tool or whether it may be called.
+        GraphBubbleUp: the call interrupts for approval, or its tool interrupts.
         asyncio.CancelledError: the run itself is being cancelled.
         StorageError: the journal cannot be written.
     """
@@ -101,7 +101,7 @@ async def call_tool(
     sibling = session.siblings.start(task, describe_call(task["name"], task["args"]), needs)
     cause = ""
     try:
-        # a call with a reason of its own gets that; one in the journal was begun before
+        # a refused call has its own reason; a journalled one started before
         if "refusal" not in task and session.journal.look_up(key) is None:
             cause = await session.siblings.wait_for_turn(task, needs)
         if start is not None:
@@ -109,22 +109,23 @@ async def call_tool(
         if cause:
             result = await _to_result(task, refusal(ruled_out(cause)), session)
         else:
-            result = await _result_of(task, tool, session, catalog, key, config)
+            result = await _execute_or_refuse(task, tool, session, catalog, key, config)
     except BaseException:
         sibling.state = "waiting"
         raise
     else:
-        # the same when the call is made again, so that its message replaces and never doubles
+        # a stable id: the message of a repeated call replaces the first one
         result.message.id = key
-        sibling.cause, sibling.message = cause, result.message
+        sibling.cause = cause
+        sibling.message = result.message
         sibling.handoff = result.observation.handoff
         sibling.state = "failed" if FAILED in result.message.additional_kwargs else "done"
         return result
     finally:
-        sibling.ended.set()
+        sibling.finished.set()
 
 
-async def _result_of(
+async def _execute_or_refuse(
     task: ToolTask,
     tool: BaseTool | None,
     session: Session,
@@ -134,8 +135,8 @@ async def _result_of(
 ) -> ToolResult:
     """Return the result of a call whose turn has come."""
     if tool is None or "refusal" in task:
-        said = task.get("refusal") or catalog.unknown(task["name"])
-        return await _to_result(task, refusal(said), session)
+        reason = task.get("refusal") or catalog.explain_unknown(task["name"])
+        return await _to_result(task, refusal(reason), session)
     free = config is None or session.approve_mode == "yolo"
     asks = session.approve_mode != "refuse"
     await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
@@ -147,24 +148,27 @@ async def _result_of(
         is_free=free,
         asks=asks,
     )
-    schema, given, verdict = tool.args_schema, task["args"], None
+    schema = tool.args_schema
+    arguments = task["args"]
+    verdict = None
     while True:
-        args = schema.tidy(given) if is_tidied(schema) else given
+        args = schema.tidy(arguments) if is_tidied(schema) else arguments
         needs = needs_of(tool, args)
         call = Call(tool, args, needs.resources, needs.read_only, task, key, session, config)
         async with session.locks.hold(call.resources):
             entry = None if call.read_only else session.journal.look_up(key)
             if entry is not None:
-                return await _known(call, entry)
+                return await _replay(call, entry)
             verdict = verdict or await judge(call)
             if verdict.args is None:
-                return await _carried_out(call, verdict)
-        # what the person has made of it may use other things
-        given, verdict = verdict.args, replace(verdict, args=None)
+                return await _execute(call, verdict)
+        # the edited arguments may use other resources
+        arguments = verdict.args
+        verdict = replace(verdict, args=None)
 
 
-async def _known(call: Call, entry: Entry) -> ToolResult:
-    """The result of a call that had begun before; of a tool of ours only what it declares.
+async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
+    """Return the journalled result of a call; of the state update only channels its tool declares.
 
     The tool may have been another one when the journal was written.
     """
@@ -180,16 +184,17 @@ async def _known(call: Call, entry: Entry) -> ToolResult:
     return ToolResult(message, observation)
 
 
-async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
-    """The result of a call, if it may be made."""
-    task, session = call.task, call.session
+async def _execute(call: Call, verdict: Verdict) -> ToolResult:
+    """Execute a call if the verdict allows it, and return its result."""
+    task = call.task
+    session = call.session
     if verdict.refusal:
-        refused = await _to_result(task, refusal(verdict.refusal), session)
-        return replace(refused, refused=(verdict.refused,) if verdict.refused else ())
+        result_of_refusal = await _to_result(task, refusal(verdict.refusal), session)
+        return replace(result_of_refusal, refused=(verdict.refused,) if verdict.refused else ())
     args = {**call.args, **task.get("injected", {})}
     if not call.read_only:
         session.journal.begin(call.key, call.tool.name)
-    began = now()
+    started_at = now()
     try:
         with (
             session.egress_guard.admitting(verdict.accesses, verdict.digest) as under_way,
@@ -197,17 +202,19 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
                 verdict.digest, is_approved=verdict.may_change_git
             ) as git_call,
         ):
-            observation = await _watched(call, args)
+            observation = await _observe_watched(call, args)
     except GraphBubbleUp as error:
         if not call.read_only:
-            session.journal.release(call.key)  # it asks first and will act after the answer
+            session.journal.release(
+                call.key
+            )  # it interrupts before its effect, and runs again after the answer
         if session.approve_mode != "refuse" or not isinstance(error, GraphInterrupt):
             raise
-        entry = Refusal(call=call.tool.name, reason=_questions(error), by="mode", rules=[])
-        refused = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
-        return replace(refused, refused=(entry,))
+        entry = Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
+        result_of_refusal = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
+        return replace(result_of_refusal, refused=(entry,))
     has_fetched = under_way.has_fetched
-    await note_downloads(session, args, observation.source, began, has_fetched=has_fetched)
+    await note_downloads(session, args, observation.source, started_at, has_fetched=has_fetched)
     if observation.handoff is not None and not session.is_in_other_graph:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
     observation = replace(observation, text=verdict.note + observation.text)
@@ -215,37 +222,37 @@ async def _carried_out(call: Call, verdict: Verdict) -> ToolResult:
     result = await _to_result(task, observation, session, key)
     refusals: tuple[Refusal, ...] = ()
     if session.approve_mode == "refuse":
-        refusals = _held_for_good(call, under_way.held)
+        refusals = _blocked_connections(call, under_way.held)
         if git_call.is_held:
             refusals += (_git_refusal(call),)
     return replace(result, approved=verdict.rules, refused=refusals)
 
 
-async def _watched(call: Call, args: Mapping[str, Any]) -> Observation:
-    """Carry out a call, and let the watcher of this run add to what came of it."""
+async def _observe_watched(call: Call, args: Mapping[str, Any]) -> Observation:
+    """Execute a call; the watcher of this run may append notes to its observation."""
     watcher = call_watcher.get()
     carry_out = partial(observe_call, call.tool, args, call.task["id"], call.config)
     return await (carry_out() if watcher is None else watcher.watch(call, carry_out))
 
 
-def _questions(error: GraphInterrupt) -> str:
-    """Return the questions of a tool that asks a person."""
+def _join_questions(error: GraphInterrupt) -> str:
+    """Return the questions of a tool's interrupt as one text."""
     questions = []
     for question in error.args[0] if error.args else ():
         value = question.value
         text = value.get("question") if isinstance(value, Mapping) else value
-        questions.append(one_line(str(text), _QUESTION))
+        questions.append(one_line(str(text), _MAX_QUESTION))
     return " ".join(questions)
 
 
 def _git_refusal(call: Call) -> Refusal:
-    """Return the entry for a program that was kept from changing a repository."""
-    about = one_line(describe_call(call.tool.name, call.args), _QUESTION)
+    """Return the refusal of a program's change of a repository."""
+    about = one_line(describe_call(call.tool.name, call.args), _MAX_QUESTION)
     return Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT])
 
 
-def _held_for_good(call: Call, held: Sequence[Access]) -> tuple[Refusal, ...]:
-    """Return the entries for connections of a program that nobody will be asked about."""
+def _blocked_connections(call: Call, accesses: Sequence[Access]) -> tuple[Refusal, ...]:
+    """Return the refusals of a program's connections, which nobody will be asked about."""
     why = call.session.egress_guard.why_tainted
     return tuple(
         Refusal(
@@ -254,15 +261,15 @@ def _held_for_good(call: Call, held: Sequence[Access]) -> tuple[Refusal, ...]:
             by="mode",
             rules=[access.rule],
         )
-        for access in dict.fromkeys(held)
+        for access in dict.fromkeys(accesses)
     )
 
 
 def needs_of(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
-    """Return what a call uses. Of a tool that is not ours the worst is assumed.
+    """Return the resources that a call uses; a foreign tool may use all of them.
 
-    So such a call runs alone; but calls of the same message do not depend on it, since nobody knows
-    what it works on.
+    A call of a foreign tool runs alone, but other calls of its message do not depend on it, since
+    its resources are unknown.
     """
     if tool is None:
         return Needs(frozenset())
@@ -272,28 +279,28 @@ def needs_of(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     try:
         return Needs(tool.resources(args), tool.read_only(args), tool.relies_on(args))
     except (TypeError, ValueError, LookupError, AttributeError):
-        # arguments that do not fit the schema, as the call itself will say
+        # invalid arguments, which the call itself reports
         used = frozenset() if tool.uses == EVERYTHING else frozenset({Resource(tool.uses)})
         return Needs(frozenset({Resource(EVERYTHING)}), relies_on=used)
 
 
 def is_tidied(schema: Any) -> TypeGuard[type[Arguments]]:
-    """Return whether arguments of that schema may come under other names."""
+    """Return whether a schema normalizes the names of arguments."""
     return isinstance(schema, type) and issubclass(schema, Arguments)
 
 
 def describe_call(name: str, args: Mapping[str, Any]) -> str:
-    """Return a call in a few words."""
-    shown = one_line(json.dumps(args, ensure_ascii=False, default=str), _SHOWN)
-    return f"`{name}` with {shown}"
+    """Describe a call in a few words."""
+    rendered = one_line(json.dumps(args, ensure_ascii=False, default=str), _MAX_ARGUMENTS)
+    return f"`{name}` with {rendered}"
 
 
 async def _to_result(
     task: ToolTask, observation: Observation, session: Session, key: str | None = None
 ) -> ToolResult:
-    """The tool message of an observation, truncated where it is too long.
+    """Convert an observation to a tool message, truncated if it is too long.
 
-    That of a call which may have had an effect is recorded under its `key`.
+    With a `key`, the message is recorded in the journal.
     """
     text = sanitize(observation.text)
     if session.settings.secrets:
@@ -304,26 +311,26 @@ async def _to_result(
             truncate, text, limit, session.workspace, head=head, source=observation.source
         )
     if not (text or observation.images):
-        text = NOTHING  # some providers refuse a message without content
+        text = NOTHING  # some providers reject a message without content
     message = ToolMessage(
         content=replace(observation, text=text).content() if observation.images else text,
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
-        additional_kwargs=_origin(observation, session),
+        additional_kwargs=_origin_of(observation, session),
         artifact=observation.artifact,
     )
     if observation.failed:
         message.additional_kwargs[FAILED] = True
     if key is not None:
         message.additional_kwargs[JOURNALLED] = True
-        said = message.model_dump(exclude={"artifact"}, exclude_unset=True)
-        session.journal.finish(key, said, observation.update, pack(observation))
+        content = message.model_dump(exclude={"artifact"}, exclude_unset=True)
+        session.journal.finish(key, content, observation.update, pack(observation))
     return ToolResult(message, observation)
 
 
-def _origin(observation: Observation, session: Session) -> dict[str, Any]:
-    """Return where a text comes from, and whether the run is tainted by now."""
+def _origin_of(observation: Observation, session: Session) -> dict[str, Any]:
+    """Return the source of a text, and whether the run is tainted."""
     origin: dict[str, Any] = {SOURCE: observation.source} if observation.source else {}
     if session.egress_guard.is_tainted and observation.executed:
         origin[TAINTED] = True

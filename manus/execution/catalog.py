@@ -1,4 +1,4 @@
-"""The tools of one run: found by name in any letter case, added, described to the model."""
+"""The tool catalogue of a run: find tools by name in any letter case, and build their schemas."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ from manus.execution.base import AgentTool
 from manus.execution.invoke import observe_call
 from manus.execution.result import Observation
 from manus.execution.session import Session
-from manus.execution.user_tools import from_function, is_own, load_own
+from manus.execution.user_tools import is_user_tool, load_user_tool, tool_from_function
 from manus.state.errors import SettingsError
 from manus.state.text import shorten
 
 log = logging.getLogger("manus")
 
-_SHOWN = 100
-"""Characters shown of a name that is not there."""
+_MAX_NAME = 100
+"""Maximum size of an unknown name in an error."""
 
 
 class Catalog:
-    """A profile's tools, in order."""
+    """The tools of a profile, in order."""
 
     def __init__(
         self, tools: Iterable[BaseTool] = (), provider_tools: Iterable[dict[str, Any]] = ()
     ) -> None:
         self._tools: dict[str, BaseTool] = {}
         self._provider_tools = list(provider_tools)
-        """Tools that the model's provider executes, as the provider wants them described."""
+        """Schemas of tools that the model's provider executes, in its format."""
         self._schemas: list[dict[str, Any]] | None = None
         for tool in tools:
             self.add(tool)
 
     def add(self, tool: BaseTool) -> bool:
-        """Add a tool. A second one of a name is refused with a warning; the first stays."""
+        """Add a tool; ignore a second one of the same name, with a warning."""
         if tool.name.lower() in self._tools:
-            log.warning("a tool named %s is there already; the second one is left out", tool.name)
+            log.warning("a tool named %s exists already; the second one is ignored", tool.name)
             return False
         self._tools[tool.name.lower()] = tool
         self._schemas = None
         return True
 
     def remove(self, name: str) -> None:
-        """Take a tool out; nothing if there is none of that name."""
+        """Remove a tool, if there is one of that name."""
         self._tools.pop(name.lower(), None)
         self._schemas = None
 
     def find(self, name: str) -> BaseTool | None:
-        """The tool of that name, in any letter case."""
+        """Return the tool of a name, in any letter case, or None."""
         return self._tools.get(name.lower())
 
     def names(self) -> list[str]:
-        """The names, in order."""
+        """Return the names of the tools, in order."""
         return [tool.name for tool in self]
 
-    def unknown(self, name: str) -> str:
-        """What to say of a name that is not there."""
-        shown = shorten(name, _SHOWN)
-        near = difflib.get_close_matches(shown.lower(), list(self._tools), n=1)
+    def explain_unknown(self, name: str) -> str:
+        """Return the error for an unknown name, with a suggestion."""
+        label = shorten(name, _MAX_NAME)
+        near = difflib.get_close_matches(label.lower(), list(self._tools), n=1)
         hint = f" Did you mean `{self._tools[near[0]].name}`?" if near else ""
-        known = ", ".join(self.names()) or "none"
-        return f"There is no tool `{shown}`.{hint} The tools are: {known}."
+        names = ", ".join(self.names()) or "none"
+        return f"There is no tool `{label}`.{hint} The tools are: {names}."
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The tools as the model is told of them; computed once."""
+        """Return the schemas of the tools for the model; cached."""
         if self._schemas is None:
             self._schemas = [*(_schema_of(tool) for tool in self), *self._provider_tools]
         return self._schemas
@@ -84,21 +84,21 @@ class Catalog:
         *,
         config: RunnableConfig | None = None,
     ) -> Observation:
-        """Execute one tool by name; an unknown name is an observation that lists the known ones.
+        """Execute one tool by name; for an unknown name return an observation that lists the tools.
 
         For Python callers: without the locks and the journal of a run.
         """
         tool = self.find(name)
         if tool is None:
-            return Observation(self.unknown(name), is_error=True)
+            return Observation(self.explain_unknown(name), is_error=True)
         return await observe_call(tool, args or {}, config=config)
 
     async def execute_all(
         self, args: Mapping[str, Mapping[str, Any]] | None = None
     ) -> list[Observation]:
-        """Execute every tool, one after the other in order; `args` by the tools' names."""
-        given = {name.lower(): values for name, values in (args or {}).items()}
-        return [await self.execute(name, given.get(name.lower())) for name in self.names()]
+        """Execute every tool sequentially; `args` maps tool names to arguments."""
+        arguments = {name.lower(): values for name, values in (args or {}).items()}
+        return [await self.execute(name, arguments.get(name.lower())) for name in self.names()]
 
     def __iter__(self) -> Iterator[BaseTool]:
         return iter(self._tools.values())
@@ -107,7 +107,7 @@ class Catalog:
         return len(self._tools)
 
 
-# Where the built-in tools are; a tool's module is imported when a profile has it.
+# The locations of the built-in tools; a module is imported when a profile needs it.
 BUILT_IN = {
     "ask_human": "manus.tools.ask_human:AskHuman",
     "bash": "manus.tools.bash:Bash",
@@ -126,40 +126,41 @@ BUILT_IN = {
 }
 
 MCP = "mcp"
-_OWN: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = WeakKeyDictionary()
-"""Schemas of our tools by their arguments: to make one takes a millisecond."""
+_SCHEMA_CACHE: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = WeakKeyDictionary()
+"""Cache of the schemas of our tools: building one takes a millisecond."""
 
 
 def _schema_of(tool: BaseTool) -> dict[str, Any]:
     if not isinstance(tool, AgentTool) or not isinstance(tool.args_schema, type):
         return convert_to_openai_tool(tool)
-    known, described = _OWN.setdefault(tool.args_schema, {}), (tool.name, tool.description)
-    if described not in known:
-        known[described] = _without_null(convert_to_openai_tool(tool))
-    return known[described]
+    schemas = _SCHEMA_CACHE.setdefault(tool.args_schema, {})
+    key = (tool.name, tool.description)
+    if key not in schemas:
+        schemas[key] = _drop_null(convert_to_openai_tool(tool))
+    return schemas[key]
 
 
-def _without_null(schema: Any) -> Any:
-    """A copy in which what may be left out is not said to be null, too; it costs tokens."""
+def _drop_null(schema: Any) -> Any:
+    """Copy a schema without the null of optional arguments, which only costs tokens."""
     if isinstance(schema, list):
-        return [_without_null(part) for part in schema]
+        return [_drop_null(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: _without_null(part) for name, part in schema.items()}
-    match made:
+    converted = {name: _drop_null(part) for name, part in schema.items()}
+    match converted:
         case {"anyOf": [member, {"type": "null"}], "default": None}:
-            rest = {name: made[name] for name in made if name not in ("anyOf", "default")}
+            rest = {name: converted[name] for name in converted if name not in ("anyOf", "default")}
             return {**member, **rest}
-    return made
+    return converted
 
 
 def asks_for_mcp(entry: Any) -> bool:
-    """Whether an entry of a profile's tools stands for those of the MCP servers."""
+    """Return whether an entry of a profile's tools stands for the tools of the MCP servers."""
     return isinstance(entry, str) and entry.lower() == MCP
 
 
 def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
-    """The catalogue of a session.
+    """Build the catalogue of a session.
 
     An entry is the name of a built-in tool, a LangChain tool, a class of ours, a function or bound
     method whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp`
@@ -170,49 +171,49 @@ def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
     Raises:
         SettingsError: an entry is none of these.
     """
-    wanted = [entry for entry in entries if not asks_for_mcp(entry)]
-    provided = [entry for entry in wanted if isinstance(entry, dict)]
-    made = (_make(entry, session) for entry in wanted if not isinstance(entry, dict))
-    return Catalog(made, provided)
+    tool_entries = [entry for entry in entries if not asks_for_mcp(entry)]
+    provider_tools = [entry for entry in tool_entries if isinstance(entry, dict)]
+    tools = (_make_tool(entry, session) for entry in tool_entries if not isinstance(entry, dict))
+    return Catalog(tools, provider_tools)
 
 
-def _make(entry: Any, session: Session) -> BaseTool:
-    found = as_entry(entry) if isinstance(entry, str) else entry
-    if isinstance(found, BaseTool):
-        return found
-    if inspect.isroutine(found):
-        return from_function(found)
-    if not _is_tool_class(found):
-        module, _, name = _place(found).partition(":")
-        found = getattr(importlib.import_module(module), name)
-    made: BaseTool = found(session=session)
-    return made
+def _make_tool(entry: Any, session: Session) -> BaseTool:
+    target = resolve_entry(entry) if isinstance(entry, str) else entry
+    if isinstance(target, BaseTool):
+        return target
+    if inspect.isroutine(target):
+        return tool_from_function(target)
+    if not _is_tool_class(target):
+        module, _, name = _find_built_in(target).partition(":")
+        target = getattr(importlib.import_module(module), name)
+    tool: BaseTool = target(session=session)
+    return tool
 
 
-def as_entry(name: str) -> Any:
-    """The entry that a name in the configuration means: itself, or what `MODULE:NAME` names.
+def resolve_entry(name: str) -> Any:
+    """Resolve a name in the configuration: to itself, or to the object that `MODULE:NAME` names.
 
     Raises:
-        SettingsError: there is no such tool, or it is none.
+        SettingsError: the object does not exist, or is not a tool.
     """
     if asks_for_mcp(name):
         return MCP
-    if not is_own(name):
-        _place(name)
+    if not is_user_tool(name):
+        _find_built_in(name)
         return name
-    found = load_own(name)
-    if inspect.isroutine(found):
-        from_function(found)
-    elif not (isinstance(found, BaseTool) or _is_tool_class(found)):
+    target = load_user_tool(name)
+    if inspect.isroutine(target):
+        tool_from_function(target)
+    elif not (isinstance(target, BaseTool) or _is_tool_class(target)):
         raise SettingsError(
-            f"`{name}` is no tool but of the type `{type(found).__name__}`; "
+            f"`{name}` is no tool but of the type `{type(target).__name__}`; "
             "name a function, or a LangChain tool."
         )
-    return found
+    return target
 
 
 def entry_name(entry: Any) -> str:
-    """The name under which the model will know an entry's tool. Builds no tool."""
+    """Return the name of an entry's tool without building the tool."""
     if isinstance(entry, BaseTool):
         return entry.name
     if _is_tool_class(entry):
@@ -222,16 +223,16 @@ def entry_name(entry: Any) -> str:
     return str(getattr(entry, "__name__", entry))
 
 
-def _is_tool_class(found: Any) -> bool:
-    return isinstance(found, type) and issubclass(found, AgentTool)
+def _is_tool_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, AgentTool)
 
 
-def _place(entry: Any) -> str:
-    """Where the built-in tool of a name is."""
-    place = BUILT_IN.get(str(entry).lower())
-    if place is None:
+def _find_built_in(entry: Any) -> str:
+    """Return the location of a built-in tool, or raise `SettingsError` with a suggestion."""
+    location = BUILT_IN.get(str(entry).lower())
+    if location is None:
         near = difflib.get_close_matches(str(entry).lower(), BUILT_IN, n=1)
         hint = f" Did you mean `{near[0]}`?" if near else ""
-        known = ", ".join([*BUILT_IN, MCP])
-        raise SettingsError(f"There is no tool `{entry}`.{hint} Known are: {known}.")
-    return place
+        names = ", ".join([*BUILT_IN, MCP])
+        raise SettingsError(f"There is no tool `{entry}`.{hint} Known are: {names}.")
+    return location

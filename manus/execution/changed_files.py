@@ -1,4 +1,4 @@
-"""Which files of the workspace a step made or changed."""
+"""Find the files of the workspace that a step created or changed."""
 
 from __future__ import annotations
 
@@ -15,59 +15,60 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from manus.state.messages import text_of
 
-MOST_FILES = 20
-"""Named with a step at most."""
-_LOOKED_AT = 20_000
-"""Entries of the workspace; what lies behind them is not looked at."""
-_LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
-# What a file's record has: it moves on every few milliseconds only.
+MAX_FILES = 20
+"""Maximum number of files named with a step."""
+_MAX_ENTRIES = 20_000
+"""Maximum number of files that are checked."""
+_SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
+# The clock of file timestamps, which advances only every few milliseconds.
 _CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
 
 
 def now() -> int:
-    """Return this moment in nanoseconds, as a file that is written now has it."""
+    """Return the current time in nanoseconds, by the clock of file timestamps."""
     return time.clock_gettime_ns(_CLOCK)
 
 
 async def next_tick() -> int:
-    """A moment in nanoseconds that no file has which was written before; it is a tick away."""
+    """Wait for the next tick of the clock of file timestamps; return it in nanoseconds."""
     await asyncio.sleep(time.clock_getres(_CLOCK))
     return now()
 
 
-def changed_since(root: Path, began: int) -> list[str]:
-    """Files made or changed since a moment in nanoseconds, the newest first. Blocking.
+def changed_since(root: Path, since: int) -> list[str]:
+    """Return the files created or changed since a time in nanoseconds, newest first. Blocking.
 
-    Told by the time of the last change of the file's record, which programs cannot set, so that it
-    holds for unpacked and copied files, and after a crash. Hidden files and folders, and those
-    that package managers fill, are left out. Paths are relative to the root.
+    This uses `ctime`, which programs cannot set, so that it works for unpacked and copied files,
+    and after a crash. Hidden files and folders, and those of package managers, are skipped. Paths
+    are relative to the root.
     """
     changed = []
-    for path in islice(_files(root), _LOOKED_AT):
-        with contextlib.suppress(FileNotFoundError):  # gone in the meantime
-            when = os.lstat(path).st_ctime_ns
-            if when >= began:
-                changed.append((-when, os.path.relpath(path, root)))
+    for path in islice(_files(root), _MAX_ENTRIES):
+        with contextlib.suppress(FileNotFoundError):  # deleted in the meantime
+            changed_at = os.lstat(path).st_ctime_ns
+            if changed_at >= since:
+                changed.append((-changed_at, os.path.relpath(path, root)))
     return [path for _, path in sorted(changed)]
 
 
 def _files(root: Path) -> Iterator[str]:
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name[0] != "." and name not in _LEFT_OUT]
+        folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED]
         yield from (f"{folder}/{name}" for name in files if name[0] != ".")
 
 
-def mentioned(files: Sequence[str], history: Sequence[AnyMessage]) -> list[str]:
-    """Of the files, those whose name occurs in a conversation after its request.
+def find_mentioned(files: Sequence[str], history: Sequence[AnyMessage]) -> list[str]:
+    """Return the files whose name occurs in a conversation after its request.
 
-    Where steps work side by side, this tells whose files they are. `test_a.py` does not name
-    `a.py`.
+    This attributes files to steps that run concurrently. `test_a.py` does not mention `a.py`.
     """
-    said = "\n".join(map(_said, history[1:]))
+    text = "\n".join(map(_text_with_calls, history[1:]))
     names = {file: re.escape(Path(file).name) for file in files}
-    return [f for f, name in names.items() if re.search(rf"(?<![\w.-]){name}(?![\w-])", said)]
+    return [f for f, name in names.items() if re.search(rf"(?<![\w.-]){name}(?![\w-])", text)]
 
 
-def _said(message: AnyMessage) -> str:
-    calls = str([c["args"] for c in message.tool_calls]) if isinstance(message, AIMessage) else ""
-    return f"{text_of(message)}\n{calls}"
+def _text_with_calls(message: AnyMessage) -> str:
+    text = text_of(message)
+    if isinstance(message, AIMessage):
+        text += "\n" + str([call["args"] for call in message.tool_calls])
+    return text

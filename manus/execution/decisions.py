@@ -34,19 +34,19 @@ _WORDS: dict[str, Answer] = {
 _EDIT = re.compile(r"^edit\s*(\{.*)", re.IGNORECASE | re.DOTALL)
 _NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
 _HALF_ANSWER = re.compile(r"^(?:yes|y|ok|okay|approve|accept|edit)\b", re.IGNORECASE)
-"""Begins like an answer. What follows it may be a condition, so it is neither a yes nor a no."""
+"""The beginning of an answer. A condition may follow it, so it is neither a yes nor a no."""
 _WIDE_WORD = 4
-"""Characters of the longest text in a script without spaces that counts as a single word."""
+"""Maximum length of a single word in a script without spaces."""
 
 
 def hitl_question(
-    kind: str, name: str, args: Any, text: str, allowed: Sequence[str], **more: Any
+    kind: str, name: str, args: Any, text: str, allowed: Sequence[str], **extra: Any
 ) -> dict[str, Any]:
     """Build a question in our form, and in that of LangChain's human-in-the-loop middleware."""
     return {
         "kind": kind,
         "question": text,
-        **more,
+        **extra,
         "action_requests": [{"name": name, "args": args, "description": text}],
         "review_configs": [{"action_name": name, "allowed_decisions": allowed}],
     }
@@ -60,8 +60,9 @@ class QuestionSlot:
 
     def take(self) -> bool:
         """Take the slot; False if another question is open."""
-        was_taken, self._is_taken = self._is_taken, True
-        return not was_taken
+        was_used = self._is_taken
+        self._is_taken = True
+        return not was_used
 
 
 def ask_person(session: Session, question: dict[str, Any]) -> Any:
@@ -116,12 +117,15 @@ def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
         answer = answer.get("scope") or "yes"
     if isinstance(answer, bool):
         answer = "yes" if answer else "no"
-    return _read_words(answer) if isinstance(answer, str) else ("no", str(answer).strip())
+    if isinstance(answer, str):
+        return _read_words(answer)
+    return "no", str(answer).strip()
 
 
 def _read_edit(action: Any, tool: str) -> tuple[Answer, str]:
     action = action if isinstance(action, Mapping) else {}
-    name, args = str(action.get("name", tool)), action.get("args")
+    name = str(action.get("name", tool))
+    args = action.get("args")
     if name != tool:
         return "unclear", prompts.other_tool(tool, name)
     if not isinstance(args, Mapping) or not args:
@@ -158,19 +162,21 @@ def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict
             is a sentence for the person.
     """
     try:
-        named = parse_arguments(edit)
+        changes = parse_arguments(edit)
     except ValueError as error:
         raise ValueError(prompts.bad_edit(str(error))) from None
-    if not named:
+    if not changes:
         raise ValueError(prompts.NOTHING_TO_EDIT)
     schema = tool.args_schema
     if isinstance(schema, type) and issubclass(schema, Arguments):
-        nulls = {name: None for name, value in named.items() if value is None}
-        named = {**nulls, **schema.tidy(named)}  # `tidy` drops a null that means the default
-    edited = {**args, **{name: _like(args.get(name), value) for name, value in named.items()}}
-    removed = [name for name in named if edited[name] is None and _is_optional(tool, name)]
-    edited = {name: value for name, value in edited.items() if name not in removed}
-    if problem := _misfit(tool, edited):
+        nulls = {name: None for name, value in changes.items() if value is None}
+        changes = {**nulls, **schema.tidy(changes)}  # `tidy` drops a null that means the default
+    edited = dict(args)
+    for name, value in changes.items():
+        edited[name] = _like(args.get(name), value)
+        if edited[name] is None and _is_optional(tool, name):
+            del edited[name]
+    if problem := _explain_misfit(tool, edited):
         raise ValueError(problem)
     return edited
 
@@ -188,35 +194,35 @@ def _like(old: Any, new: Any) -> Any:
 
 
 def _is_optional(tool: BaseTool, name: str) -> bool:
-    fields = _fields(tool)
+    fields = _argument_names(tool)
     return fields is None or name not in fields.required
 
 
 class _Fields(NamedTuple):
-    known: set[str]
+    names: set[str]
     required: set[str]
 
 
-def _fields(tool: BaseTool) -> _Fields | None:
+def _argument_names(tool: BaseTool) -> _Fields | None:
     """Return the names of a tool's arguments; None if it takes any."""
     schema: Any = tool.args_schema if isinstance(tool.args_schema, dict) else tool.tool_call_schema
     if is_model(schema):
         if schema.model_config.get("extra") == "allow":
             return None
         schema = schema.model_json_schema()
-    known = set(schema.get("properties", {}))
-    if not known or schema.get("additionalProperties"):
+    names = set(schema.get("properties", {}))
+    if not names or schema.get("additionalProperties"):
         return None
-    return _Fields(known, set(schema.get("required", ())))
+    return _Fields(names, set(schema.get("required", ())))
 
 
-def _misfit(tool: BaseTool, args: dict[str, Any]) -> str:
+def _explain_misfit(tool: BaseTool, args: dict[str, Any]) -> str:
     """Say why arguments do not fit a tool; empty if they do."""
     schema: Any = tool.args_schema
     if not (is_model(schema) and issubclass(schema, Arguments)):
-        fields = _fields(tool)
-        if fields is not None and (unknown := sorted(set(args) - fields.known)):
-            return prompts.unknown_arguments(tool.name, unknown, sorted(fields.known))
+        fields = _argument_names(tool)
+        if fields is not None and (unknown := sorted(set(args) - fields.names)):
+            return prompts.unknown_arguments(tool.name, unknown, sorted(fields.names))
         schema = tool.args_schema if isinstance(schema, dict) else tool.tool_call_schema
     if not is_model(schema):
         return ""

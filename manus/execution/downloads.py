@@ -1,7 +1,7 @@
-"""The record of files that runs have downloaded into a workspace, or unpacked.
+"""The record of files that runs have downloaded into a workspace, or unpacked there.
 
-They are untrusted text for later runs, too, also in a folder that a person trusts. The record lies
-with the workspace's other records, out of reach of its programs.
+They are untrusted for later runs too, even in a trusted folder. The record is stored with the
+workspace's other records, which its programs cannot access.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("manus")
 
 _RECORD = "downloads.json"
-_MOST = 500
-"""Paths; of more files than that, the folders at the top of the workspace are kept instead."""
+_MAX_PATHS = 500
+"""Maximum number of paths; of more files, the top-level folders are recorded instead."""
 _UNPACKS = re.compile(
     r"\b(?:unzip|tar|untar|7z\w?|g?unzip|bunzip2|unxz|xz|zstd|unrar|bsdtar|cpio|ar|zipfile|tarfile"
     r"|unpack_archive|extractall|gzip|bz2|lzma)\b"
@@ -36,66 +36,70 @@ _UNPACKS = re.compile(
 
 
 async def note_downloads(
-    session: Session, args: Mapping[str, Any], source: str, began: int, *, has_fetched: bool
+    session: Session, args: Mapping[str, Any], source: str, since: int, *, has_fetched: bool
 ) -> None:
     """Record the files that a call has downloaded or unpacked; taint the run if it read such files.
 
-    Nobody can tell which files a program has read: in a workspace with downloads of earlier runs,
-    all that programs print is untrusted. `source` is that of the call's text, `began` the time in
-    nanoseconds when it began.
+    It is unknown which files a program has read: in a workspace with downloads of earlier runs, all
+    output of programs is untrusted. `source` is the source of the call's text, `since` its start in
+    nanoseconds.
     """
-    is_program, workspace = source == COMMAND, session.workspace
+    is_program = source == COMMAND
+    workspace = session.workspace
     if has_fetched or (is_program and _UNPACKS.search(str(args))):
-        await asyncio.to_thread(_record, workspace, began, has_fetched=has_fetched)
-    if session.downloads and (is_program or (source == WORKSPACE and _views(session, args))):
+        await asyncio.to_thread(_record, workspace, since, has_fetched=has_fetched)
+    if session.downloads and (
+        is_program or (source == WORKSPACE and _views_download(session, args))
+    ):
         session.egress_guard.taint(DOWNLOADS)
 
 
-def _record(workspace: Workspace, began: int, *, has_fetched: bool) -> None:
+def _record(workspace: Workspace, since: int, *, has_fetched: bool) -> None:
     if has_fetched or read_downloads(workspace):
-        add_downloads(workspace, changed_since(workspace.root, began))
+        add_downloads(workspace, changed_since(workspace.root, since))
 
 
-def _views(session: Session, args: Mapping[str, Any]) -> bool:
-    """Return whether a call of the editor is about a file that was downloaded."""
+def _views_download(session: Session, args: Mapping[str, Any]) -> bool:
+    """Return whether a call of the editor concerns a downloaded file."""
     path = session.workspace.resource(str(args.get("path", ""))).partition("/")[2]
     return is_download(path, session.downloads)
 
 
 def read_downloads(workspace: Workspace) -> frozenset[str]:
     """Return the paths, relative to the workspace, that are recorded and still there. Blocking."""
-    return frozenset(p for p in _recorded(workspace) if os.path.lexists(workspace.root / p))
+    return frozenset(p for p in _read_record(workspace) if os.path.lexists(workspace.root / p))
 
 
 def add_downloads(workspace: Workspace, paths: Iterable[str]) -> None:
     """Record paths relative to the workspace. Blocking."""
-    known = read_downloads(workspace)
-    merged = known | {path for path in paths if not is_download(path, known)}
-    if len(merged) > _MOST:
+    existing = read_downloads(workspace)
+    merged = existing | {path for path in paths if not is_download(path, existing)}
+    if len(merged) > _MAX_PATHS:
         merged = frozenset(PurePosixPath(path).parts[0] for path in merged)
-    if merged != known:
-        _write(workspace, merged)
+    if merged != existing:
+        _write_record(workspace, merged)
 
 
 def forget_downloads(workspace: Workspace) -> None:
-    """Empty the record: a person trusts what is there now. Blocking.
+    """Clear the record: the user trusts the present files. Blocking.
 
     Raises:
         OSError: the record cannot be written.
     """
-    if _recorded(workspace):
+    if _read_record(workspace):
         write_private(workspace.records / _RECORD, b"[]")
 
 
 def is_download(path: str, downloads: Iterable[str]) -> bool:
     """Return whether a path is a download, lies in one, or is a folder that holds one."""
     prefix = "" if path in ("", ".") else f"{path}/"
-    return any(
-        path == one or path.startswith(f"{one}/") or one.startswith(prefix) for one in downloads
-    )
+    for download in downloads:
+        if path == download or path.startswith(f"{download}/") or download.startswith(prefix):
+            return True
+    return False
 
 
-def _recorded(workspace: Workspace) -> list[str]:
+def _read_record(workspace: Workspace) -> list[str]:
     try:
         with os.fdopen(open_at(workspace.records / _RECORD), "rb") as file:
             paths = json.load(file)
@@ -104,8 +108,8 @@ def _recorded(workspace: Workspace) -> list[str]:
     return [str(path) for path in paths] if isinstance(paths, list) else []
 
 
-def _write(workspace: Workspace, paths: Iterable[str]) -> None:
+def _write_record(workspace: Workspace, paths: Iterable[str]) -> None:
     try:
         write_private(workspace.records / _RECORD, json.dumps(sorted(paths)).encode())
-    except OSError as error:  # the run itself is tainted all the same
-        log.warning("What was downloaded cannot be recorded: %s.", error)
+    except OSError as error:  # the run itself is tainted anyway
+        log.warning("Downloads cannot be recorded: %s.", error)

@@ -21,7 +21,7 @@ from langchain_core.messages import AnyMessage
 
 from manus.config.safety_settings import is_covered
 from manus.config.settings import Settings
-from manus.execution.network.egress import Entry, is_loopback, literal_address, parse_entry
+from manus.execution.network.egress import RuleEntry, is_loopback, literal_address, parse_entry
 from manus.execution.network.registries import registry_hosts
 from manus.execution.workspace_names import is_workspace_name
 from manus.prompts import approval as prompts
@@ -92,7 +92,7 @@ class EgressGuard:
         self._fetched_from = ""
         self._is_free = False
         self._asks = True
-        self._entries: list[Entry] = []
+        self._entries: list[RuleEntry] = []
         self._rules: tuple[str, ...] = ()
         self._refused: tuple[str, ...] = ()
         self._names: dict[str, bool] = {}

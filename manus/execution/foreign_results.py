@@ -1,4 +1,4 @@
-"""What a tool of LangChain's gives back, as an observation: a text, messages, or a `Command`."""
+"""Convert the result of a LangChain tool (text, messages, a `Command`) to an observation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("manus")
 
 @dataclass(slots=True)
 class _Parts:
-    """What a tool has given back, taken apart."""
+    """The parts of a tool's result."""
 
     messages: list[BaseMessage] = field(default_factory=list)
     update: dict[str, Any] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class _Parts:
         changes = dict(command._update_as_tuples())
         messages = as_messages(changes.pop("messages", []))
         if command.graph == Command.PARENT:
-            # its update is for the graph around the agent
+            # its update is for the parent graph
             self.handoff = self.handoff or command
             self.messages += [m for m in messages if isinstance(m, ToolMessage)]
             return
@@ -52,7 +52,7 @@ class _Parts:
 
 
 def as_observation(answer: Any, call_id: str) -> Observation:
-    """Return what a tool, or a ToolNode, has given back for a call."""
+    """Convert the result of a tool, or of a ToolNode, for a call."""
     if isinstance(answer, Observation):
         return answer
     if not _is_structured(answer):
@@ -86,7 +86,7 @@ def _is_structured(answer: Any) -> bool:
 def _around(
     messages: Sequence[BaseMessage], own: Sequence[ToolMessage]
 ) -> tuple[tuple[AnyMessage, ...], tuple[AnyMessage, ...]]:
-    """Return the other messages, those before and those after the tool's own."""
+    """Return the messages before and after the tool's own."""
     preceding: list[Any] = []
     following: list[Any] = []
     rest = preceding
@@ -124,7 +124,7 @@ def _of_message(message: ToolMessage) -> Observation:
 
 
 def _of_block(block: Mapping[str, Any]) -> str | Image:
-    """Return a content block as a text or a picture; of what is neither, its JSON."""
+    """Convert a content block to a text or an image; other blocks to JSON."""
     if block["type"] == "image" and "base64" in block:
         return Image(block["base64"], block.get("mime_type", "image/png"))
     if block["type"] == "image" and "url" in block:
@@ -137,10 +137,10 @@ def _of_block(block: Mapping[str, Any]) -> str | Image:
 def with_sibling_answers(
     messages: Sequence[BaseMessage], answers: Mapping[str, ToolMessage]
 ) -> Iterator[BaseMessage]:
-    """Yield messages that a tool hands over, with the answers to all calls of the same message.
+    """Yield messages that a tool hands over, with the tool messages of all calls of its message.
 
-    A tool that leaves the agent knows its own answer only; providers refuse a history in which a
-    call lacks one. `answers` are by call id.
+    A tool that leaves the agent has only its own tool message; providers reject a history in which
+    a call has none. `answers` maps call ids to tool messages.
     """
     present = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     for message in messages:

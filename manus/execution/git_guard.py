@@ -55,7 +55,8 @@ class GitGuard:
         `rules` let calls through, and `words` are the user's own. `is_free`: nobody is asked about
         anything. `asks`: a person can be asked.
         """
-        self._allow, self._deny = tuple(rules), tuple(deny)
+        self._allow = tuple(rules)
+        self._deny = tuple(deny)
         self._words = words
         self._is_free = is_free
         self._asks = asks

@@ -1,4 +1,4 @@
-"""One call of a tool, without locks or journal; whatever it raises becomes an observation."""
+"""Call a tool without locks or journal, and convert errors to observations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manus.state.errors import ManusError, ToolError
 log = logging.getLogger("manus")
 
 _FOREIGN_TIME_LIMIT = 300.0
-"""Seconds for a tool that is not one of ours."""
+"""Timeout in seconds of foreign tools."""
 
 
 async def observe_call(
@@ -34,18 +34,18 @@ async def observe_call(
     call_id: str = "call",
     config: RunnableConfig | None = None,
 ) -> Observation:
-    """Call a tool and make an observation of whatever comes of it; no lock, no journal.
+    """Call a tool and return its result or error as an observation, without lock or journal.
 
     Raises:
-        GraphBubbleUp: the tool interrupts the graph, to ask a person.
+        GraphBubbleUp: the tool interrupts the graph.
         asyncio.CancelledError: the run itself is being cancelled.
     """
     limit = tool.time_limit if isinstance(tool, AgentTool) else _FOREIGN_TIME_LIMIT
     try:
         async with asyncio.timeout(limit) as clock:
             if isinstance(tool, AgentTool) and not (tool.callbacks or is_watched(config)):
-                return await _observed_directly(tool, args)
-            return await _invoked(tool, args, call_id, config)
+                return await _observe_directly(tool, args)
+            return await _invoke(tool, args, call_id, config)
     except GraphBubbleUp:
         raise
     except asyncio.CancelledError:
@@ -53,24 +53,25 @@ async def observe_call(
         if current is not None and current.cancelling():
             raise
         return failure(f"`{tool.name}` was cancelled before it was done.")
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises, the model is told
+    except Exception as error:  # noqa: BLE001 - any error of a tool is reported to the model
         if isinstance(error, TimeoutError) and clock.expired():
-            return failure(f"`{tool.name}` did not end within {limit:g} s and was cancelled.")
+            return failure(f"`{tool.name}` timed out after {limit:g} s and was cancelled.")
         source = error.source if isinstance(error, ToolError) else ""
-        return replace(failure(_said(tool, error)), source=source)
+        return replace(failure(_describe_error(tool, error)), source=source)
 
 
-async def _observed_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
-    """Call one of ours without LangChain around it, since nobody listens."""
-    schema, given = tool.args_schema, dict(args)
+async def _observe_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
+    """Call one of our tools without LangChain's wrapper, if there are no callbacks."""
+    schema = tool.args_schema
+    arguments = dict(args)
     if is_model(schema):
-        valid = schema.model_validate(given)
-        given = {name: getattr(valid, name) for name in schema.model_fields}
+        valid = schema.model_validate(arguments)
+        arguments = {name: getattr(valid, name) for name in schema.model_fields}
     with exit_is_error():
-        return await tool.observe(**given)
+        return await tool.observe(**arguments)
 
 
-async def _invoked(
+async def _invoke(
     tool: BaseTool, args: Mapping[str, Any], call_id: str, config: RunnableConfig | None
 ) -> Observation:
     """Call any LangChain tool as LangGraph's own ToolNode does.
@@ -83,7 +84,7 @@ async def _invoked(
     tool = contained(tool)
     try:
         get_runtime()
-    except (RuntimeError, KeyError):  # outside of a graph
+    except (RuntimeError, KeyError):  # outside a graph
         return as_observation(await tool.ainvoke(call, config), call_id)
     node = ToolNode([tool], handle_tool_errors=False)
     return as_observation(await node.ainvoke([call], config), call_id)
@@ -95,25 +96,26 @@ def failure(text: str) -> Observation:
 
 
 def refusal(text: str) -> Observation:
-    """Return the observation of a call that was not carried out."""
+    """Return the observation of a call that was not executed."""
     return Observation(text, is_error=True, executed=False)
 
 
-def _said(tool: BaseTool, error: Exception) -> str:
+def _describe_error(tool: BaseTool, error: Exception) -> str:
     if isinstance(error, ToolInvocationError):
         error = error.source
     if isinstance(error, ValidationError) and _is_about_arguments(tool, error):
         return explain_arguments(tool, error)
-    text, kind = str(error).strip(), type(error).__name__
+    text = str(error).strip()
+    kind = type(error).__name__
     if isinstance(error, ToolError | ToolException) and text:
         return text
     if not isinstance(error, ManusError):
-        # the model reads what happened and goes on; the log keeps the traceback for a person
+        # the model gets the message; the traceback goes to the log
         log.info("tool %s raised", tool.name, exc_info=error)
     return f"`{tool.name}` failed: {kind}: {text}" if text else f"`{tool.name}` failed: {kind}."
 
 
 def _is_about_arguments(tool: BaseTool, error: ValidationError) -> bool:
-    """Whether the arguments did not fit, rather than something the tool read on its way."""
+    """Return whether an error is about the arguments, rather than data that the tool has read."""
     schema = tool.args_schema
     return is_model(schema) and error.title in (schema.__name__, schema.model_config.get("title"))

@@ -1,4 +1,4 @@
-"""What a tool gives back beside a text, in a form that the journal can hold."""
+"""Serialize the results of a tool besides its text for the journal."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ _FIELDS = ("update", "artifact", "preceding", "following", "handoff")
 
 
 def pack(observation: Observation) -> str | None:
-    """Return what an observation holds that JSON does not; None if there is no such thing.
+    """Serialize the parts of an observation that JSON cannot represent; None if there are none.
 
-    What cannot be stored at all is left out, with a warning.
+    Values that cannot be serialized at all are omitted, with a warning.
     """
     values = {name: getattr(observation, name) for name in _FIELDS}
     is_plain = observation.artifact is None and _is_json(observation.update)
     if is_plain and not any(values[name] for name in ("preceding", "following", "handoff")):
         return None
     storable = {name: value for name, value in values.items() if is_storable(value)}
-    if lost := [name for name in _FIELDS if name not in storable]:
-        log.warning("not kept for a resume, since it cannot be stored: %s", ", ".join(lost))
+    if unstorable := [name for name in _FIELDS if name not in storable]:
+        log.warning(
+            "not stored for a resume, because it cannot be serialized: %s", ", ".join(unstorable)
+        )
     kind, data = JsonPlusSerializer().dumps_typed(storable)
     return f"{kind}:{base64.b64encode(data).decode()}"
 
 
 def unpack(packed: str, observation: Observation) -> Observation:
-    """Return the observation with what was packed."""
+    """Return the observation with the packed values."""
     kind, _, data = packed.partition(":")
     values = JsonPlusSerializer().loads_typed((kind, base64.b64decode(data)))
     for name in ("preceding", "following"):

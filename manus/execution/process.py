@@ -1,4 +1,4 @@
-"""The one place that starts a program the model wants: its environment, its end."""
+"""Start, run and end the programs of the model, with a scrubbed environment."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from manus.execution.sandbox.sandbox import CERTIFICATES, Sandbox
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
 
-_GRACE = 0.5
+_GRACE_SECONDS = 0.5
 """Seconds between SIGTERM and SIGKILL."""
-_PATIENCE = 10.0
-"""Seconds after which an end is given up; only a process stuck in the kernel lives that long."""
+_KILL_TIMEOUT = 10.0
+"""Seconds until killing is given up; only a process stuck in the kernel survives that long."""
 
-# What a program needs to find its way; keys, tokens and our own settings are not among it.
-_PASSED = frozenset(
+# The variables that programs need; keys, tokens and our own settings are not among them.
+_ALLOWED = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"),
         *("LD_LIBRARY_PATH", "LOCALE_ARCHIVE"),
@@ -37,27 +37,27 @@ _PASSED = frozenset(
         *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
     }
 )
-_PASSED_PREFIX = "LC_"
+_ALLOWED_PREFIX = "LC_"
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def scrubbed(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that programs the model starts may see."""
-    kept = {
+def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of an environment that programs of the model may see."""
+    allowed = {
         name: value
         for name, value in environment.items()
-        if name in _PASSED or name.startswith(_PASSED_PREFIX)
+        if name in _ALLOWED or name.startswith(_ALLOWED_PREFIX)
     }
-    if "HOME" not in kept:
+    if "HOME" not in allowed:
         with contextlib.suppress(RuntimeError):  # a user without a home
-            kept["HOME"] = str(Path.home())
-    return {"PATH": _DEFAULT_PATH, **kept}
+            allowed["HOME"] = str(Path.home())
+    return {"PATH": _DEFAULT_PATH, **allowed}
 
 
 async def end(process: asyncio.subprocess.Process) -> None:
-    """End a program, its session, and its children that have sessions of their own.
+    """End a program, its session, and its children in other sessions.
 
-    A cancellation that comes meanwhile waits for it.
+    A cancellation is delayed until they have ended.
     """
     work = asyncio.ensure_future(asyncio.to_thread(_end, process.pid, process.returncode))
     try:
@@ -65,57 +65,56 @@ async def end(process: asyncio.subprocess.Process) -> None:
     except asyncio.CancelledError:
         await work
         raise
-    with contextlib.suppress(TimeoutError):  # stuck in the kernel: nobody can end it
-        async with asyncio.timeout(_PATIENCE):
+    with contextlib.suppress(TimeoutError):  # stuck in the kernel: it cannot be killed
+        async with asyncio.timeout(_KILL_TIMEOUT):
             await process.wait()
 
 
 def _end(root: int, returncode: int | None) -> None:
-    """First SIGTERM, so that they can clean up, then SIGKILL to what is left. Blocking."""
-    # A number is not given away while a session bears it: whoever has it now, has the session too.
+    """Send SIGTERM, so that programs can clean up, then SIGKILL to the remaining ones. Blocking."""
+    # A pid is not reused while a session has it: a process with this pid also owns the session.
     if returncode is not None and psutil.pid_exists(root):
         return
-    left = _family(root)
-    # the wall would take those behind it along at once; it falls when they have ended
-    _signal([process for process in left if not _is_wall(process)], signal.SIGTERM)
-    until = time.monotonic() + _GRACE
-    while left and time.monotonic() < until:
+    remaining = _find_processes(root)
+    # killing the sandbox would kill its programs at once; it ends after them
+    _signal([process for process in remaining if not _is_sandbox(process)], signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while remaining and time.monotonic() < deadline:
         time.sleep(0.01)
-        left = _family(root, left)
-    until = time.monotonic() + _PATIENCE
-    while left and time.monotonic() < until:
-        # Stopped before they are killed: one that forks faster than we look would slip away.
-        _signal(left, signal.SIGSTOP)
-        _signal(_family(root, left), signal.SIGKILL)
+        remaining = _find_processes(root, remaining)
+    deadline = time.monotonic() + _KILL_TIMEOUT
+    while remaining and time.monotonic() < deadline:
+        # Stop them before killing: a process that forks quickly could escape between two scans.
+        _signal(remaining, signal.SIGSTOP)
+        _signal(_find_processes(root, remaining), signal.SIGKILL)
         time.sleep(0.01)
-        left = _family(root, left)
+        remaining = _find_processes(root, remaining)
 
 
-def _family(root: int, known: Iterable[psutil.Process] = ()) -> list[psutil.Process]:
-    """The living processes of a session, and what comes from them; `known` count while they live.
+def _find_processes(root: int, existing: Iterable[psutil.Process] = ()) -> list[psutil.Process]:
+    """Return the running processes of a session, their descendants, and `existing` ones. Blocking.
 
-    A daemon that has left its parent and its session is not among them: it ends with the
-    container, or by its own command. Blocking.
+    A daemon that has left its parent and its session is not included.
     """
-    found = {process.pid: process for process in known}
+    processes = {process.pid: process for process in existing}
     for pid in psutil.pids():
         with contextlib.suppress(psutil.Error, OSError):  # it has just ended
-            if pid not in found and os.getsid(pid) == root:
-                found[pid] = psutil.Process(pid)
-    for process in list(found.values()):
+            if pid not in processes and os.getsid(pid) == root:
+                processes[pid] = psutil.Process(pid)
+    for process in list(processes.values()):
         with contextlib.suppress(psutil.Error):
-            found.update((child.pid, child) for child in process.children(recursive=True))
-    return [process for process in found.values() if _lives(process)]
+            processes.update((child.pid, child) for child in process.children(recursive=True))
+    return [process for process in processes.values() if _is_alive(process)]
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     return False
 
 
-def _is_wall(process: psutil.Process) -> bool:
-    """Whether it is the sandbox around a program, and not the program. Blocking."""
+def _is_sandbox(process: psutil.Process) -> bool:
+    """Return whether a process is the sandbox of a program rather than the program. Blocking."""
     with contextlib.suppress(psutil.Error):
         return bool(process.name() == "bwrap")
     return False
@@ -138,17 +137,18 @@ async def start(
     sandbox: Sandbox | None = None,
     read: Sequence[Path] = (),
 ) -> asyncio.subprocess.Process:
-    """Start a program in a session of its own; stdout and stderr go to `output`, in order.
+    """Start a program in its own session; stdout and stderr go to `output`, in order.
 
-    `extra` goes on top of what `scrubbed` leaves. `descriptors` keep their numbers in it. Without
-    a sandbox it is a program of ours; in one it may also `read` these files and folders.
+    `extra` is added to the result of `scrub_environment`. `descriptors` are inherited under their
+    numbers. Without a sandbox it must be one of our own programs; in a sandbox it may also `read`
+    the given files and folders.
 
     Raises:
-        ToolUnavailableError: the program or the directory is not there, or may not be used.
+        ToolUnavailableError: the program or the directory is missing, or may not be used.
     """
     try:
         words, environment = await asyncio.to_thread(
-            _confined, argv, extra or {}, directory, sandbox, read
+            _confine, argv, extra or {}, directory, sandbox, read
         )
         return await asyncio.create_subprocess_exec(
             *words,
@@ -167,7 +167,7 @@ async def start(
         ) from None
 
 
-def _confined(
+def _confine(
     argv: Sequence[str],
     extra: Mapping[str, str],
     directory: Path,
@@ -175,7 +175,7 @@ def _confined(
     read: Sequence[Path],
 ) -> Confined:
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **extra}
-    environment = scrubbed(os.environ) | own
+    environment = scrub_environment(os.environ) | own
     if sandbox is None:
         return Confined(tuple(argv), environment)
     confined = sandbox.confine(argv, environment, directory, read)
@@ -185,10 +185,10 @@ def _confined(
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A program that has ended: what it printed, and its exit code.
+class ProcessResult:
+    """The output and the exit code of a program.
 
-    That is minus the signal's number if one killed it, None if its time was up.
+    The code is minus the signal's number if a signal killed it, None after a timeout.
     """
 
     output: str
@@ -203,13 +203,13 @@ async def run(
     extra: Mapping[str, str] | None = None,
     sandbox: Sandbox | None = None,
     read: Sequence[Path] = (),
-) -> Finished:
-    """Run a program in the workspace to its end, or to the end of its time.
+) -> ProcessResult:
+    """Run a program in the workspace until it ends, or until the timeout.
 
-    Nothing that it has started is left afterwards, also when the caller is cancelled.
+    All its processes are ended afterwards, also when the caller is cancelled.
 
     Raises:
-        ToolUnavailableError: it cannot be started.
+        ToolUnavailableError: the program cannot be started.
     """
     reading, writing = os.pipe()
     reader = PipeReader(reading)
@@ -225,18 +225,18 @@ async def run(
             )
         finally:
             os.close(writing)
-        held = nullcontext() if sandbox is None else sandbox.limits.watching(process.pid)
-        async with held:
-            code = await _ended_within(process, seconds)
+        watch = nullcontext() if sandbox is None else sandbox.limits.watching(process.pid)
+        async with watch:
+            code = await _wait_with_timeout(process, seconds)
         capture = reader.take()
     finally:
         reader.close()
     if sandbox is not None and code is not None:
         code = sandbox.exit_code(code)
-    return Finished(await asyncio.to_thread(capture.text), code)
+    return ProcessResult(await asyncio.to_thread(capture.text), code)
 
 
-async def _ended_within(process: asyncio.subprocess.Process, seconds: float) -> int | None:
+async def _wait_with_timeout(process: asyncio.subprocess.Process, seconds: float) -> int | None:
     try:
         async with asyncio.timeout(seconds):
             return await process.wait()
@@ -247,7 +247,7 @@ async def _ended_within(process: asyncio.subprocess.Process, seconds: float) -> 
 
 
 def exit_state(returncode: int) -> str:
-    """How a program ended, in words: `exit code 3`, `killed by SIGKILL`."""
+    """Describe how a program ended: `exit code 3`, `killed by SIGKILL`."""
     if returncode >= 0:
         return f"exit code {returncode}"
     try:

@@ -1,4 +1,4 @@
-"""What comes of a tool call."""
+"""Results of tool calls: images, observations, tool messages."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from manus.state.agent import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture for the model: base64 without a prefix, and its media type; or its address."""
+    """An image for the model: base64 data and a media type, or a URL."""
 
     data: str
     mime: str = "image/png"
     url: str = ""
 
     def as_block(self) -> dict[str, Any]:
-        """The picture as a content block of a message."""
+        """Return the image as a content block of a message."""
         url = self.url or f"data:{self.mime};base64,{self.data}"
         return {"type": "image_url", "image_url": {"url": url}}
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The outcome of one call, as the model will see it.
+    """The result of one call, as the model will see it.
 
-    `update` changes channels of the state beside `messages`. `fingerprint` is what loops are found
-    by in place of the text, in words or as a digest: of a browser action, the page after it.
-    `executed` is false for a call that was answered without being carried out. `source` is where
-    the text comes from (`prompts/sources.py`); empty where the words are ours.
+    `update` changes channels of the state besides `messages`. `fingerprint` replaces the text in
+    loop detection, such as a digest of the page after a browser action. `executed` is false for a
+    call that was answered without execution. `source` is the source of the text
+    (`prompts/sources.py`); empty for our own words.
     """
 
     text: str
@@ -44,23 +44,23 @@ class Observation:
     executed: bool = True
     source: str = ""
     is_exit_code: bool = False
-    """The error is the exit code of a command, which itself was carried out."""
+    """The error is the exit code of a command that was executed."""
     artifact: Any = None
-    """What the tool keeps for the program around the run; the model does not see it."""
+    """The artifact of the tool message for the embedding program; the model does not see it."""
     preceding: tuple[AnyMessage, ...] = ()
-    """Messages that the tool puts into the history before its own."""
+    """Messages that the tool inserts into the history before its own."""
     following: tuple[AnyMessage, ...] = ()
-    """The same, after its own."""
+    """Messages that the tool inserts into the history after its own."""
     handoff: Command[Any] | None = None
-    """The command with which the tool leaves the agent for another node of the graph around it."""
+    """The command with which the tool hands over to another node of the parent graph."""
 
     @property
     def failed(self) -> bool:
-        """Whether the call was not carried out as it was meant."""
+        """Whether the call failed, other than with the exit code of a command."""
         return self.is_error and not self.is_exit_code
 
     def content(self) -> str | list[str | dict[str, Any]]:
-        """The content of the tool message: the text alone, or blocks when there are images."""
+        """Return the content of the tool message: the text, or blocks if there are images."""
         if not self.images:
             return self.text
         return [{"type": "text", "text": self.text}, *(i.as_block() for i in self.images)]
@@ -68,11 +68,11 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool message, and the observation that it was made of."""
+    """A tool message, and the observation that it was built from."""
 
     message: ToolMessage
     observation: Observation
     approved: tuple[str, ...] = ()
-    """Rules about calls that a person has approved for the rest of the run, with this one."""
+    """Rules that the user approved for the rest of the run with this call."""
     refused: tuple[Refusal, ...] = ()
-    """What was refused of it, by a person or since nobody is asked."""
+    """Refusals in this call, by the user or because nobody can be asked."""

@@ -1,9 +1,9 @@
-"""Files opened so that no link is followed on the way: what is met is what the path says.
+"""Open files without following symbolic links in any part of the path (TOCTOU protection).
 
-A path is real when it comes here: `Workspace` has followed its links and found it inside. A program
-of the model's can put a link in place of a folder a moment later. So each folder on the way is
-opened from the one above it, as nothing but a folder, and a swap ends in an `OSError`. This works
-on every system; `openat2` would need it beside itself where the kernel has none. All of it is
+Paths are resolved when they come here: `Workspace` has followed their links and checked that they
+are inside. A program of the model could replace a folder by a link a moment later. So each folder
+of the path is opened relative to its parent, as a folder only; a swap ends in an `OSError`. This
+works on every system; `openat2` would need this as a fallback for old kernels. All functions are
 blocking.
 """
 
@@ -20,99 +20,99 @@ from typing import BinaryIO
 
 from manus.config.files import write_atomically
 
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-_LAST = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # nobody is waited for
+_FOLDER_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # never blocks
 _PRIVATE = 0o700
 
 
 @contextmanager
 def enter(folder: Path, make: int | None = None) -> Iterator[int]:
-    """A folder's descriptor, to be used as `dir_fd`; with `make`, missing ones get that mode.
+    """Open a folder and yield its descriptor for `dir_fd`; create missing folders with mode `make`.
 
     Raises:
-        OSError: it is not there, or something on the way is no folder.
+        OSError: the folder does not exist, or a part of the path is not a folder.
     """
-    at = os.open(folder.anchor, _FOLDER)
+    at = os.open(folder.anchor, _FOLDER_FLAGS)
     try:
         for name in folder.parts[1:]:
-            below = _below(at, name, make)
+            child = _open_child(at, name, make)
             os.close(at)
-            at = below
+            at = child
         yield at
     finally:
         os.close(at)
 
 
-def _below(at: int, name: str, make: int | None) -> int:
+def _open_child(at: int, name: str, make: int | None) -> int:
     try:
-        return os.open(name, _FOLDER, dir_fd=at)
+        return os.open(name, _FOLDER_FLAGS, dir_fd=at)
     except FileNotFoundError:
         if make is None:
             raise
-    with contextlib.suppress(FileExistsError):  # somebody else was quicker
+    with contextlib.suppress(FileExistsError):  # created concurrently
         os.mkdir(name, make, dir_fd=at)
-    return os.open(name, _FOLDER, dir_fd=at)
+    return os.open(name, _FOLDER_FLAGS, dir_fd=at)
 
 
 def open_at(path: Path, flags: int = os.O_RDONLY, mode: int = 0, make: int | None = None) -> int:
-    """As `os.open`; with `make`, missing folders get that mode.
+    """Open a file like `os.open`; create missing folders with mode `make`.
 
     Raises:
-        OSError: it cannot be opened, or is a link.
+        OSError: the file cannot be opened, or is a link.
     """
     with enter(path.parent, make) as at:
-        return os.open(path.name, flags | _LAST, mode, dir_fd=at)
+        return os.open(path.name, flags | _OPEN_FLAGS, mode, dir_fd=at)
 
 
 def look_at(path: Path) -> os.stat_result | None:
-    """What is known of a file or folder; None if it is not there, or is a link.
+    """Return the status of a file or folder; None if it does not exist, or is a link.
 
     Raises:
         OSError: its folder cannot be searched.
     """
     try:
         with enter(path.parent) as at:
-            about = os.stat(path.name, dir_fd=at, follow_symlinks=False)
+            status = os.stat(path.name, dir_fd=at, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return None if stat.S_ISLNK(about.st_mode) else about
+    return None if stat.S_ISLNK(status.st_mode) else status
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder of that path."""
-    about = look_at(path)
-    return about is not None and stat.S_ISDIR(about.st_mode)
+    """Return whether a path is a folder."""
+    status = look_at(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 def open_file(path: Path) -> BinaryIO:
-    """A regular file, to be read.
+    """Open a regular file for reading.
 
     Raises:
-        OSError: it cannot be read, or is something else.
+        OSError: the file cannot be read, or is not a regular file.
     """
-    return os.fdopen(_regular(open_at(path)), "rb")
+    return os.fdopen(_require_regular(open_at(path)), "rb")
 
 
-def open_own(path: Path) -> BinaryIO:
-    """A record, made if it is missing: a regular file of one's own that only oneself can read.
+def open_record(path: Path) -> BinaryIO:
+    """Open a record for reading and appending, unbuffered; create it if it is missing.
 
-    It is unbuffered, to be read and appended to.
+    A record is a regular file that only its owner can read.
 
     Raises:
-        OSError: it cannot be opened, is something else, or belongs to somebody else.
+        OSError: the file cannot be opened, is not a regular file, or has another owner.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-    descriptor = _regular(open_at(path, flags, 0o600, _PRIVATE))
-    about = os.fstat(descriptor)
-    if about.st_uid != os.geteuid():
+    descriptor = _require_regular(open_at(path, flags, 0o600, _PRIVATE))
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid():
         os.close(descriptor)
         raise PermissionError(errno.EPERM, "It belongs to somebody else")
-    if about.st_mode & 0o077:
+    if status.st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
     return os.fdopen(descriptor, "ab+", buffering=0)
 
 
-def _regular(descriptor: int) -> int:
+def _require_regular(descriptor: int) -> int:
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return descriptor
@@ -123,7 +123,7 @@ def _regular(descriptor: int) -> int:
 
 
 def write_file(path: Path, data: bytes, mode: int | None = None, *, folders: int = 0o777) -> None:
-    """`write_atomically`, with the folders it needs, which get that mode.
+    """Write a file atomically; create missing folders with mode `folders`.
 
     Raises:
         OSError: it cannot be written; nothing has changed.
@@ -133,12 +133,12 @@ def write_file(path: Path, data: bytes, mode: int | None = None, *, folders: int
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """As `write_file`, for what only its user may read."""
+    """Write a file atomically that only its owner can read."""
     write_file(path, data, 0o600, folders=_PRIVATE)
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there.
+    """Remove a file, if it exists.
 
     Raises:
         OSError: it cannot be removed.

@@ -1,9 +1,7 @@
-"""The live things of one run: its workspace and journal, and whatever its tools keep open.
+"""The live resources of one run: its workspace, its journal, and what its tools keep open.
 
-What its calls use at the same time is known here, too.
-
-A session is found by a key, is closed when its run ends, and can be built again after a resume.
-Nothing in it is shared with another run.
+A session is closed when its run ends, and is built again on a resume. It shares nothing with other
+runs. It also holds the locks of resources that concurrent calls use.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from manus.execution.archive import Archive
 from manus.execution.egress_guard import EgressGuard
 from manus.execution.git_guard import GitGuard
 from manus.execution.journal import Journal
-from manus.execution.siblings import Siblings
+from manus.execution.siblings import Siblings, collide
 from manus.execution.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -47,17 +45,17 @@ class Resource:
     write: bool = True
 
     def collides(self, other: Resource) -> bool:
-        """Whether the two may not be at work at the same time."""
+        """Return whether two calls with these resources must not run concurrently."""
         outer, inner = sorted((f"{self.name}/", f"{other.name}/"), key=len)
         is_covered = EVERYTHING in (self.name, other.name) or inner.startswith(outer)
         return is_covered and (self.write or other.write)
 
 
 class ResourceLocks:
-    """Lets calls in, in the order they came, as soon as nothing before them collides.
+    """Locks of resources, granted in order of arrival as soon as no earlier holder collides.
 
-    First come first served keeps the call order of one message where it matters, and taking all
-    resources of a call at once leaves no room for a deadlock.
+    This order keeps the call order of a message where it matters. All resources of a call are
+    acquired at once, so deadlocks are impossible.
     """
 
     def __init__(self) -> None:
@@ -65,7 +63,7 @@ class ResourceLocks:
 
     @asynccontextmanager
     async def hold(self, resources: Iterable[Resource]) -> AsyncIterator[None]:
-        """Wait for the resources, and keep them for the block."""
+        """Acquire the resources, and hold them for the block."""
         ticket = (frozenset(resources), asyncio.Event())
         self._tickets.append(ticket)
         self._admit()
@@ -77,24 +75,26 @@ class ResourceLocks:
             self._admit()
 
     def _admit(self) -> None:
-        for place, (resources, admitted) in enumerate(self._tickets):
-            earlier = (t for before, _ in self._tickets[:place] for t in before)
-            if not any(mine.collides(theirs) for theirs in earlier for mine in resources):
+        for position, (resources, admitted) in enumerate(self._tickets):
+            earlier: set[Resource] = set()
+            for held_resources, _ in self._tickets[:position]:
+                earlier |= held_resources
+            if not collide(resources, earlier):
                 admitted.set()
 
 
 class Closeable(Protocol):
-    """Something that must be closed: a shell, a browser, a connection."""
+    """A resource that must be closed: a shell, a browser, a connection."""
 
     async def close(self) -> None:
-        """End it; never raises for something that has ended already."""
+        """Close the resource; do nothing if it has ended already."""
 
 
 T = TypeVar("T", bound=Closeable)
 
 
 class Session:
-    """One run's registry of live things."""
+    """The registry of a run's live resources."""
 
     def __init__(
         self,
@@ -107,69 +107,71 @@ class Session:
         archive: Archive | None = None,
         trusts_folder: bool = True,
     ) -> None:
-        """`trusts_folder`: a person trusts the files that the workspace held before the run."""
+        """Create a session; `trusts_folder`: files in the workspace before the run are trusted."""
         self.workspace = workspace
         self.serve(profile, context or Context(), settings or Settings())
         self.journal = journal or Journal(None)
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
         self.downloads: frozenset[str] = frozenset()
-        """Files in the workspace that earlier runs have downloaded."""
+        """Files in the workspace that earlier runs downloaded."""
         self.egress_guard = EgressGuard(workspace.root, trusts_folder=trusts_folder)
         self.git_guard = GitGuard()
         self.is_in_other_graph = False
-        """Whether the agent is a node of a graph that is not ours."""
+        """Whether the agent is a node of a graph of the embedding program."""
         self.siblings = Siblings()
-        """The calls of the message that is being carried out."""
+        """The calls of the message that is being executed."""
         self.complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
-        """Asks the model of a role; set by whoever has models, None where there is none."""
+        """Asks the model of a role; None if there are no models."""
         self.page_is_prompted = False
-        """The next-step prompt shows the browser's page, so that its results need not."""
+        """The next-step prompt shows the browser's page, so observations need not."""
         self.waiting = False
-        """A person has been asked; the run goes on when the answer comes."""
+        """The run is interrupted until the user answers."""
         self.approved: list[str] = []
-        """Rules about calls that a person has approved so far."""
+        """Rules that the user has approved so far."""
         self.question_slot: QuestionSlot | None = None
-        """Shared by all sessions of a run that is served to chat UIs."""
+        """The slot shared by all sessions of a run that is served to chat UIs."""
         self.asked: dict[str, str] = {}
-        """Digests of the calls that a person was asked to approve, by the tasks that wait."""
+        """Digests of the calls that wait for approval, by task id."""
         self.shared: SharedFiles | None = None
-        """Files that agents change side by side in this run; None while only one is at work."""
-        self._live: dict[str, Closeable] = {}
-        self._making: dict[str, asyncio.Lock] = {}
+        """Files that agents change concurrently in this run; None if there is one agent."""
+        self._resources: dict[str, Closeable] = {}
+        self._creation_locks: dict[str, asyncio.Lock] = {}
 
     def serve(self, profile: Profile | None, context: Context, settings: Settings) -> None:
-        """Take over what holds for a run."""
-        self.profile, self.context, self.settings = profile, context, settings
+        """Set profile, context and settings of the run."""
+        self.profile = profile
+        self.context = context
+        self.settings = settings
         self.approve_mode = context.approve or settings.approve.mode
-        """Which calls a person is asked about."""
+        """Which calls need approval."""
         self.max_observe = context.max_observe or (profile.max_observe if profile else 10_000)
-        """Characters of an observation that the model sees."""
+        """Maximum size of an observation in characters."""
 
-    async def obtain(self, name: str, make: Callable[[], Awaitable[T]]) -> T:
-        """The live thing of that name, made when it is first asked for."""
-        async with self._making.setdefault(name, asyncio.Lock()):
-            if name not in self._live:
-                self._live[name] = await make()
-            return self._live[name]  # type: ignore[return-value]
+    async def obtain(self, name: str, create: Callable[[], Awaitable[T]]) -> T:
+        """Return the live resource of a name; create it on first use."""
+        async with self._creation_locks.setdefault(name, asyncio.Lock()):
+            if name not in self._resources:
+                self._resources[name] = await create()
+            return self._resources[name]  # type: ignore[return-value]
 
     def peek(self, name: str) -> Any:
-        """The live thing of that name, or None if nobody has asked for it yet."""
-        return self._live.get(name)
+        """Return the live resource of a name, or None if it does not exist."""
+        return self._resources.get(name)
 
     async def discard(self, name: str) -> None:
-        """Close the live thing of that name, so that the next use makes a new one."""
-        thing = self._live.pop(name, None)
-        if thing is None:
+        """Close the live resource of a name, so that the next use creates a new one."""
+        resource = self._resources.pop(name, None)
+        if resource is None:
             return
         try:
-            await thing.close()
-        except Exception:  # a thing that cannot be closed must not keep the others open
+            await resource.close()
+        except Exception:  # a failure must not keep other resources open
             log.warning("%s could not be closed", name, exc_info=True)
 
     async def release(self) -> None:
-        """Close the live things, the newest first."""
-        for name in reversed(list(self._live)):
+        """Close the live resources, the newest first."""
+        for name in reversed(list(self._resources)):
             await self.discard(name)
 
     async def close(self) -> None:

@@ -1,9 +1,9 @@
-"""Files that steps of a flow change while they are at work side by side.
+"""Detect conflicting changes of files by concurrent steps of a flow.
 
-A program can read a file, and write it after another step has changed it: that change is lost, and
-neither step would know. So each call of such a step is followed by a look at what has changed in
-the workspace. Every version of a file is known by its hash and by the step that left it. A step
-learns of the versions of others in the observation of its next call.
+A program can read a file, and write it after another step has changed it: that change is lost (a
+race condition), and neither step would notice. So after each call the changed files of the
+workspace are hashed. A version of a file is identified by its hash and the step that wrote it. A
+step is informed of versions of other steps in the observation of its next call.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from manus.execution.result import Observation
 from manus.execution.safe_open import open_file
 from manus.prompts import flow as prompts
 
-_LARGE = 16 * 2**20
-"""Bytes; a larger file is known by its size and time instead of its hash."""
-_MOST_CHANGED = 200
-"""Files that are looked at after a call; of more, those that are known or named."""
-_MOST_TEXT = 20_000
-"""Characters of an observation in which names of files are looked for."""
+_MAX_HASHED = 16 * 2**20
+"""Bytes; a larger file is identified by its size and time instead of its hash."""
+_MAX_CHANGED = 200
+"""Maximum number of files checked after a call; of more, those with versions or named ones."""
+_MAX_TEXT = 20_000
+"""Maximum number of characters of an observation that are searched for file names."""
 _NAMES = (re.compile(r"[\w.-]+"), re.compile(r"[\w.-]+", re.ASCII))
 _CODE_WRITES = re.compile(
     r"""\bwrite[\w.]*\s*\( | \bdump\s*\( | \bsave\w*\s*\( | \.to_[a-z]+\s*\(
@@ -37,7 +37,7 @@ _CODE_WRITES = re.compile(
     """,
     re.VERBOSE,
 )
-"""What tells that a program writes files: any of those that it names."""
+"""Patterns of code that writes files: possibly any file that it names."""
 _COMMAND_WRITES = re.compile(
     r"^\s*(?:sudo\s+)?(?:tee|mv|cp|ln|rm|touch|truncate|dd|patch|install|(?:sed|perl)\s.*-\w*i)\b"
 )
@@ -47,16 +47,16 @@ _REDIRECTED = re.compile(r">\s*[\"']?([^\s\"';&|<>]+)")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a step has left of a file."""
+    """A version of a file that a step has written."""
 
     fingerprint: str
     step: StepFiles
     number: int
-    """In the order in which versions were found."""
+    """In order of discovery."""
 
 
 class SharedFiles:
-    """The versions that the steps of one flow have left of the files in their workspace."""
+    """The versions of files in the workspace that the steps of one flow have written."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -69,70 +69,75 @@ class SharedFiles:
         """Return the files of the step whose executor runs in this checkpoint namespace."""
         if space not in self._steps:
             step = StepFiles(self, title)
-            step.known = self.newest
+            step.last_seen = self.newest
             self._steps[space] = step
         return self._steps[space]
 
     def rivals_of(self, step: StepFiles, changed_at: int) -> list[StepFiles]:
-        """Return the other steps with a call under way that began before a file was changed."""
-        others = (other for other in self._steps.values() if other is not step)
-        return [other for other in others if any(began <= changed_at for began in other.calls)]
+        """Return the other steps with a running call that began before a file was changed."""
+        candidates = (other for other in self._steps.values() if other is not step)
+        return [
+            other
+            for other in candidates
+            if any(started_at <= changed_at for started_at in other.calls)
+        ]
 
     def add(self, path: str, fingerprint: str, step: StepFiles) -> None:
-        """Note a new version of a file."""
+        """Record a new version of a file."""
         self.newest += 1
         version = Version(fingerprint, step, self.newest)
         self.versions.setdefault(path, []).append(version)
 
     def is_newest(self, path: str, fingerprint: str) -> bool:
-        """Return whether this is the newest known version of a file."""
+        """Return whether this is the newest recorded version of a file."""
         versions = self.versions.get(path, [])
         return bool(versions) and versions[-1].fingerprint == fingerprint
 
 
 @dataclass(eq=False, slots=True)
 class StepFiles:
-    """What one step knows of the files; watches its calls."""
+    """The versions of files that one step has seen; it watches the step's calls."""
 
     shared: SharedFiles
     title: str
     calls: list[int] = field(default_factory=list)
-    """When each of its calls began that are under way, in nanoseconds."""
-    known: int = 0
-    """Number of the newest version when it was last told."""
+    """Start times of its running calls, in nanoseconds."""
+    last_seen: int = 0
+    """Number of the newest version that the step was informed of."""
     conflicts: dict[str, set[str]] = field(default_factory=dict)
-    """Files that other steps have changed at the same time, each with the titles of these steps."""
+    """Files changed concurrently by other steps, with the titles of these steps."""
     _names: set[str] = field(default_factory=set)
-    """All words in its calls and their observations that may be names of files."""
-    _written: set[str] = field(default_factory=set)
-    """Those of them that its calls seem to write."""
+    """All words in its calls and observations that may be file names."""
+    _written_names: set[str] = field(default_factory=set)
+    """Names of files that its calls seem to write."""
     _expected: dict[str, str] = field(default_factory=dict)
-    """Fingerprints of files when it was set aside."""
+    """Fingerprints of files when the step was paused."""
 
     def start(self, text: str, expected: Mapping[str, str]) -> None:
-        """Begin, or resume, with the step's text and the files as they were when it stopped."""
+        """Start or resume, with the step's text and the fingerprints of files when it stopped."""
         self._names |= _names_in(text)
         self._expected = dict(expected)
 
     async def watch(
         self, call: Call, carry_out: Callable[[], Awaitable[Observation]]
     ) -> Observation:
-        """Carry out a call; append to its observation what other steps have changed."""
-        began, newest = await next_tick(), self.shared.newest
+        """Execute a call; append the changes of other steps to its observation."""
+        started_at = await next_tick()
+        newest = self.shared.newest
         self._take_names(call.args)
-        self.calls.append(began)
+        self.calls.append(started_at)
         try:
             observation = await carry_out()
-            self._names |= _names_in(observation.text[:_MOST_TEXT])
-            changed: dict[str, _Change] = {}
+            self._names |= _names_in(observation.text[:_MAX_TEXT])
+            changed: dict[str, _FileChange] = {}
             if not call.read_only:
-                changed = await asyncio.to_thread(self._changed_since, began)
-            moved = await asyncio.to_thread(self._moved)
+                changed = await asyncio.to_thread(self._changed_since, started_at)
+            changed_before = await asyncio.to_thread(self._find_changed_while_paused)
             own = self._add_versions(changed)
         finally:
-            self.calls.remove(began)
+            self.calls.remove(started_at)
         conflicts, news = self._compare(changed, own, newest, builds_on=_builds_on_file(call))
-        news += [path for path in moved if path not in {*conflicts, *own, *news}]
+        news += [path for path in changed_before if path not in {*conflicts, *own, *news}]
         notes = [prompts.changed_by_both(path, titles) for path, titles in conflicts.items()]
         notes += [prompts.changed_meanwhile(path) for path in news]
         if not notes:
@@ -140,44 +145,49 @@ class StepFiles:
         return replace(observation, text="\n\n".join([observation.text, *notes]))
 
     def _take_names(self, args: Mapping[str, object]) -> None:
-        """Keep the names of files in the arguments of a call."""
+        """Collect the names of files in the arguments of a call."""
         for value in args.values():
             text = str(value)
             self._names |= _names_in(text)
-            self._written |= names_written_in(text)
+            self._written_names |= names_written_in(text)
 
     def names(self, path: str) -> bool:
-        """Return whether its calls or their observations name a file."""
+        """Return whether its calls or observations name a file."""
         return PurePath(path).name in self._names
 
     def seems_to_write(self, path: str) -> bool:
         """Return whether its calls seem to write a file."""
-        return PurePath(path).name in self._written
+        return PurePath(path).name in self._written_names
 
-    def _changed_since(self, began: int) -> dict[str, _Change]:
-        """Return the files that were changed since a moment. Blocking."""
-        paths = changed_since(self.shared.root, began)
-        if len(paths) > _MOST_CHANGED:
+    def _changed_since(self, since: int) -> dict[str, _FileChange]:
+        """Return the files changed since a time in nanoseconds. Blocking."""
+        paths = changed_since(self.shared.root, since)
+        if len(paths) > _MAX_CHANGED:
             paths = [path for path in paths if path in self.shared.versions or self.names(path)]
         changed = {}
-        for path in paths[:_MOST_CHANGED]:
+        for path in paths[:_MAX_CHANGED]:
             fingerprint = fingerprint_of(self.shared.root / path)
             if fingerprint:
                 changed_at = (self.shared.root / path).lstat().st_ctime_ns
-                changed[path] = _Change(fingerprint, changed_at)
+                changed[path] = _FileChange(fingerprint, changed_at)
         return changed
 
-    def _moved(self) -> list[str]:
-        """Return the files that are not as they were when the step was set aside. Blocking."""
-        expected, self._expected = self._expected, {}
+    def _find_changed_while_paused(self) -> list[str]:
+        """Return the files that changed while the step was paused. Blocking."""
+        expected = self._expected
+        self._expected = {}
         root = self.shared.root
-        return [path for path, known in expected.items() if fingerprint_of(root / path) != known]
+        return [
+            path
+            for path, fingerprint in expected.items()
+            if fingerprint_of(root / path) != fingerprint
+        ]
 
-    def _add_versions(self, changed: Mapping[str, _Change]) -> set[str]:
-        """Note what this step has changed, and return it.
+    def _add_versions(self, changed: Mapping[str, _FileChange]) -> set[str]:
+        """Record the files that this step has changed, and return them.
 
-        Where calls of other steps were under way too, it is the step that seems to write the file,
-        or else names it.
+        If calls of other steps were running too, a change is attributed to the step that seems to
+        write the file, or else names it.
         """
         own = set()
         for path, change in changed.items():
@@ -193,34 +203,39 @@ class StepFiles:
         return own
 
     def _compare(
-        self, changed: Mapping[str, _Change], own: Iterable[str], newest: int, *, builds_on: bool
+        self,
+        changed: Mapping[str, _FileChange],
+        own: Iterable[str],
+        newest: int,
+        *,
+        builds_on: bool,
     ) -> tuple[dict[str, list[str]], list[str]]:
         """Return the conflicts with other steps, and other news of files that this step names.
 
         A conflict is a file that this call has changed, or may have changed, on top of a version
-        that the step did not know of. `newest` is the number of the newest version when the call
-        began; `builds_on`: it started from what the file held then.
+        that the step had not seen. `newest` is the number of the newest version when the call
+        began; `builds_on`: the call started from that content.
         """
         conflicts: dict[str, list[str]] = {}
         news = []
         for path, versions in self.shared.versions.items():
-            unknown = [v for v in versions if v.number > self.known and v.step is not self]
+            unknown = [v for v in versions if v.number > self.last_seen and v.step is not self]
             during = [v for v in unknown if v.number > newest]
             if path in own:
-                lost = during if builds_on else unknown
+                overwritten = during if builds_on else unknown
             else:
-                lost = during if path in changed and self.seems_to_write(path) else []
-            if lost:
-                conflicts[path] = sorted({version.step.title for version in lost})
+                overwritten = during if path in changed and self.seems_to_write(path) else []
+            if overwritten:
+                conflicts[path] = sorted({version.step.title for version in overwritten})
                 self.conflicts.setdefault(path, set()).update(conflicts[path])
             elif unknown and path not in own and self.names(path):
                 news.append(path)
-        self.known = self.shared.newest
+        self.last_seen = self.shared.newest
         return conflicts, news
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _FileChange:
     fingerprint: str
     at: int
     """Nanoseconds since 1970."""
@@ -231,9 +246,9 @@ def fingerprint_of(path: Path) -> str:
     try:
         with open_file(path) as file:
             status = path.lstat()
-            if status.st_size > _LARGE:
+            if status.st_size > _MAX_HASHED:
                 return f"{status.st_size} bytes at {status.st_mtime_ns}"
-            return hashlib.blake2b(file.read(_LARGE), digest_size=16).hexdigest()
+            return hashlib.blake2b(file.read(_MAX_HASHED), digest_size=16).hexdigest()
     except OSError:
         return ""
 
@@ -244,7 +259,7 @@ def fingerprints_of(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def _names_in(text: str) -> set[str]:
-    """Return the words of a text that may be names of files, in any script and in ASCII."""
+    """Return the words of a text that may be file names, in any script and in ASCII."""
     words = itertools.chain.from_iterable(pattern.findall(text) for pattern in _NAMES)
     return {word.strip(".") for word in words}
 
@@ -253,11 +268,11 @@ def names_written_in(text: str) -> set[str]:
     """Return the names of files that a program or a shell command seems to write."""
     if _CODE_WRITES.search(text):
         return _names_in(text)
-    written = {PurePath(path).name for path in _REDIRECTED.findall(text)}
+    names = {PurePath(path).name for path in _REDIRECTED.findall(text)}
     for command in _COMMAND_END.split(text):
         if _COMMAND_WRITES.match(command):
-            written |= _names_in(command)
-    return written
+            names |= _names_in(command)
+    return names
 
 
 def _builds_on_file(call: Call) -> bool:

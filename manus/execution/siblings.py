@@ -1,8 +1,8 @@
-"""The calls of one message: who waits for whom, and what a failed call rules out.
+"""Dependencies between the calls of one message.
 
-Each call is a task of its own, so the calls of a message meet here. A call waits for the earlier
-ones that use the same resource. When one of those has failed, the call is not executed; while one
-waits for a person, the call stays pending.
+Each call is a task of its own, so they are coordinated here. A call waits for earlier calls that
+use the same resource. If one of those has failed, the call is not executed; while one waits for the
+user, the call stays pending.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ CallState = Literal["running", "done", "failed", "waiting"]
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a call uses."""
+    """The resources that a call uses."""
 
     resources: frozenset[Resource]
-    """Calls that collide here do not run at the same time."""
+    """Calls with colliding resources do not run concurrently."""
     read_only: bool = False
     """Whether it changes nothing."""
     relies_on: frozenset[Resource] = frozenset()
-    """What it expects to find as the earlier calls of the message leave it."""
+    """Resources that it expects in the state that the earlier calls of the message leave."""
 
     def runs_after(self, earlier: Needs) -> bool:
-        """Whether the call waits until an earlier one has ended."""
-        return _collide(self.resources, earlier.resources)
+        """Return whether the call waits until an earlier one has ended."""
+        return collide(self.resources, earlier.resources)
 
     def is_held_by(self, earlier: Needs) -> bool:
-        """Whether the call waits while an earlier one waits for a person."""
-        return self.runs_after(earlier) and _collide(self.relies_on, earlier.relies_on)
+        """Return whether the call waits while an earlier one waits for the user."""
+        return self.runs_after(earlier) and collide(self.relies_on, earlier.relies_on)
 
     def is_ruled_out_by(self, earlier: Needs) -> bool:
-        """Whether the call makes no sense once an earlier one has failed.
+        """Return whether the call must not be executed after an earlier one has failed.
 
-        Reading is always possible, and a call that could not read has left nothing undone.
+        Reads are always possible, and a failed read has no consequences.
         """
         return self.is_held_by(earlier) and not (self.read_only or earlier.read_only)
 
 
-def _collide(some: Collection[Resource], others: Collection[Resource]) -> bool:
-    return any(mine.collides(theirs) for mine in some for theirs in others)
+def collide(resources: Collection[Resource], other_resources: Collection[Resource]) -> bool:
+    """Return whether any two of the resources collide."""
+    return any(resource.collides(other) for resource in resources for other in other_resources)
 
 
 @dataclass(slots=True, eq=False)
@@ -65,19 +66,19 @@ class Sibling:
     needs: Callable[[], Needs]
     state: CallState = "running"
     cause: str = ""
-    """The failed call that has ruled this one out."""
+    """The failed call because of which this one was not executed."""
     message: ToolMessage | None = None
-    """What came of it."""
+    """The tool message."""
     handoff: Command[Any] | None = None
-    """The command with which its tool leaves the agent."""
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """The command with which its tool hands over to another node."""
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Siblings:
     """The calls of the newest message.
 
-    `unfinished` are the ids of the calls that are known to be executed now; None if all are. Of
-    calls that have ended in another process `settled` tells the outcome.
+    `unfinished` are the ids of the calls that will be executed; None if all will. `settled` holds
+    the outcome of calls that have ended in another process.
     """
 
     def __init__(
@@ -89,13 +90,13 @@ class Siblings:
         self._started: dict[str, asyncio.Event] = {}
         self._unfinished = unfinished
         for call_id, sibling in (settled or {}).items():
-            sibling.ended.set()
+            sibling.finished.set()
             self._calls[call_id] = sibling
 
     def start(self, task: ToolTask, description: str, needs: Needs) -> Sibling:
         """Register a call, so that later ones can wait for it."""
         sibling = Sibling(description, lambda: needs)
-        if "calls" in task:  # else nobody will ask for it
+        if "calls" in task:  # else no other call refers to it
             self._calls[task["id"]] = sibling
             self._start_event(task["id"]).set()
         return sibling
@@ -117,7 +118,7 @@ class Siblings:
             sibling = await self._find(call_id)
             if sibling is None or not needs.runs_after(sibling.needs()):
                 continue
-            await sibling.ended.wait()
+            await sibling.finished.wait()
             if sibling.state == "failed" and needs.is_ruled_out_by(sibling.needs()):
                 cause = cause or sibling.cause or sibling.description
             elif sibling.state == "waiting":
@@ -132,15 +133,15 @@ class Siblings:
         Raises:
             GraphInterrupt: one waits for a person, as in `wait_for_turn`.
         """
-        found: dict[str, Sibling] = {}
+        siblings: dict[str, Sibling] = {}
         for call_id in task.get("calls", ()):
             sibling = await self._find(call_id)
             if sibling is not None:
-                await sibling.ended.wait()
-                found[call_id] = sibling
-        if any(sibling.state == "waiting" for sibling in found.values()):
+                await sibling.finished.wait()
+                siblings[call_id] = sibling
+        if any(sibling.state == "waiting" for sibling in siblings.values()):
             raise GraphInterrupt(())
-        return found
+        return siblings
 
     async def _find(self, call_id: str) -> Sibling | None:
         """Return an earlier call, once it has started; None if it is not known to start."""

@@ -1,4 +1,4 @@
-"""A text too long for the model: its beginning, its end, and the file that holds all of it."""
+"""Truncate a text for the model to its beginning and end, and store all of it in a file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import framed, is_outside
 
 HEAD = 0.6
-"""Share of the room that goes to the beginning."""
+"""Share of the limit that goes to the beginning."""
 HEAD_OF_OUTPUT = 0.25
-"""The same for what programs print, and for what failed: how it came out is said last."""
+"""The share for output of programs and failures, whose result is at the end."""
 
 
 def truncate(
@@ -20,27 +20,29 @@ def truncate(
     workspace: Workspace,
     *,
     head: float = HEAD,
-    what: str = "left out",
+    reason: str = "left out",
     source: str = "",
 ) -> str:
-    """The text, at most `limit` characters of it. Blocking when it has to be cut.
+    """Truncate a text to `limit` characters. Blocking if it is too long.
 
-    The file is named by its content: the same text leads to the same words, so that a loop can
-    still be seen in it. What comes from an outside `source` has its frame in the file, too.
+    The file is named by a hash of its content, so equal texts give equal results and loop detection
+    still works. Text from an untrusted `source` is framed in the file too.
     """
     if len(text) <= limit:
         return text
-    kept = f"{what}; {_keep(text, workspace, source)}"
-    room = max(limit - len(_note(len(text), len(text), kept)) - 2, 0)
+    location = f"{reason}; {_store(text, workspace, source)}"
+    room = max(limit - len(_format_note(len(text), len(text), location)) - 2, 0)
     first = text[: int(room * head)]
     last = text[len(text) - room + len(first) :]
-    return "\n".join((first, _note(len(text) - len(first) - len(last), len(text), kept), last))
+    return "\n".join(
+        (first, _format_note(len(text) - len(first) - len(last), len(text), location), last)
+    )
 
 
-def _keep(text: str, workspace: Workspace, source: str) -> str:
-    """Where the whole text is, in words."""
-    whole = framed(text, source) if is_outside(source) else text
-    data = whole.encode("utf-8", "surrogatepass")
+def _store(text: str, workspace: Workspace, source: str) -> str:
+    """Store the whole text; describe where it is."""
+    framed_text = framed(text, source) if is_outside(source) else text
+    data = framed_text.encode("utf-8", "surrogatepass")
     name = f"{OBSERVATIONS}/{hashlib.sha256(data).hexdigest()[:12]}.txt"
     path = workspace.root / name
     try:
@@ -51,5 +53,5 @@ def _keep(text: str, workspace: Workspace, source: str) -> str:
     return f"all {len(text):,} are in {name}"
 
 
-def _note(left_out: int, whole: int, kept: str) -> str:
-    return f"[… {left_out:,} of {whole:,} characters {kept} …]"
+def _format_note(left_out: int, total: int, location: str) -> str:
+    return f"[… {left_out:,} of {total:,} characters {location} …]"

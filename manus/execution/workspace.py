@@ -1,4 +1,4 @@
-"""The one place that resolves a path: the workspace, the one directory a run may write to."""
+"""The workspace: the only directory a run may write to, and the only place that resolves paths."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from manus.execution.safe_open import look_at, open_at, write_private
 from manus.state.errors import ToolError, UsageError
 
 WORKSPACE = "workspace"
-"""The resource that it is to calls."""
+"""The name of the workspace as a resource of calls."""
 PRIVATE = ".manus"
 OBSERVATIONS = f"{PRIVATE}/observations"
-_WHOSE = "workspace"
-"""Names, in a folder of records, the workspace that they are of; written at each run."""
-_EMPTY = "was_empty"
-"""A file, in a folder of records, of a workspace that was empty when a run began in it."""
-_KEPT = 90 * 86_400
-"""Seconds that the records of a workspace are kept which is not there any more."""
+_OWNER_FILE = "workspace"
+"""A file in a folder of records with the path of its workspace; written at each run."""
+_EMPTY_FILE = "was_empty"
+"""A file in a folder of records that marks a workspace that was empty before its first run."""
+_MAX_AGE = 90 * 86_400
+"""Seconds for which the records of a deleted workspace are kept."""
 
 
 class Workspace:
     """A directory, and the paths inside it.
 
-    Paths that the model names are relative to the root, or absolute below it. Symbolic links are
-    followed before the check, since code that the model wrote may have made them; the real path is
-    then opened through `beneath`, which follows none. `.manus` in the root holds what programs of
-    the model have to read too: it is never written through `writable`, and nothing in it is
-    trusted. What is, lies in `records`.
+    Paths of the model are relative to the root, or absolute below it. Symbolic links are resolved
+    before the check, since programs of the model may have created them; the real path is then
+    opened through `safe_open`, which follows none. `.manus` in the root contains files that
+    programs of the model need to read: it is never written through `writable`, and nothing in it is
+    trusted. Trusted files are in `records`.
     """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(os.path.realpath(Path(root).expanduser()))
         self.private = self.root / PRIVATE
-        known = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]
-        self.records = state_folder() / "workspaces" / f"{self.root.name[:50]}-{known}"
-        """Journals, archives and undo, out of reach of what a model starts."""
-        self._ours = (self.private, state_folder(), data_folder())
+        digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]
+        self.records = state_folder() / "workspaces" / f"{self.root.name[:50]}-{digest}"
+        """Journals, archives and undo records, which programs of the model cannot access."""
+        self._protected = (self.private, state_folder(), data_folder())
 
     def prepare(self) -> None:
-        """Make the directory. Blocking.
+        """Create the directory and the folder of its records. Blocking.
 
         Raises:
-            UsageError: it, or the folder of its records, cannot be made or written to.
+            UsageError: one of the two cannot be created or written to.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             is_empty = next(self.root.iterdir(), None) is None
-            self.private.mkdir(mode=0o700, exist_ok=True)  # what it holds is nobody else's
+            self.private.mkdir(mode=0o700, exist_ok=True)  # private to its owner
             ignore = self.private / ".gitignore"
             if look_at(ignore) is None:
                 write_private(ignore, b"*\n")
@@ -70,29 +70,31 @@ class Workspace:
             ) from None
         try:
             if not self.records.exists():
-                _forget_gone(self.records.parent)
-            write_private(self.records / _WHOSE, os.fsencode(self.root))
+                _remove_stale_records(self.records.parent)
+            write_private(self.records / _OWNER_FILE, os.fsencode(self.root))
             if is_empty:
-                write_private(self.records / _EMPTY, b"")
+                write_private(self.records / _EMPTY_FILE, b"")
         except OSError as error:
             raise UsageError(
-                f"What a run has done cannot be kept in {self.records} ({error.strerror}); "
+                f"The records of a run cannot be written to {self.records} ({error.strerror}); "
                 "set XDG_STATE_HOME to a folder that you can write to."
             ) from None
 
     def trusts_files(self, environment: Mapping[str, str]) -> bool:
-        """Return whether what the files of a prepared workspace say is not untrusted. Blocking.
+        """Return whether the files of a prepared workspace are trusted. Blocking.
 
-        A person trusts the folder, or it was empty when the first run began.
+        They are if the user trusts the folder, or if it was empty before the first run.
         """
         is_known = is_trusted(self.root, environment)
-        return look_at(self.records / _EMPTY) is not None if is_known is None else is_known
+        if is_known is not None:
+            return is_known
+        return look_at(self.records / _EMPTY_FILE) is not None
 
     def readable(self, path: str) -> Path:
-        """The real path that a name of the model's means. Blocking (follows links).
+        """Resolve a path of the model to the real path. Blocking (follows links).
 
         Raises:
-            ToolError: it is empty, cannot be a path, or leads out of the workspace.
+            ToolError: the path is empty, invalid, or outside the workspace.
         """
         if not path.strip():
             raise ToolError("`path` is empty; give a path in the workspace.")
@@ -111,13 +113,13 @@ class Workspace:
         return real
 
     def writable(self, path: str) -> Path:
-        """As `readable`, for a file that is going to be changed.
+        """Resolve a path like `readable`, for a file that will be changed.
 
         Raises:
-            ToolError: as there, and for the agent's own records in `.manus`.
+            ToolError: as `readable`, and for the agent's own records in `.manus`.
         """
         real = self.readable(path)
-        if any(map(real.is_relative_to, self._ours)):
+        if any(map(real.is_relative_to, self._protected)):
             raise ToolError(
                 f"{path} belongs to the agent's own records and cannot be changed; "
                 "choose another path."
@@ -126,13 +128,13 @@ class Workspace:
 
     @contextmanager
     def exclusive(self, real: Path) -> Iterator[None]:
-        """Keep a file for oneself, against every run and process that edits in this workspace.
+        """Lock a file against edits by other runs and processes in this workspace. Blocking.
 
-        Held while it is read and written, by its real path, so that two edits of one file come
-        one after the other. Blocking.
+        The lock is held by the real path during reading and writing, so that edits of one file are
+        serialized.
 
         Raises:
-            OSError: the lock's own file cannot be made.
+            OSError: the lock file cannot be created.
         """
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:2]  # a few files serve all paths
         lock = open_at(self.records / "locks" / name, os.O_RDWR | os.O_CREAT, 0o600, make=0o700)
@@ -143,10 +145,10 @@ class Workspace:
             os.close(lock)
 
     def resource(self, path: str) -> str:
-        """What a call on that path touches: `workspace/<relative path>`. Asks no file system.
+        """Return the resource of a path, `workspace/<relative path>`, without file access.
 
-        A name whose meaning only the file system knows (`..`, another name of the root) stands
-        for the whole workspace, so that no two calls on one file ever run side by side.
+        A path that only the file system can resolve (`..`, another name of the root) stands for
+        the whole workspace, so that two calls on one file never run concurrently.
         """
         name = path.removeprefix(f"{self.root}/")
         if name.startswith("/") or ".." in name.split("/"):
@@ -155,14 +157,16 @@ class Workspace:
         return "/".join((WORKSPACE, *parts))
 
     def show(self, path: Path) -> str:
-        """A path as the model sees it: relative to the root, so that it is the same everywhere."""
-        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+        """Format a path for the model: relative to the root, so that it is the same everywhere."""
+        if path.is_relative_to(self.root):
+            path = path.relative_to(self.root)
+        return str(path)
 
 
-def _forget_gone(folder: Path) -> None:
-    """Remove the records of workspaces that have not been there, nor used, for a long time."""
-    for whose in folder.glob(f"*/{_WHOSE}"):
+def _remove_stale_records(folder: Path) -> None:
+    """Remove the records of deleted workspaces that were not used for a long time."""
+    for owner_file in folder.glob(f"*/{_OWNER_FILE}"):
         with contextlib.suppress(OSError):
-            is_old = whose.stat().st_mtime < time.time() - _KEPT
-            if is_old and not os.path.lexists(whose.read_bytes()):
-                shutil.rmtree(whose.parent)
+            is_old = owner_file.stat().st_mtime < time.time() - _MAX_AGE
+            if is_old and not os.path.lexists(owner_file.read_bytes()):
+                shutil.rmtree(owner_file.parent)

@@ -9,8 +9,8 @@ from typing import Any
 
 from manus.config.profile import Profile
 from manus.config.settings import Settings, load_settings
-from manus.execution.catalog import as_entry
-from manus.execution.user_tools import is_own, load_own
+from manus.execution.catalog import resolve_entry
+from manus.execution.user_tools import is_user_tool, load_user_tool
 from manus.nodes.exchange.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
@@ -103,9 +103,9 @@ def profile_named(name: str) -> Profile:
     """
     if name.lower() in PROFILES:
         return PROFILES[name.lower()]
-    if not is_own(name):
+    if not is_user_tool(name):
         return _built(name, _checked_settings())
-    found = load_own(name)
+    found = load_user_tool(name)
     if not isinstance(found, Profile):
         raise SettingsError(
             f"`{name}` is no profile but of the type `{type(found).__name__}`; "
@@ -166,7 +166,7 @@ def _built(name: str, settings: Settings) -> Profile:
         )
     try:
         if values.tools is not None:
-            changes["tools"] = tuple(map(as_entry, values.tools))
+            changes["tools"] = tuple(map(resolve_entry, values.tools))
     except SettingsError as error:
         raise SettingsError(f"The profile `{own}`: {error}") from error.__cause__
     return replace(base, name=own, **changes)

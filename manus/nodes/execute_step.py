@@ -13,7 +13,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
 from manus.execution.call import call_watcher
-from manus.execution.changed_files import MOST_FILES, changed_since, mentioned, next_tick
+from manus.execution.changed_files import MAX_FILES, changed_since, find_mentioned, next_tick
 from manus.execution.shared_files import SharedFiles, StepFiles, fingerprints_of
 from manus.nodes.active_run import ActiveRun, active_run_of
 from manus.nodes.planning.questions import (
@@ -246,10 +246,10 @@ def _request(task: StepTask) -> HumanMessage:
 
 
 def _changed_files(task: StepTask, active_run: ActiveRun, values: dict[str, Any]) -> list[str]:
-    """Return the files that a step has created or changed, at most `MOST_FILES`. Blocking."""
+    """Return the files that a step has created or changed, at most `MAX_FILES`. Blocking."""
     files = changed_since(active_run.session.workspace.root, task["began"])
     if not task["alone"]:
-        files = mentioned(files, values.get("messages") or [])
+        files = find_mentioned(files, values.get("messages") or [])
     waiting = task.get("waiting")
     earlier = [*waiting["files"]] if waiting else []
-    return sorted([*dict.fromkeys([*files, *earlier])][:MOST_FILES])
+    return sorted([*dict.fromkeys([*files, *earlier])][:MAX_FILES])

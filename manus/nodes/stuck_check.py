@@ -14,7 +14,7 @@ from langgraph.types import Overwrite, StreamWriter, interrupt
 
 from manus.config.context import Context
 from manus.execution.catalog import Catalog
-from manus.execution.changed_files import MOST_FILES, changed_since
+from manus.execution.changed_files import MAX_FILES, changed_since
 from manus.nodes.active_run import ActiveRun, active_run_of, count_usage
 from manus.nodes.exchange.announcements import is_sent_back
 from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop
@@ -119,7 +119,7 @@ async def changed_files(run: Run, active_run: ActiveRun) -> list[str]:
         return []
     root = active_run.session.workspace.root
     files = await asyncio.to_thread(changed_since, root, run["began"])
-    return files[:MOST_FILES][::-1]
+    return files[:MAX_FILES][::-1]
 
 
 def _emit_loop(loop: Loop | None, before: Loop | None, emit: StreamWriter) -> None:

@@ -17,7 +17,7 @@ from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.execution.result import Observation
-from manus.execution.user_tools import is_own
+from manus.execution.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, active_run_of
 from manus.nodes.exchange.announcements import announces_work
 from manus.prompts.sources import AGENT
@@ -212,7 +212,7 @@ async def run_delegated(
 
 def _load_graph(active_run: ActiveRun, profile: str) -> Any:
     # a model must not name code to import
-    if active_run.load_agent is None or is_own(profile):
+    if active_run.load_agent is None or is_user_tool(profile):
         raise ToolError(f"There is no profile `{profile}`.")
     try:
         return active_run.load_agent(profile.lower())

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.execution.base import AgentTool, Arguments
-from manus.execution.process import Finished, exit_state, run
+from manus.execution.process import ProcessResult, exit_state, run
 from manus.execution.result import Image, Observation
 from manus.execution.safe_open import look_at, open_file, write_private
 from manus.execution.sandbox.interpreter import own_python
@@ -95,7 +95,7 @@ class DataVisualization(AgentTool):
 
 async def _run_worker(
     job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None
-) -> Finished:
+) -> ProcessResult:
     python = await asyncio.to_thread(own_python)
     return await run(
         [python, "-P", "-c", _START_CODE, str(_PACKAGE / "__init__.py"), json.dumps(job)],

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from manus.execution.base import AgentTool, Arguments
 from manus.execution.environment.selection import find_user_tools
-from manus.execution.process import Finished, exit_state, run
+from manus.execution.process import ProcessResult, exit_state, run
 from manus.execution.result import Observation
 from manus.execution.safe_open import write_private
 from manus.execution.sandbox.interpreter import own_python
@@ -129,7 +129,7 @@ def _lay_down(code: bytes, workspace: Workspace) -> Path:
     return path
 
 
-def _describe(output: str, finished: Finished, seconds: float) -> str:
+def _describe(output: str, finished: ProcessResult, seconds: float) -> str:
     """The observation of an execution: what it printed, and how it ended."""
     parts = [output.removesuffix("\n")] if output else []
     if finished.returncode is None:

@@ -38,8 +38,8 @@ def test_there_is_one_tool_of_a_name_in_any_case(caplog: pytest.LogCaptureFixtur
     assert catalog.find("ADD") is catalog.find("add") is add
     assert catalog.find("subtract") is None
     assert catalog.names() == ["add", "greet"]
-    assert "`greet`? The tools are: add, greet." in catalog.unknown("Gret")
-    assert len(catalog.unknown("x" * 10_000_000)) < 200
+    assert "`greet`? The tools are: add, greet." in catalog.explain_unknown("Gret")
+    assert len(catalog.explain_unknown("x" * 10_000_000)) < 200
 
 
 async def test_all_are_executed_in_order() -> None:
@@ -60,7 +60,7 @@ async def test_all_are_executed_in_order() -> None:
     assert order == ["b", "a"]
     assert [o.is_error for o in await catalog.execute_all()] == [False, False, True]
     unknown = await catalog.execute("sum")
-    assert (unknown.is_error, unknown.text) == (True, catalog.unknown("sum"))
+    assert (unknown.is_error, unknown.text) == (True, catalog.explain_unknown("sum"))
 
 
 def test_every_built_in_tool_says_what_it_and_its_arguments_are(session: Session) -> None:

@@ -23,7 +23,7 @@ from manus.execution.invoke import observe_call
 from manus.execution.journal import Journal
 from manus.execution.result import Image
 from manus.execution.session import Session
-from manus.execution.user_tools import from_function
+from manus.execution.user_tools import tool_from_function
 from manus.graph import build_agent
 from manus.state.errors import SettingsError
 from tests.helpers.acting import Act, execute_alone
@@ -180,7 +180,7 @@ CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 
 
 async def test_its_docstring_describes_it_and_it_is_called() -> None:
-    made = convert_to_openai_tool(from_function(described))["function"]
+    made = convert_to_openai_tool(tool_from_function(described))["function"]
     assert (made["name"], made["description"]) == ("described", "Say a word.")
     takes = made["parameters"]["properties"]
     assert takes["word"] == {"type": "string", "description": "What to say."}
@@ -188,9 +188,9 @@ async def test_its_docstring_describes_it_and_it_is_called() -> None:
     assert takes["tone"]["enum"] == ["calm", "loud"]
     assert made["parameters"]["required"] == ["word"]
     for function, args, said in CALLED:
-        found = await observe_call(from_function(function), args)
+        found = await observe_call(tool_from_function(function), args)
         assert (found.text, found.is_error) == (said, False)
-    found = await observe_call(from_function(described), {"times": "many"})
+    found = await observe_call(tool_from_function(described), {"times": "many"})
     assert found.is_error
     assert "`word`: Field required" in found.text
     assert "`times`: Input should be" in found.text
@@ -209,6 +209,6 @@ def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence() -> None:
         module = types.ModuleType("wrong")
         exec(code, vars(module))
         with pytest.raises(SettingsError) as caught:
-            from_function(list(vars(module).values())[-1])
+            tool_from_function(list(vars(module).values())[-1])
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.journal import Entry, Journal, Seal, key_file, own_key
+from manus.execution.journal import Journal, JournalEntry, Seal, key_file, load_key
 from manus.state.errors import StorageError
 
 MESSAGE = {
@@ -38,7 +38,7 @@ def _opened(path: Path | None) -> Journal:
     return journal
 
 
-def _read_again(path: Path, key: str) -> Entry | None:
+def _read_again(path: Path, key: str) -> JournalEntry | None:
     journal = _opened(path)
     journal.close()
     return journal.look_up(key)
@@ -47,7 +47,7 @@ def _read_again(path: Path, key: str) -> Entry | None:
 def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, path: Path) -> None:
     journal.begin("k", "bash")
     journal.finish("k", MESSAGE, {"plan": {"steps": [1]}})
-    expected = Entry("done", MESSAGE, {"plan": {"steps": [1]}})
+    expected = JournalEntry("done", MESSAGE, {"plan": {"steps": [1]}})
     assert journal.look_up("k") == expected
     assert _read_again(path, "k") == expected
     journal.begin("l", "bash")
@@ -79,8 +79,8 @@ def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> N
     assert not going_on.is_whole
     going_on.begin("after", "bash")
     going_on.close()
-    assert _read_again(path, "before") == Entry("begun", None)
-    assert _read_again(path, "after") == Entry("begun", None)
+    assert _read_again(path, "before") == JournalEntry("begun", None)
+    assert _read_again(path, "after") == JournalEntry("begun", None)
 
 
 def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
@@ -88,11 +88,11 @@ def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: P
     for number in range(450):
         journal.begin(f"k{number}", "bash")
         journal.finish(f"k{number}", MESSAGE)
-    assert journal.look_up("slow") == Entry("begun", None)
+    assert journal.look_up("slow") == JournalEntry("begun", None)
     before = path.stat().st_size
-    assert _read_again(path, "slow") == Entry("begun", None)
+    assert _read_again(path, "slow") == JournalEntry("begun", None)
     assert path.stat().st_size < before
-    assert _read_again(path, "k449") == Entry("done", MESSAGE)
+    assert _read_again(path, "k449") == JournalEntry("done", MESSAGE)
     assert _read_again(path, "k1") is None
     assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
 
@@ -129,8 +129,8 @@ def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) ->
     assert journal.look_up("k") is None
     journal.begin("after", "bash")
     assert _read_again(path, "k") is None
-    assert _read_again(path, "before") == Entry("begun", None)
-    assert _read_again(path, "after") == Entry("begun", None)
+    assert _read_again(path, "before") == JournalEntry("begun", None)
+    assert _read_again(path, "after") == JournalEntry("begun", None)
 
 
 def test_every_thread_has_a_file_of_its_own_below_the_private_folder(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_line_that_the_key_does_not_fit_is_damage(journal: Journal, path: Path
     other.close()
     whole = path.read_bytes()
     for line in (
-        Seal(b"guess", path.stem).line({"key": "k", "state": "released"}),
+        Seal(b"guess", path.stem).seal({"key": "k", "state": "released"}),
         whole.splitlines()[-1].replace(b"begun", b"released") + b"\n",
         path.with_name("other.jsonl").read_bytes().splitlines()[-1] + b"\n",
     ):
@@ -172,12 +172,12 @@ def test_a_line_that_the_key_does_not_fit_is_damage(journal: Journal, path: Path
         again = _opened(path)
         again.close()
         assert not again.is_whole
-        assert again.look_up("k") == Entry("begun", None)
+        assert again.look_up("k") == JournalEntry("begun", None)
 
 
 def test_the_key_is_made_once_and_is_its_users_alone() -> None:
     with ThreadPoolExecutor() as pool:
-        keys = set(pool.map(lambda _: own_key(), range(32)))
+        keys = set(pool.map(lambda _: load_key(), range(32)))
     assert [len(key) for key in keys] == [32]
     assert stat.S_IMODE(key_file().stat().st_mode) == 0o600
 
@@ -194,4 +194,4 @@ def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> 
     again = _opened(path)
     again.close()
     assert {one.newest for one in (journal, again)} == {None}
-    assert again.look_up("b") == Entry("done", MESSAGE)
+    assert again.look_up("b") == JournalEntry("done", MESSAGE)

@@ -431,7 +431,7 @@ def test_what_stays_hidden_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) 
         f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "
         f"{home}/mine/bin, {home}/library (`read` under `[sandbox]` shows more). "
         f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
-        "`.nvmrc` asks for node 22, which is not installed here."
+        "`.nvmrc` requests node 22, which is not installed."
     )
     told = describe_environment(Workspace(root), Settings(sandbox=settings), own_python=False)
     for part in (f"Python {version} in .venv (.venv)", f"{home}/mine/bin", f"{home}/library", "22"):

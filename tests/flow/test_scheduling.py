@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from manus.execution.changed_files import changed_since, mentioned
+from manus.execution.changed_files import changed_since, find_mentioned
 from manus.nodes.planning.file_use import take_turns
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.plan_changes import create
@@ -101,7 +101,7 @@ def test_files_made(tmp_path: Path) -> None:
     assert changed_since(tmp_path / "not there", began) == []
     for said, named in NAMED.items():
         history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
-        assert mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
+        assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
 
 
 THREE = (free("alpha"), free("beta"), free("gamma"), free("join", 0, 1, 2))

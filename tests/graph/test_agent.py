@@ -131,7 +131,7 @@ class TestCalls:
         (call("append", raw="[1, 2]"), ["not an object", "[1, 2]"]),
         (call("broken"), ["RuntimeError", "the disk is on fire"]),
         (call("cancelled"), ["cancelled"]),
-        (call("slow"), ["did not end within"]),
+        (call("slow"), ["timed out after"]),
         (call("append", path="../a", line="1"), ["outside the workspace"]),
         (call("poll", raw=""), ["1 %"]),
     )

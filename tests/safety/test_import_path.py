@@ -11,7 +11,7 @@ import pytest
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.execution.sandbox.own_code import own_code_in
-from manus.execution.user_tools import load_own
+from manus.execution.user_tools import load_user_tool
 from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
 from tests.helpers.sandboxes import Kind
@@ -49,7 +49,7 @@ def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
     before = list(sys.path)
-    assert load_own("users_tool:hello").__name__ == "hello"
+    assert load_user_tool("users_tool:hello").__name__ == "hello"
     assert sys.path == before
 
 
@@ -88,7 +88,7 @@ async def test_no_program_is_started_where_code_cannot_be_protected(
 
 def test_the_code_of_a_checkout_is_found(tmp_path: Path) -> None:
     found = own_code_in(ROOT)
-    own = Path(load_own.__code__.co_filename)
+    own = Path(load_user_tool.__code__.co_filename)
     for path in (*(ROOT / name for name in CODE), ROOT / "manus" / "cli.py", own):
         assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
     assert own_code_in(tmp_path) == []

@@ -12,7 +12,7 @@ import pytest
 
 from manus.config.files import state_folder
 from manus.execution.journal import key_file
-from manus.execution.safe_open import open_own
+from manus.execution.safe_open import open_record
 from manus.execution.workspace import Workspace
 from manus.store.sqlite import open_sqlite
 from tests.helpers.agent import TESTER, ScriptedAgent
@@ -60,11 +60,11 @@ async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path
 def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.jsonl"
     path.touch(0o644)
-    open_own(path).close()
+    open_record(path).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
     with pytest.raises(PermissionError, match="somebody else"):
-        open_own(path)
+        open_record(path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")

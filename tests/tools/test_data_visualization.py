@@ -13,7 +13,7 @@ import vl_convert
 from playwright.async_api import Browser
 
 from manus.execution.catalog import build_catalog
-from manus.execution.process import Finished
+from manus.execution.process import ProcessResult
 from manus.execution.result import Observation
 from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Session
@@ -119,8 +119,8 @@ async def test_what_does_not_fit_or_is_not_there_is_said(
     assert "`chart.type`: Input should be 'line', 'bar'," in made.text
     assert "`aggregate?`, `per?`," in made.text
 
-    async def lacks(*_: Any) -> Finished:
-        return Finished('{"missing": "vl_convert"}', 0)
+    async def lacks(*_: Any) -> ProcessResult:
+        return ProcessResult('{"missing": "vl_convert"}', 0)
 
     monkeypatch.setattr(data_visualization, "_run_worker", lacks)
     made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manus.execution.process import run, scrubbed
+from manus.execution.process import run, scrub_environment
 from manus.execution.process_output import HEAD, TAIL, Capture
 from manus.execution.session import Session
 from manus.tools.python_execute import PythonExecute
@@ -26,8 +26,8 @@ def test_only_what_a_program_needs_passes() -> None:
         "BASH_ENV": "secret",
         "PYTHONPATH": "secret",
     }
-    assert scrubbed(outside) == {k: v for k, v in outside.items() if v != "secret"}
-    assert "/usr/bin" in scrubbed({})["PATH"].split(":")
+    assert scrub_environment(outside) == {k: v for k, v in outside.items() if v != "secret"}
+    assert "/usr/bin" in scrub_environment({})["PATH"].split(":")
 
 
 async def test_a_program_may_clean_up_before_it_is_killed_with_the_deaf(session: Session) -> None:

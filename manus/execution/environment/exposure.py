@@ -1,7 +1,7 @@
-"""Which files of an environment programs may read: its programs and libraries, none of its keys.
+"""Which files of an environment programs may read: its programs and libraries, but no secrets.
 
-People keep secrets beside them: the address of a package index with a password in `pip.conf`,
-tokens in `.condarc` and `npmrc`, exported keys in an activation script. All of it is blocking.
+Secrets are often stored next to them: the address of a package index with a password in `pip.conf`,
+tokens in `.condarc` and `npmrc`, exported keys in an activation script. All functions are blocking.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _PARTS = (
 _HARMLESS = frozenset(
     (*_PARTS, ".gitignore", ".lock", ".project", "CACHEDIR.TAG", ".place", ".setup")
 )
-"""Names in an environment that is shown as a whole; `make setup` leaves the last two."""
+"""Names in an environment that is exposed as a whole; `make setup` creates the last two."""
 _SYSROOT = "*-linux-gnu"
-"""Headers and libraries that conda's compilers work with."""
+"""Headers and libraries of conda's compilers."""
 
 _HOOKS = ("preactivate", "postactivate", "predeactivate", "postdeactivate")
-"""Scripts of virtualenvwrapper, which people export their keys in."""
+"""Scripts of virtualenvwrapper, in which users export keys."""
 _ACTIVATION = ("activate", "activate.csh", "activate.fish")
 _EXPORT = re.compile(r"^\s*(?:export|setenv|set\s+-\w*x\w*)\s+(\w+)", re.MULTILINE)
 _EXPORTED = re.compile(
     "PATH|PS1|PYTHONHOME|VIRTUAL_ENV(_PROMPT)?|PKG_CONFIG_PATH|T(CL|K)_LIBRARY|_OLD_[A-Z_]+"
 )
-"""What activation scripts export as they are made."""
+"""Variables that unmodified activation scripts export."""
 _LONGEST_SCRIPT = 100_000
 
 _SECRETS_IN_HOME = (
@@ -40,7 +40,7 @@ _SECRETS_IN_HOME = (
     *(".nvm/versions/node/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc"),
     ".local/share/fnm/node-versions/*/installation/etc/npmrc",
 )
-"""Files of secrets below folders that programs see as a whole."""
+"""Files with secrets in folders that programs see as a whole."""
 
 
 class Exposure(NamedTuple):
@@ -50,13 +50,15 @@ class Exposure(NamedTuple):
     hidden: tuple[Path, ...] = ()
 
     def paths(self) -> Iterator[Path]:
-        """Yield what can be read, where nothing can be hidden in a folder that can be read."""
+        """Yield readable paths for sandboxes that cannot hide files in a readable folder."""
         for path in self.read:
-            yield from _without(path, [each for each in self.hidden if each.is_relative_to(path)])
+            yield from _exclude_hidden(
+                path, [each for each in self.hidden if each.is_relative_to(path)]
+            )
 
 
 def join(exposures: Iterable[Exposure]) -> Exposure:
-    """Return one exposure with everything in the others, each path once."""
+    """Merge exposures; each path appears once."""
     read: dict[Path, None] = {}
     hidden: dict[Path, None] = {}
     for exposure in exposures:
@@ -68,7 +70,7 @@ def join(exposures: Iterable[Exposure]) -> Exposure:
 def expose_environment(prefix: Path) -> Exposure:
     """Return the readable files of a virtual environment, a conda environment or an installation.
 
-    It is one folder where nothing else is in it: each mount costs every program a millisecond.
+    It is one folder if nothing else is in it, since each mount costs every program a millisecond.
     """
     if _is_home(prefix):
         return expose_libraries(prefix)
@@ -85,19 +87,19 @@ def expose_environment(prefix: Path) -> Exposure:
 
 
 def expose_libraries(prefix: Path) -> Exposure:
-    """Return the programs and libraries in a folder that may hold much else, such as `~/.local`."""
+    """Return the programs and libraries in a folder with other content, such as `~/.local`."""
     parts = (prefix / name for name in _LIBRARIES)
     hidden = tuple(_secret_scripts(prefix / "bin"))
     return Exposure(tuple(path for path in parts if path.exists()), hidden)
 
 
 def secrets_in_home(home: Path) -> list[Path]:
-    """Return the files of secrets among what people install below their home to program with."""
+    """Return the files with secrets in the installations of developer tools in a home folder."""
     return [path for pattern in _SECRETS_IN_HOME for path in home.glob(pattern)]
 
 
 def _is_home(prefix: Path) -> bool:
-    """Return whether a folder holds the user's other things besides."""
+    """Return whether a folder contains other files of the user."""
     home = Path.home()
     return home.is_relative_to(prefix) or prefix == home / ".local"
 
@@ -116,12 +118,14 @@ def _secret_scripts(programs: Path) -> Iterator[Path]:
             yield programs / name
 
 
-def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
+def _exclude_hidden(path: Path, hidden: list[Path]) -> Iterator[Path]:
     """Yield paths that together are `path` without the hidden files in it."""
     if not hidden:
         yield path
     elif path not in hidden:
         for below in path.iterdir():
             if below.is_symlink():
-                continue  # a rule would hold for the file that it leads to, wherever that is
-            yield from _without(below, [each for each in hidden if each.is_relative_to(below)])
+                continue  # a rule would apply to the target of the link, wherever that is
+            yield from _exclude_hidden(
+                below, [each for each in hidden if each.is_relative_to(below)]
+            )

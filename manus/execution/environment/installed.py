@@ -1,6 +1,6 @@
 """Versions of Python, Node and other tools that version managers have installed for the user.
 
-Each manager keeps them below a folder of its own, named by the version. All of it is blocking.
+Each manager has a folder with one subfolder per version. All functions are blocking.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SAFE = re.compile(r"[\w+-][\w.+-]*(/envs/[\w+-][\w.+-]*)?")
-"""Names of versions and tools that lead to no other folder."""
+"""Names of versions and tools that cannot lead to another folder (path traversal)."""
 _UV = re.compile(r"(cpython|pypy)-(\d[^-]*)-")
 _NEWEST = frozenset(("latest", "node", "stable", "current"))
-_MOST_ALIASES = 5
+_MAX_ALIASES = 5
 _OTHER_NAMES = {"nodejs": "node", "golang": "go"}
 
 
@@ -28,8 +28,8 @@ class Installation(NamedTuple):
     @property
     def programs(self) -> list[Path]:
         """The folders for the `PATH`."""
-        found = [self.prefix / name for name in ("bin", "go/bin")]
-        return [folder for folder in found if folder.is_dir()] or [self.prefix]
+        candidates = [self.prefix / name for name in ("bin", "go/bin")]
+        return [folder for folder in candidates if folder.is_dir()] or [self.prefix]
 
 
 class Managers:
@@ -59,41 +59,42 @@ class Managers:
             versions.setdefault(name, prefix)
         if tool == "node":
             request = self._node_version(request)
-        version = _best(request, versions)
+        version = _select_version(request, versions)
         return Installation(tool, version, versions[version]) if version else None
 
     def _installed(self, tool: str) -> Iterator[tuple[str, Path]]:
-        """Yield versions and their folders, those of the manager that is asked first first."""
+        """Yield versions and their folders, by priority of the managers."""
         if tool == "python":
-            yield from _below(self.pyenv / "versions")
-            yield from _nested(self.pyenv / "versions")
-            for name, prefix in _below(self.uv):
+            yield from _iterate_versions(self.pyenv / "versions")
+            yield from _iterate_environments(self.pyenv / "versions")
+            for name, prefix in _iterate_versions(self.uv):
                 if match := _UV.match(name):
                     yield match[2] if match[1] == "cpython" else f"pypy{match[2]}", prefix
         if tool == "node":
-            yield from _below(self.nvm / "versions/node")
-            for name, prefix in _below(self.fnm / "node-versions"):
+            yield from _iterate_versions(self.nvm / "versions/node")
+            for name, prefix in _iterate_versions(self.fnm / "node-versions"):
                 yield name, prefix / "installation"
-            yield from _below(self.nodenv / "versions")
-            yield from _below(self.volta / "tools/image/node")
-        yield from _below(self.mise / "installs" / tool)
-        for name in (tool, *(old for old, new in _OTHER_NAMES.items() if new == tool)):
-            yield from _below(self.asdf / "installs" / name)
+            yield from _iterate_versions(self.nodenv / "versions")
+            yield from _iterate_versions(self.volta / "tools/image/node")
+        yield from _iterate_versions(self.mise / "installs" / tool)
+        aliases = [old for old, new in _OTHER_NAMES.items() if new == tool]
+        for name in (tool, *aliases):
+            yield from _iterate_versions(self.asdf / "installs" / name)
 
     def _node_version(self, request: str) -> str:
-        """Return the version that nvm keeps for a name such as `lts/iron` or `default`."""
-        for _ in range(_MOST_ALIASES):
+        """Resolve an alias of nvm such as `lts/iron` or `default` to a version."""
+        for _ in range(_MAX_ALIASES):
             if not re.fullmatch(r"[\w.-]+|lts/(\*|[\w-]+)", request):
                 break
             try:
                 request = (self.nvm / "alias" / request).read_text("utf-8", "replace").strip()
-            except OSError:  # a version, or a name that it does not know
+            except OSError:  # a version, or an unknown alias
                 break
         return request
 
 
-def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the versions in a folder; the links among them name others more shortly."""
+def _iterate_versions(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the versions in a folder; links among them are short names of others."""
     try:
         entries = list(folder.iterdir())
     except OSError:
@@ -103,26 +104,26 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
             yield path.name.removeprefix("v"), path
 
 
-def _nested(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the virtual environments that pyenv keeps below its versions."""
+def _iterate_environments(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the virtual environments in pyenv's versions."""
     for path in folder.glob("*/envs/*"):
         yield f"{path.parts[-3]}/envs/{path.name}", path
 
 
-def _best(request: str, versions: Mapping[str, Path]) -> str | None:
-    """Return the version with that name, or the newest that begins with it."""
-    wanted = request.strip()
+def _select_version(request: str, versions: Mapping[str, Path]) -> str | None:
+    """Return the version of that name, or the newest one that begins with it."""
+    name = request.strip()
     for prefix in ("python-", "cpython-", "cpython@", "v"):
-        wanted = wanted.removeprefix(prefix)
-    if wanted in versions:
-        return wanted
-    if wanted in _NEWEST:
-        fitting = [version for version in versions if version[0].isdigit()]
+        name = name.removeprefix(prefix)
+    if name in versions:
+        return name
+    if name in _NEWEST:
+        matching = [version for version in versions if version[0].isdigit()]
     else:
-        fitting = [version for version in versions if version.startswith(f"{wanted}.")]
-    plain = [version for version in fitting if re.fullmatch(r"\D*[\d.]+", version)]
-    return max(plain or fitting, key=_order, default=None)
+        matching = [version for version in versions if version.startswith(f"{name}.")]
+    plain = [version for version in matching if re.fullmatch(r"\D*[\d.]+", version)]
+    return max(plain or matching, key=_sort_key, default=None)
 
 
-def _order(version: str) -> list[int]:
+def _sort_key(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]

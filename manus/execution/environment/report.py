@@ -1,4 +1,4 @@
-"""What a run is told of the user's tools, and its user at startup: selected, found, hidden."""
+"""Report the user's tools to the run, and to the user at startup: selected, found, hidden."""
 
 from __future__ import annotations
 
@@ -17,77 +17,79 @@ from manus.execution.sandbox import bubblewrap
 _PROGRAMS = (
     *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
 )
-_MOST_SOURCES = 5
-_MOST_PROGRAMS = 5
+_MAX_SOURCES = 5
+_MAX_PROGRAMS = 5
 
 
 @dataclass(frozen=True)
 class ToolReport:
-    """The user's tools as programs in a workspace find them."""
+    """The user's tools that programs in a workspace find."""
 
     selected: tuple[str, ...]
-    """What the workspace works with, such as `Python 3.12.1 in .venv (.venv)`."""
+    """The selected tools, such as `Python 3.12.1 in .venv (.venv)`."""
     programs: tuple[str, ...]
-    """The usual programs that can be started."""
+    """Common programs that can be started."""
     hidden: tuple[str, ...]
-    """Folders of the user's programs and packages, and programs, that the sandbox does not show."""
+    """The user's programs, and folders of programs and packages, that the sandbox hides."""
     problems: tuple[str, ...]
-    """Sentences on what was selected and does not work."""
+    """Sentences about selected tools that do not work."""
 
     def in_words(self) -> str:
         """Return sentences for the user; empty if there is nothing to say."""
-        said = []
+        sentences = []
         if self.selected:
-            said.append(f"First on the PATH: {', '.join(self.selected)}.")
+            sentences.append(f"First on the PATH: {', '.join(self.selected)}.")
         if self.hidden:
             hidden = ", ".join(self.hidden)
-            said.append(f"The sandbox hides {hidden} (`read` under `[sandbox]` shows more).")
-        return " ".join([*said, *self.problems])
+            sentences.append(f"The sandbox hides {hidden} (`read` under `[sandbox]` shows more).")
+        return " ".join([*sentences, *self.problems])
 
 
 def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
-    """Return what programs in a workspace find of the user's tools. Blocking.
+    """Report the user's tools that programs in a workspace find. Blocking.
 
     `root` is the real path of the workspace.
     """
     tools = find_user_tools(root, os.environ)
     path = tools.applied(os.environ)["PATH"].split(os.pathsep)
-    hidden = [] if settings.kind == "none" else _hidden(root, settings, tools, path)
-    found = set().union(*(_programs_in(folder) for folder in path if folder not in hidden))
+    hidden = [] if settings.kind == "none" else _find_hidden(root, settings, tools, path)
+    available = set().union(*(_programs_in(folder) for folder in path if folder not in hidden))
     return ToolReport(
         tuple(dict.fromkeys(tool.label for tool in tools.tools)),
-        tuple(name for name in _PROGRAMS if name in found),
+        tuple(name for name in _PROGRAMS if name in available),
         tuple(hidden),
         tools.problems,
     )
 
 
-def _hidden(root: Path, settings: SandboxSettings, tools: UserTools, path: list[str]) -> list[str]:
+def _find_hidden(
+    root: Path, settings: SandboxSettings, tools: UserTools, path: list[str]
+) -> list[str]:
     read = [root, *(Path(each).expanduser() for each in settings.read), *tools.exposure.read]
     folders = [folder for folder in path if _programs_in(folder)]
-    hidden = bubblewrap.unseen(dict.fromkeys([*folders, *_sources(tools)]), read)
+    hidden = bubblewrap.unseen(dict.fromkeys([*folders, *_find_sources(tools)]), read)
     programs = bubblewrap.unseen_programs(read)
-    if more := programs[_MOST_PROGRAMS:]:
-        folder = Path(more[0]).parent
-        return [*hidden, *programs[:_MOST_PROGRAMS], f"{len(more)} more programs as in {folder}"]
+    if omitted := programs[_MAX_PROGRAMS:]:
+        folder = Path(omitted[0]).parent
+        return [*hidden, *programs[:_MAX_PROGRAMS], f"{len(omitted)} more programs as in {folder}"]
     return [*hidden, *programs]
 
 
-def _sources(tools: UserTools) -> Iterator[str]:
-    """Yield the folders of packages that are installed in place."""
+def _find_sources(tools: UserTools) -> Iterator[str]:
+    """Yield the folders of editable packages."""
     for environment in tools.environments:
         sources = [path for path in editable_sources(environment) if path.is_dir()]
-        yield from map(str, sources[:_MOST_SOURCES])
+        yield from map(str, sources[:_MAX_SOURCES])
 
 
 def _programs_in(folder: str) -> frozenset[str]:
-    """Return those of the usual programs that are in a folder of the path."""
+    """Return the common programs in a folder of the path."""
     try:
-        return _found_in(folder, Path(folder).stat().st_mtime_ns)
+        return _available_in(folder, Path(folder).stat().st_mtime_ns)
     except OSError:
         return frozenset()
 
 
 @lru_cache(256)
-def _found_in(folder: str, _changed: int) -> frozenset[str]:
+def _available_in(folder: str, _changed: int) -> frozenset[str]:
     return frozenset(name for name in _PROGRAMS if shutil.which(name, path=folder))

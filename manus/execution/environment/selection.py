@@ -1,8 +1,8 @@
-"""Which of the user's tools a workspace works with, as the user's own terminal would choose them.
+"""Select the user's tools for a workspace, as the user's own terminal would.
 
 In this order: an active virtual environment in the workspace, the workspace's `.venv`, another
-active one, poetry's for this project, the versions that the project's files ask for, and last what
-is active everywhere: conda's `base`, the environment of manus itself. All of it is blocking.
+active one, poetry's for this project, the versions that the project's files request, and last the
+globally active one: conda's `base`, the environment of manus itself. All functions are blocking.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from manus.execution.environment.python import (
     find_poetry_environment,
     read_environment,
 )
-from manus.execution.environment.version_files import Request, read_file, read_requests
+from manus.execution.environment.version_files import VersionRequest, read_file, read_requests
 from manus.execution.safe_open import open_file
 from manus.execution.sandbox.interpreter import own_prefixes
 
 _NAME = re.compile(r"[\w.+-]+")
 _SHORT = re.compile(r"[\w.+*/@-]{1,40}")
 _BROWSER = re.compile(r"(chromium|firefox|webkit|ffmpeg)[\w.]*-\d+")
-"""A browser of Playwright's: `chromium-1208`, `chromium_headless_shell-1208`, `ffmpeg-1011`."""
+"""A browser of Playwright: `chromium-1208`, `chromium_headless_shell-1208`, `ffmpeg-1011`."""
 _ROOTS = ("pyenv", "asdf", "volta")
 _NOTHING = Exposure()
 _ROOT_VARIABLES = {"pyenv": "PYENV_ROOT", "asdf": "ASDF_DATA_DIR", "volta": "VOLTA_HOME"}
-"""What a manager's own programs find their versions by, since `$HOME` is another in a sandbox."""
+"""Variables that tell managers where their versions are, since `$HOME` differs in a sandbox."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A version of a tool, or an environment, that was selected."""
+    """A selected version of a tool, or environment."""
 
     label: str
     """Such as `Python 3.12.1 in .venv`."""
@@ -56,16 +56,16 @@ class Tool:
 
 @dataclass(frozen=True)
 class UserTools:
-    """What a workspace works with, what is first on the `PATH` first."""
+    """The selected tools of a workspace, in the order of the `PATH`."""
 
     tools: tuple[Tool, ...] = ()
     behind_shims: Mapping[Path, tuple[Tool, ...]] = field(default_factory=dict)
-    """Folders of a manager's shims, and what the shims would start."""
+    """The tools that shims start, by the folder of the shims."""
     exposure: Exposure = _NOTHING
     variables: Mapping[str, str] = field(default_factory=dict)
     environments: tuple[PythonEnvironment, ...] = ()
     problems: tuple[str, ...] = ()
-    """Sentences on what was selected and cannot be used."""
+    """Sentences about selected tools that cannot be used."""
 
     @property
     def python(self) -> Path | None:
@@ -73,36 +73,36 @@ class UserTools:
         return next((tool.python for tool in self.tools if tool.python), None)
 
     def applied(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return an environment in which these tools are found first."""
-        path = _programs(self.tools)
+        """Return environment variables with these tools first on the `PATH`."""
+        path = _program_folders(self.tools)
         for entry in environment.get("PATH", os.defpath).split(os.pathsep):
-            path += _programs(self.behind_shims.get(Path(entry), ()))
+            path += _program_folders(self.behind_shims.get(Path(entry), ()))
             path.append(entry)
         return {**environment, **self.variables, "PATH": os.pathsep.join(dict.fromkeys(path))}
 
 
-def _programs(tools: Iterable[Tool]) -> list[str]:
+def _program_folders(tools: Iterable[Tool]) -> list[str]:
     return [str(folder) for tool in tools for folder in tool.programs]
 
 
 def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
-    """Return what a workspace works with, given the environment that manus was started in."""
+    """Select the tools of a workspace, given the environment variables of manus."""
     return _Finder(workspace, environ).find()
 
 
 def user_packages(home: Path) -> list[Path]:
-    """Return the folders with what `pip install --user` has installed."""
+    """Return the folders of packages installed with `pip install --user`."""
     return sorted(home.glob(".local/lib/python3*/site-packages"))
 
 
 def playwright_browsers(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders of the browsers that `playwright install` has installed.
+    """Return the folders of the browsers installed with `playwright install`.
 
-    Not what else is kept there, such as the profile of Playwright's MCP server with its cookies.
+    Other folders there are not included, such as the profile of Playwright's MCP server.
     """
     cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
     folder = Path(environ.get("PLAYWRIGHT_BROWSERS_PATH") or cache / "ms-playwright")
-    if not folder.is_absolute():  # 0 is the folder of the package
+    if not folder.is_absolute():  # 0 means the folder of the package
         return []
     browsers = (path for path in folder.glob("*-*") if _BROWSER.fullmatch(path.name))
     return sorted(filter(Path.is_dir, browsers))
@@ -133,7 +133,9 @@ class _Finder:
         browsers = playwright_browsers(self._home, self._environ)
         read = (*user_packages(self._home), *browsers)
         shared = Exposure(read, tuple(secrets_in_home(self._home)))
-        used = [*tools, *(tool for behind in shims.values() for tool in behind)]
+        used = list(tools)
+        for tools_of_shims in shims.values():
+            used += tools_of_shims
         return UserTools(
             tools,
             shims,
@@ -149,44 +151,45 @@ class _Finder:
         everywhere = [each for each in active if self._is_everywhere(each[0])]
         for prefix, origin in inside:
             self._add_environment(prefix, origin)
-        if place := self._of_workspace():
-            self._add_environment(place, ".venv")
+        if workspace_prefix := self._of_workspace():
+            self._add_environment(workspace_prefix, ".venv")
         for prefix, origin in active:
             if (prefix, origin) not in [*inside, *everywhere]:
                 self._add_environment(prefix, origin)
         cache = self._environ.get("POETRY_CACHE_DIR")
-        if kept := find_poetry_environment(self._workspace, self._home, cache):
-            self._add_environment(kept, "poetry")
+        if poetry_prefix := find_poetry_environment(self._workspace, self._home, cache):
+            self._add_environment(poetry_prefix, "poetry")
         for request in self._requests():
             self._add_versions(request)
         for prefix, origin in everywhere:
             self._add_environment(prefix, origin)
 
     def _active(self) -> Iterator[tuple[Path, str]]:
-        """Yield the environments that are active, and the variables that say so."""
+        """Yield the active environments, and the variables that name them."""
         for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
             if value := self._environ.get(variable):
-                prefix, real = Path(value).absolute(), Path(os.path.realpath(value))
+                prefix = Path(value).absolute()
+                real = Path(os.path.realpath(value))
                 yield real if real.is_relative_to(self._workspace) else prefix, variable
 
     def _is_inside(self, prefix: Path) -> bool:
         return prefix.is_relative_to(self._workspace)
 
     def _is_everywhere(self, prefix: Path) -> bool:
-        """Return whether it is active without having been chosen for this workspace."""
+        """Return whether an environment is globally active, not selected for this workspace."""
         if self._is_inside(prefix):
             return False
         return os.path.realpath(prefix) in self._own or (prefix / "condabin").is_dir()
 
     def _of_workspace(self) -> Path | None:
         """Return the `.venv` of the workspace: a folder, a link to one, or a file that names it."""
-        place = self._workspace / ".venv"
-        if place.is_dir() or place.is_symlink():
-            return place
-        if not place.exists():
+        path = self._workspace / ".venv"
+        if path.is_dir() or path.is_symlink():
+            return path
+        if not path.exists():
             return None
         try:
-            with open_file(place) as file:
+            with open_file(path) as file:
                 name = file.read(4096).decode("utf-8", "replace").strip()
         except OSError:
             return None
@@ -210,9 +213,9 @@ class _Finder:
         if environment.is_conda:
             name = self._environ.get("CONDA_DEFAULT_ENV") or prefix.name
             variables = {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": name}
-        shown = prefix.relative_to(self._workspace) if self._is_inside(prefix) else prefix
+        location = prefix.relative_to(self._workspace) if self._is_inside(prefix) else prefix
         return Tool(
-            f"Python {environment.version}".rstrip() + f" in {shown} ({origin})",
+            f"Python {environment.version}".rstrip() + f" in {location} ({origin})",
             (prefix / "bin",),
             expose_python(environment, self._workspace),
             None if self._is_own_and_elsewhere(prefix) else environment.python,
@@ -220,41 +223,42 @@ class _Finder:
         )
 
     def _is_own_and_elsewhere(self, prefix: Path) -> bool:
-        """Return whether it is that of manus: active, but not because of this workspace."""
+        """Return whether it is manus's own environment, outside this workspace."""
         return not self._is_inside(prefix) and os.path.realpath(prefix) in self._own
 
-    def _requests(self) -> Iterator[Request]:
-        """Yield the versions that are asked for, by the user's shell before the project's files."""
+    def _requests(self) -> Iterator[VersionRequest]:
+        """Yield the requested versions: of the user's shell, then of the project's files."""
         shell = self._environ.get("PYENV_VERSION", "")
         if shell:
-            yield Request("python", tuple(shell.split(":")), "PYENV_VERSION")
+            yield VersionRequest("python", tuple(shell.split(":")), "PYENV_VERSION")
         for request in read_requests(self._workspace):
             if not (shell and request.tool == "python"):
                 yield request
 
-    def _add_versions(self, request: Request) -> None:
-        found = [self._managers.find(request.tool, version) for version in request.versions]
-        for installation in filter(None, found):
+    def _add_versions(self, request: VersionRequest) -> None:
+        installations = [self._managers.find(request.tool, version) for version in request.versions]
+        for installation in filter(None, installations):
             self._add(self._installed(installation, request.file))
-        wanted = request.versions[0]
-        is_shown = _SHORT.fullmatch(wanted) and _SHORT.fullmatch(request.tool)
-        if not any(found) and is_shown and not self._is_on_path(request.tool, wanted):
+        requested = request.versions[0]
+        is_shown = _SHORT.fullmatch(requested) and _SHORT.fullmatch(request.tool)
+        if not any(installations) and is_shown and not self._is_on_path(request.tool, requested):
             self._problems.append(
-                f"`{request.file}` asks for {request.tool} {wanted}, which is not installed here."
+                f"`{request.file}` requests {request.tool} {requested}, which is not installed."
             )
 
     def _is_on_path(self, tool: str, version: str) -> bool:
-        """Return whether something else fits, so that nothing is missing."""
+        """Return whether another tool satisfies the request."""
         if tool != "python":
             return False
         short = ".".join(version.split(".")[:2])
         return any(t.python for t in self._tools.values()) or bool(shutil.which(f"python{short}"))
 
     def _installed(self, installation: Installation, origin: str) -> Tool:
-        prefix, programs = installation.prefix, tuple(installation.programs)
+        prefix = installation.prefix
+        programs = tuple(installation.programs)
         python = prefix / "bin" / "python" if installation.tool == "python" else None
         environment = read_environment(prefix)
-        if python and environment and not environment.is_conda:  # as pyenv-virtualenv makes them
+        if python and environment and not environment.is_conda:  # created by pyenv-virtualenv
             exposure = expose_python(environment, self._workspace)
         else:
             exposure = expose_environment(Path(os.path.realpath(prefix)))
@@ -266,11 +270,12 @@ class _Finder:
         self._tools.setdefault(tool.programs, tool)
 
     def _behind_shims(self) -> dict[Path, tuple[Tool, ...]]:
-        """Return what shims on the `PATH` start where no project asks for anything else.
+        """Return the tools that shims on the `PATH` start by default.
 
-        A shim looks in the user's home for the versions, which a sandbox does not show.
+        A shim searches the user's home, which a sandbox hides.
         """
-        managers, home = self._managers, self._home
+        managers = self._managers
+        home = self._home
         config = Path(self._environ.get("XDG_CONFIG_HOME") or home / ".config")
         files = {
             managers.pyenv / "shims": managers.pyenv / "version",
@@ -282,6 +287,12 @@ class _Finder:
         for shims, file in files.items():
             if str(shims) in on_path:
                 requests = read_file(file)
-                found = [managers.find(r.tool, version) for r in requests for version in r.versions]
-                behind[shims] = tuple(self._installed(each, file.name) for each in found if each)
+                behind[shims] = tuple(self._installed_tools(requests, file.name))
         return behind
+
+    def _installed_tools(self, requests: Iterable[VersionRequest], origin: str) -> Iterator[Tool]:
+        for request in requests:
+            for version in request.versions:
+                installation = self._managers.find(request.tool, version)
+                if installation is not None:
+                    yield self._installed(installation, origin)

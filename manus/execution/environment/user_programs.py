@@ -1,9 +1,8 @@
-"""What the user's `PATH` finds in `~/.local/bin` and `/opt`: tools, with the files they need.
+"""Programs on the user's `PATH` in `~/.local/bin` and `/opt`, and the files they need.
 
-People keep scripts of their own there, with keys in them, and applications with their settings. So
-a sandbox shows of both only programs that tools have installed: environments of pipx, uv, poetry
-and conda, packages of npm, installations, binaries, and the starters that pip writes. All of it is
-blocking.
+Users keep their own scripts there, with keys in them, and applications with their settings. So a
+sandbox exposes only programs installed by tools: environments of pipx, uv, poetry and conda, npm
+packages, installations, binaries, and the entry points written by pip. All functions are blocking.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ _SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/usr/sbin",
 _ALTERNATIVES = "/etc/alternatives"
 _LOADER_SETTINGS = Path("/etc/ld.so.conf.d")
 _OF_APPLICATIONS = ("boot", "platform", "plugins", "jre")
-"""Beside `bin` and `lib`: Maven, the Google Cloud CLI and their like start from there."""
+"""Folders besides `bin` and `lib` from which Maven, the Google Cloud CLI and others start."""
 _OF_JAVA = ("conf", "jmods", "legal", "release")
 _OF_GO = ("src", "pkg", "misc", "api", "go.env", "VERSION")
-_LARGEST_STARTER = 4_000
+_MAX_STARTER = 4_000
 _STARTER_LINES = re.compile(
     r"#!.*|#.*coding[:=].*|'''exec' .*|' '''|import (?:re|sys)|from [\w.]+ import \w+"
     r"|if __name__ == [\"']__main__[\"']:|(?:el)?if sys\.argv\[0\]\.endswith\(.*\):"
     r"|sys\.argv\[0\] = .*|sys\.exit\([\w.]+\(\)\)"
 )
-"""Lines of the programs that pip and uv write for the entry points of a package."""
+"""Lines of the scripts that pip and uv write for the entry points of a package."""
 
 
 class UserPrograms(NamedTuple):
-    """What programs may read, and the programs on the `PATH` that stay hidden."""
+    """The files that programs may read, and the programs on the `PATH` that stay hidden."""
 
     exposure: Exposure
     hidden: tuple[Path, ...] = ()
 
 
 def expose_user_programs(path: str, home: Path, opt: Path = OPT) -> UserPrograms:
-    """Return what a `PATH` finds in the `.local/bin` of a home, and in `opt`."""
+    """Return the programs of a `PATH` in the `.local/bin` of a home, and in `opt`."""
     folders = [Path(entry) for entry in path.split(os.pathsep) if entry.startswith("/")]
     folders = list(dict.fromkeys(folders))
     watched = [*folders, opt, home / ".local" / "bin", _LOADER_SETTINGS, Path(_ALTERNATIVES)]
@@ -68,13 +67,13 @@ def _expose(
     for folder in folders:
         real = Path(os.path.realpath(folder))
         if real == Path(os.path.realpath(home / ".local" / "bin")):
-            found = _expose_folder(folder, home, opt)
+            programs = _expose_folder(folder, home, opt)
         elif real.is_relative_to(opt):
-            found = _expose_in_opt(real, home, opt)
+            programs = _expose_in_opt(real, home, opt)
         else:
             continue
-        parts.append(found.exposure)
-        hidden += found.hidden
+        parts.append(programs.exposure)
+        hidden += programs.hidden
     return UserPrograms(join(parts), tuple(dict.fromkeys(hidden)))
 
 
@@ -86,7 +85,7 @@ def _expose_in_opt(folder: Path, home: Path, opt: Path) -> UserPrograms:
 
 
 def _expose_folder(folder: Path, home: Path, opt: Path) -> UserPrograms:
-    """Return a folder of programs of many origins, without those that no tool has installed."""
+    """Return a folder of mixed programs, without those that no tool has installed."""
     parts: list[Exposure] = []
     unknown: list[Path] = []
     unresolved: list[Path] = []
@@ -98,13 +97,13 @@ def _expose_folder(folder: Path, home: Path, opt: Path) -> UserPrograms:
     for file in _entries(folder):
         if not file.is_symlink() and not _is_installed_program(file):
             unknown.append(file)
-    shown = Exposure((folder,), tuple(unknown)) if folder.is_dir() else Exposure()
+    visible = Exposure((folder,), tuple(unknown)) if folder.is_dir() else Exposure()
     programs = [file for file in unknown if file.is_file() and os.access(file, os.X_OK)]
-    return UserPrograms(join([shown, *parts]), (*programs, *unresolved))
+    return UserPrograms(join([visible, *parts]), (*programs, *unresolved))
 
 
 def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
-    """Return what the program behind a link needs; nothing if no tool has installed it."""
+    """Return the files that the target of a link needs; empty if no tool has installed it."""
     if str(target.parent) in _SYSTEM_FOLDERS:
         return Exposure((target,))
     prefix = target.parent.parent
@@ -121,49 +120,49 @@ def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
 
 
 def _expose_installation(prefix: Path) -> Exposure:
-    """Return the files of a program that has a folder of its own, without its settings."""
-    more: tuple[str, ...] = _OF_APPLICATIONS
+    """Return the files of a program with its own folder, without its settings."""
+    additional: tuple[str, ...] = _OF_APPLICATIONS
     if (prefix / "lib" / "modules").is_file():
-        more = _OF_JAVA
+        additional = _OF_JAVA
     elif (prefix / "src" / "runtime").is_dir():
-        more = _OF_GO
-    parts = tuple(filter(Path.exists, (prefix / name for name in more)))
+        additional = _OF_GO
+    parts = tuple(filter(Path.exists, (prefix / name for name in additional)))
     return join([expose_environment(prefix), Exposure(parts)])
 
 
 def _is_installed_program(file: Path) -> bool:
-    """Return whether a file is a binary, or starts a package of Python that pip has installed."""
+    """Return whether a file is a binary, or an entry point of a Python package written by pip."""
     try:
         if not file.is_file() or not os.access(file, os.X_OK):
             return False
-        with file.open("rb") as opened:
-            content = opened.read(_LARGEST_STARTER)
+        with file.open("rb") as stream:
+            content = stream.read(_MAX_STARTER)
     except OSError:
         return False
     if content.startswith(b"\x7fELF"):
         return True
     lines = content.decode("utf-8", "replace").splitlines()
-    is_script = content.startswith(b"#!") and len(content) < _LARGEST_STARTER
-    plain = (line.strip() for line in lines)
-    return is_script and all(not line or _STARTER_LINES.fullmatch(line) for line in plain)
+    is_script = content.startswith(b"#!") and len(content) < _MAX_STARTER
+    stripped = (line.strip() for line in lines)
+    return is_script and all(not line or _STARTER_LINES.fullmatch(line) for line in stripped)
 
 
 def _links(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield the links in a folder, and the files that they lead to."""
+    """Yield the links in a folder, and their targets."""
     for path in _entries(folder):
         if path.is_symlink():
             yield path, Path(os.path.realpath(path))
 
 
 def _targets_in_opt(opt: Path) -> Iterator[Path]:
-    """Yield the files in `opt` that programs of the system are links to."""
+    """Yield the files in `opt` that links in the system's folders lead to."""
     if not _entries(opt):
         return
     folders = dict.fromkeys(map(os.path.realpath, (*_SYSTEM_FOLDERS, _ALTERNATIVES)))
     for folder in filter(os.path.isdir, folders):
         with os.scandir(folder) as entries:
             links = [entry.path for entry in entries if entry.is_symlink()]
-        # hundreds of links: most lead to a neighbour, and a `Path` costs more than reading one
+        # hundreds of links, mostly local ones; creating a `Path` costs more than reading a link
         for link in links:
             if f"{opt.name}/" in os.readlink(link):  # noqa: PTH115
                 target = Path(os.path.realpath(link))
@@ -179,7 +178,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _libraries(opt: Path) -> Iterator[Path]:
-    """Yield the folders in `opt` that the machine's loader is configured for."""
+    """Yield the folders in `opt` that the dynamic loader is configured for."""
     for file in _LOADER_SETTINGS.glob("*.conf"):
         try:
             lines = file.read_text("utf-8", "replace").splitlines()

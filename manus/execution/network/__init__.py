@@ -1,1 +1,1 @@
-"""What programs and tools may reach: address rules, the egress proxy, package registries."""
+"""Network access of programs and tools: egress rules, the egress proxy, package registries."""

@@ -1,10 +1,9 @@
-"""The egress rules: which places on the network the browser, the search and the reader may reach.
+"""The egress rules (SSRF protection): which hosts the browser, the search and the reader may reach.
 
-The rules are asked twice. `check_url` looks at what is written in an address before anything is
-sent: the scheme, the name, an address in any notation. `addresses` resolves the name and answers
-with the addresses that may be connected to; whoever connects must use one of these and not
-resolve again, or a name that changes its address in between (DNS rebinding) would get through.
-`manus.execution.network.egress_proxy` does so for every hop of everybody.
+The rules are checked twice. `check_url` checks the text of an address before anything is sent: the
+scheme, the name, an IP address in any notation. `addresses` resolves the name and returns the
+allowed IP addresses; the caller must connect to one of these without resolving again, or DNS
+rebinding could bypass the rules. `manus.execution.network.egress_proxy` does this for every hop.
 """
 
 from __future__ import annotations
@@ -27,56 +26,58 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 _PORTS = {"http": 80, "https": 443}
 _LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
-# What C libraries and browsers take for an IPv4 address besides four decimal numbers.
+# Notations of IPv4 addresses that C libraries and browsers accept.
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}", re.IGNORECASE)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _DNS_SECONDS = 10.0
 
 
 class EgressRefusedError(ToolError):
-    """The rules do not let this through; the message names the rule."""
+    """The rules refuse the address; the message names the rule."""
 
 
 class UnreachableError(ToolError):
-    """The name cannot be resolved, or nothing answers there."""
+    """The name cannot be resolved, or the host does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a list: a name or a network, perhaps with a port; neither means all."""
+class RuleEntry:
+    """An entry of a rule list: a name or a network, and optionally a port; neither matches all."""
 
     name: str | None
     network: Network | None
     port: int | None
 
     def covers(self, host: str, port: int, address: Address | None) -> bool:
-        """Whether it means this name, one below which it stands, or this address in any guise."""
+        """Return whether the entry matches a name, its parent domain, or an address in any form."""
         if self.port not in (None, port):
             return False
         if self.network is not None:
-            guises = () if address is None else (address, unwrap(address))
-            return any(guise in self.network for guise in guises)
+            forms = () if address is None else (address, unwrap(address))
+            return any(form in self.network for form in forms)
         return self.name is None or host == self.name or host.endswith("." + self.name)
 
 
-def parse_entry(text: str) -> Entry:
-    """An entry of the settings; a `SettingsError` for what is none."""
-    rest, port = text.strip().lower(), None
+def parse_entry(text: str) -> RuleEntry:
+    """Parse an entry of the settings; raise `SettingsError` if it is invalid."""
+    rest = text.strip().lower()
+    port = None
     if match := re.fullmatch(r"(\[[^\]]+\]|[^:\[\]]+):([0-9]{1,5})", rest):
-        rest, port = match[1], int(match[2])
+        rest = match[1]
+        port = int(match[2])
     rest = rest.strip("[]").rstrip(".")
     if rest == "*":
-        return Entry(None, None, port)
+        return RuleEntry(None, None, port)
     with contextlib.suppress(ValueError):
-        return Entry(None, ipaddress.ip_network(rest, strict=False), port)
+        return RuleEntry(None, ipaddress.ip_network(rest, strict=False), port)
     name = rest.removeprefix("*.")
     if not re.fullmatch(r"[^\s/:@*?#]+", name):
         raise SettingsError(f"egress: `{text}` is neither a host name, an address nor a network.")
-    return Entry(_ascii(name), None, port)
+    return RuleEntry(_ascii(name), None, port)
 
 
 def literal_address(host: str) -> Address | None:
-    """The address that a host is, in whatever notation; None if it is a name."""
+    """Return the IP address of a host in any notation; None if the host is a name."""
     text = host.strip("[]").partition("%")[0]
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(text)
@@ -87,7 +88,7 @@ def literal_address(host: str) -> Address | None:
 
 
 def unwrap(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, where it stands for one."""
+    """Return the IPv4 address that an IPv6 address embeds, else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -97,13 +98,13 @@ def unwrap(address: Address) -> Address:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as it is written, is this machine, or the sandbox."""
+    """Return whether a host is written as localhost or as a loopback address."""
     address = literal_address(host)
     return host.lower() == "localhost" or (address is not None and unwrap(address).is_loopback)
 
 
 def private_kind(address: Address) -> str | None:
-    """What kind of address that is not part of the public internet; None if it is part of it."""
+    """Return the kind of a non-public address; None if the address is public."""
     inner = unwrap(address)
     if inner.is_loopback or inner.is_unspecified:
         return "a loopback address"
@@ -117,41 +118,42 @@ def private_kind(address: Address) -> str | None:
 
 
 class EgressRules:
-    """The rules made from the settings."""
+    """The egress rules of the settings."""
 
     def __init__(self, settings: EgressSettings, resolve: Resolve | None = None) -> None:
-        """`resolve` answers a name and port with addresses; the system's resolver by default."""
+        """Parse the rules; `resolve` maps a name and port to addresses [default: the system's]."""
         self._allow = [parse_entry(text) for text in settings.allow]
         self._deny = [parse_entry(text) for text in settings.deny]
         self._private = [parse_entry(text) for text in settings.allow_private]
         self._resolve = resolve or _system_resolve
         self.upstream = settings.upstream_proxy
         self.inside: Callable[[int], Awaitable[socket.socket | None]] | None = None
-        """Connects to a port of the sandbox. Where there is one, loopback means that of the
-        programs inside: their servers need no rule."""
+        """Connects to a port in the sandbox. If set, loopback is the sandbox's loopback, whose
+        servers need no rule."""
 
     def check_url(self, url: str) -> None:
-        """Refuse what can be refused by looking at an address alone.
+        """Check the text of an address, without resolving its name.
 
         Raises:
-            EgressRefusedError: the scheme, the name or the address in it is not allowed.
+            EgressRefusedError: its scheme, its name or its IP address is not allowed.
         """
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname or "", parts.port
+            host = parts.hostname or ""
+            port = parts.port
         except ValueError:
             raise EgressRefusedError(f"{url} is not a valid address.") from None
         if parts.scheme not in _PORTS:
-            raise _refused(url, "only http and https addresses can be opened")
+            raise _refuse(url, "only http and https addresses can be opened")
         if not host:
             raise EgressRefusedError(f"{url} is not a valid address: it names no host.")
         self.check_host(host, port or _PORTS[parts.scheme])
 
     def check_host(self, host: str, port: int, *, inside: bool = True) -> None:
-        """The same for a host and port, where the sandbox's loopback counts or does not.
+        """Check a host and a port without resolving; `inside` allows the sandbox's loopback.
 
         Raises:
-            EgressRefusedError: it is not allowed, whatever it may resolve to.
+            EgressRefusedError: the host is not allowed, whatever it resolves to.
         """
         address = literal_address(host)
         if address is None and re.search(r"(^|\.)localhost$", _ascii(host)):
@@ -159,15 +161,16 @@ class EgressRules:
         self._check(host, port, address, inside=inside)
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host that may be connected to.
+        """Resolve a host and return its allowed addresses.
 
         Raises:
-            EgressRefusedError: none of them may.
+            EgressRefusedError: none of the addresses is allowed.
             UnreachableError: the name cannot be resolved.
         """
         self.check_host(host, port)
         literal = literal_address(host)
-        allowed, refusal = [], None
+        allowed = []
+        refusal = None
         for address in [literal] if literal else await self._look_up(host, port):
             try:
                 self._check(host, port, address)
@@ -179,43 +182,47 @@ class EgressRules:
         return allowed
 
     def check_for_upstream(self, host: str, port: int) -> None:
-        """The same where another proxy resolves the name: an allow list counts by name."""
+        """Check a host that an upstream proxy resolves: an allow list matches by name only."""
         self.check_host(host, port)
         is_name = literal_address(host) is None
-        if self._allow and is_name and not _is_in(self._allow, host, port, None):
-            raise _refused(host, "it is not on the allow list (`egress.allow`) by name")
+        if self._allow and is_name and not _matches_any(self._allow, host, port, None):
+            raise _refuse(host, "it is not on the allow list (`egress.allow`) by name")
 
     async def _look_up(self, host: str, port: int) -> list[Address]:
         try:
             async with asyncio.timeout(_DNS_SECONDS):
-                found = await self._resolve(_ascii(host), port)
+                resolved = await self._resolve(_ascii(host), port)
         except (OSError, TimeoutError, UnicodeError):
-            found = []
-        if not found:
+            resolved = []
+        if not resolved:
             raise UnreachableError(f"The host name {host} cannot be resolved.")
-        return [ipaddress.ip_address(text) for text in dict.fromkeys(found)]
+        return [ipaddress.ip_address(text) for text in dict.fromkeys(resolved)]
 
     def _check(self, host: str, port: int, address: Address | None, *, inside: bool = True) -> None:
-        """Hold a host against all lists; one whose address is not known yet by its name alone."""
-        if _is_in(self._deny, host, port, address):
-            raise _refused(host, "it is on the deny list (`egress.deny`)")
+        """Check a host against all lists; without an address by its name alone."""
+        if _matches_any(self._deny, host, port, address):
+            raise _refuse(host, "it is on the deny list (`egress.deny`)")
         leads_somewhere = address is None and any(entry.network for entry in self._allow)
-        if self._allow and not leads_somewhere and not _is_in(self._allow, host, port, address):
-            raise _refused(host, "it is not on the allow list (`egress.allow`)")
+        if (
+            self._allow
+            and not leads_somewhere
+            and not _matches_any(self._allow, host, port, address)
+        ):
+            raise _refuse(host, "it is not on the allow list (`egress.allow`)")
         if address is None or (kind := private_kind(address)) is None:
             return
         is_sandbox = inside and self.inside is not None and unwrap(address).is_loopback
-        if not is_sandbox and not _is_in(self._private, host, port, address):
-            what = "it is" if literal_address(host) else "the name leads to"
-            raise _refused(host, f"{what} {kind}, which `egress.allow_private` does not allow")
+        if not is_sandbox and not _matches_any(self._private, host, port, address):
+            subject = "it is" if literal_address(host) else "the name leads to"
+            raise _refuse(host, f"{subject} {kind}, which `egress.allow_private` does not allow")
 
 
-def _is_in(entries: list[Entry], host: str, port: int, address: Address | None) -> bool:
+def _matches_any(entries: list[RuleEntry], host: str, port: int, address: Address | None) -> bool:
     return any(entry.covers(_ascii(host), port, address) for entry in entries)
 
 
-def _refused(host: str, why: str) -> EgressRefusedError:
-    return EgressRefusedError(f"{host} was refused by the egress rules: {why}.")
+def _refuse(host: str, reason: str) -> EgressRefusedError:
+    return EgressRefusedError(f"{host} was refused by the egress rules: {reason}.")
 
 
 def _ascii(host: str) -> str:
@@ -227,5 +234,5 @@ def _ascii(host: str) -> str:
 
 async def _system_resolve(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(item[4][0]) for item in found]
+    results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(item[4][0]) for item in results]

@@ -1,8 +1,8 @@
-"""A filtering forward proxy on loopback: every hop of the browser, search and reader goes through.
+"""A filtering forward proxy on loopback for all requests of the browser, the search and the reader.
 
-Redirects, subresources, scripts' requests and WebSockets all arrive here with the host they want,
-so the rules need to be kept in one place only. It resolves names itself and connects to the very
-address that the rules have seen.
+Redirects, subresources, requests of scripts and WebSockets all pass here with their host, so the
+rules are enforced in one place. The proxy resolves names itself and connects to the address that
+the rules have checked, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from manus.state.errors import ToolError
 _HEAD_LIMIT = 256 * 1024
 _HEAD_SECONDS = 60.0
 _CONNECT_SECONDS = 15.0
-_PIECE = 64 * 1024
+_CHUNK_SIZE = 64 * 1024
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _HOP_BY_HOP = (b"connection:", b"keep-alive:", b"proxy-connection:", b"proxy-authorization:")
 
@@ -42,70 +42,70 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """The last few hundred of what happened."""
+    """A log of the last 500 items."""
 
     def __init__(self) -> None:
-        self.kept: deque[T] = deque(maxlen=500)
+        self.items: deque[T] = deque(maxlen=500)
         self.count = 0
-        """How many there have been: a mark for `since`."""
+        """Number of items so far: a mark for `since`."""
 
-    def add(self, what: T) -> None:
-        """Note something."""
+    def add(self, item: T) -> None:
+        """Add an item."""
         self.count += 1
-        self.kept.append(what)
+        self.items.append(item)
 
     def since(self, mark: int) -> list[T]:
-        """What has happened after a mark, without repetitions."""
-        old = max(0, len(self.kept) - (self.count - mark))
-        return list(dict.fromkeys(list(self.kept)[old:]))
+        """Return the distinct items after a mark."""
+        old = max(0, len(self.items) - (self.count - mark))
+        return list(dict.fromkeys(list(self.items)[old:]))
 
 
 class Incident(NamedTuple):
-    """Something that was not let through, or not reached."""
+    """A request that was refused, or whose host could not be reached."""
 
     host: str
     reason: str
     refused: bool
     door: int
-    """The port at which it was asked for: programs in a sandbox have one of their own."""
+    """The port of the proxy that received it: programs in a sandbox have their own."""
 
 
 class EgressProxy:
-    """The proxy of one run. `start` makes one."""
+    """The proxy of one run, started by `start`."""
 
     def __init__(self, rules: EgressRules) -> None:
         self.rules = rules
         self.guard: EgressGuard | None = None
-        """Decides which hosts programs of the run may reach; without one, any."""
+        """Decides which hosts programs of the run may reach; None allows all."""
         self.shows_own = False
-        """The browser shows what a program of the run may have made: it is held like one."""
+        """The browser shows content of the run's programs, so it is guarded like them."""
         self.key = f"server:{secrets.token_urlsafe(16)}"
-        """User and password by which a program that the user chose is known, and let pass."""
+        """User and password by which a program of the user is recognized and allowed."""
         self._servers: list[asyncio.Server] = []
         self._connections: dict[asyncio.Task[None], int] = {}
         self.incidents = Recent[Incident]()
 
     @classmethod
     async def start(cls, rules: EgressRules) -> EgressProxy:
-        """A proxy that listens on a free port of loopback."""
+        """Start a proxy on a free port of loopback."""
         proxy = cls(rules)
         await proxy.listen(socket.create_server(("127.0.0.1", 0)))
         return proxy
 
     async def listen(self, listener: socket.socket) -> asyncio.Server:
-        """Serve those who come there, too, until what this returns is closed, or the proxy."""
+        """Accept connections on another socket too, until its server or the proxy is closed."""
         server = await asyncio.start_server(self._accept, sock=listener, limit=_HEAD_LIMIT)
         self._servers.append(server)
         return server
 
     @property
     def port(self) -> int:
-        """Where it listens on loopback."""
+        """The port on loopback."""
         return int(self._servers[0].sockets[0].getsockname()[1])
 
     @property
     def url(self) -> str:
-        """The same as an address."""
+        """The address of the proxy."""
         return f"http://127.0.0.1:{self.port}"
 
     async def close(self) -> None:
@@ -115,75 +115,78 @@ class EgressProxy:
         for task in (tasks := list(self._connections)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # the connections' ends take a turn of the loop
+        await asyncio.sleep(0)  # closing the connections takes one iteration of the loop
 
-    def _accept(self, *here: Any) -> None:
-        door = here[1].get_extra_info("sockname")[1]
-        task = asyncio.get_running_loop().create_task(self._serve(here, door))
+    def _accept(self, *client: Any) -> None:
+        door = client[1].get_extra_info("sockname")[1]
+        task = asyncio.get_running_loop().create_task(self._serve(client, door))
         self._connections[task] = door
 
         def forget(task: asyncio.Task[None]) -> None:
             self._connections.pop(task, None)
-            _drop(here[1])  # a task that is cancelled before it begins drops nothing itself
+            _drop(client[1])  # a task that is cancelled before it starts closes nothing itself
 
         task.add_done_callback(forget)
 
-    async def _serve(self, here: _Streams, door: int) -> None:
+    async def _serve(self, client: _Streams, door: int) -> None:
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
-                head = await here[0].readuntil(b"\r\n\r\n")
-            await self._handle(here, door, head)
+                head = await client[0].readuntil(b"\r\n\r\n")
+            await self._handle(client, door, head)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # one of the two ends has gone; the other is told by the connection's end
+            pass  # one side is gone; the other sees the connection close
         finally:
-            _drop(here[1])
+            _drop(client[1])
 
-    async def _handle(self, here: _Streams, door: int, head: bytes) -> None:
+    async def _handle(self, client: _Streams, door: int, head: bytes) -> None:
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
         target, _, version = rest.rpartition(" ")
-        host, tunnel = target, method.upper() == "CONNECT"
+        host = target
+        tunnel = method.upper() == "CONNECT"
         try:
-            host, port = _place(target, tunnel)
+            host, port = _parse_target(target, tunnel)
             await self._check_door(host, door, head)
-            there = await self._connect(host, port)
+            server = await self._connect(host, port)
         except ToolError as error:
-            refused = isinstance(error, EgressRefusedError)
-            self.incidents.add(Incident(host, str(error), refused, door))
-            here[1].write(_refusal(str(error), "403 Forbidden" if refused else "502 Bad Gateway"))
-            await here[1].drain()
+            is_refused = isinstance(error, EgressRefusedError)
+            self.incidents.add(Incident(host, str(error), is_refused, door))
+            client[1].write(
+                _error_response(str(error), "403 Forbidden" if is_refused else "502 Bad Gateway")
+            )
+            await client[1].drain()
             return
         try:
             if tunnel and self.rules.upstream is None:
-                here[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                client[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             elif tunnel:
-                there[1].write(head)
+                server[1].write(head)
             else:
-                path = target if self.rules.upstream is not None else _path(target)
-                there[1].write(_closing(head, f"{method} {path} {version}".encode("latin-1")))
-            answered = partial(self._note_response, host, door, head)
-            await _relay(here, there, answered, tunnel=tunnel)
+                path = target if self.rules.upstream is not None else _origin_form(target)
+                server[1].write(_close_after(head, f"{method} {path} {version}".encode("latin-1")))
+            on_response = partial(self._note_response, host, door, head)
+            await _relay(client, server, on_response, tunnel=tunnel)
         finally:
-            _drop(there[1])
+            _drop(server[1])
 
     async def _check_door(self, host: str, door: int, head: bytes) -> None:
-        """Hold back what comes from a program, or from a page that one may have made."""
+        """Ask the guard about requests of programs, or of pages that programs may have created."""
         if door == self.port and is_loopback(host):
             self.show_own()
         is_held = self.shows_own if door == self.port else self._is_program(door, head)
-        if self.guard is not None and is_held and (why := await self.guard.hold(host)):
-            raise EgressRefusedError(why)
+        if self.guard is not None and is_held and (reason := await self.guard.hold(host)):
+            raise EgressRefusedError(reason)
 
     def _is_program(self, door: int, head: bytes) -> bool:
-        """Return whether a request comes from a program of the model, not from one of the user."""
+        """Return whether a request comes from a program of the model rather than of the user."""
         return door != self.port and base64.b64encode(self.key.encode()) not in head
 
     def _note_response(self, host: str, door: int, head: bytes) -> None:
-        """Tell the guard that a program is being answered."""
+        """Notify the guard that a program receives a response."""
         if self.guard is not None and self._is_program(door, head):
             self.guard.note_response(host)
 
     def show_own(self) -> None:
-        """From now on the browser is held; connections that it has kept are dropped."""
+        """Guard the browser from now on, and close its open connections."""
         for task, door in self._connections.items():
             if not self.shows_own and door == self.port and task is not asyncio.current_task():
                 task.cancel()
@@ -193,31 +196,33 @@ class EgressProxy:
         if self.rules.upstream is not None:
             self.rules.check_for_upstream(host, port)
             parts = urlsplit(self.rules.upstream)
-            host, port = parts.hostname or "", parts.port or 80
+            host = parts.hostname or ""
+            port = parts.port or 80
             addresses = [host]
         else:
             addresses = await self.rules.addresses(host, port)
-            if found := await self._inside(addresses, port):
-                return found
+            if connection := await self._connect_inside(addresses, port):
+                return connection
         for address in addresses:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     return await asyncio.open_connection(address, port, limit=_HEAD_LIMIT)
         raise UnreachableError(f"{host} does not answer on port {port}.")
 
-    async def _inside(self, addresses: list[str], port: int) -> _Streams | None:
-        """A connection to a server in the sandbox, if it is one that was asked for."""
-        inside, first = self.rules.inside, literal_address(addresses[0])
+    async def _connect_inside(self, addresses: list[str], port: int) -> _Streams | None:
+        """Connect to a server in the sandbox; return None if the address is not its loopback."""
+        inside = self.rules.inside
+        first = literal_address(addresses[0])
         if inside is None or first is None or not unwrap(first).is_loopback:
             return None
-        if found := await inside(port):
-            return await asyncio.open_connection(sock=found, limit=_HEAD_LIMIT)
+        if connection := await inside(port):
+            return await asyncio.open_connection(sock=connection, limit=_HEAD_LIMIT)
         self.rules.check_host(addresses[0], port, inside=False)
         return None
 
 
 async def egress_of(session: Session) -> EgressProxy:
-    """The proxy of a session, started when it is first needed."""
+    """Return the proxy of a session; start it on first use."""
 
     async def make() -> EgressProxy:
         proxy = await EgressProxy.start(EgressRules(session.settings.egress))
@@ -227,56 +232,59 @@ async def egress_of(session: Session) -> EgressProxy:
     return await session.obtain("egress", make)
 
 
-def _place(target: str, tunnel: bool) -> tuple[str, int]:
+def _parse_target(target: str, tunnel: bool) -> tuple[str, int]:
     try:
         parts = urlsplit(f"//{target}" if tunnel else target)
-        host, port = parts.hostname, parts.port or (443 if tunnel else 80)
+        host = parts.hostname
+        port = parts.port or (443 if tunnel else 80)
     except ValueError:
-        host, port = None, 0
+        host = None
+        port = 0
     if not host or not (tunnel or parts.scheme == "http"):
         raise EgressRefusedError(f"{target} is not a valid address.")
     return host, port
 
 
-def _path(url: str) -> str:
+def _origin_form(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit(("", "", parts.path or "/", parts.query, ""))
 
 
-def _closing(head: bytes, first: bytes) -> bytes:
-    """A head with another first line, that says that the connection ends with this.
+def _close_after(head: bytes, first: bytes) -> bytes:
+    """Replace the first line of a header block, and add `Connection: close`.
 
-    A second request could be meant for a server that the rules were not asked about.
+    A second request on the connection could be for a server that the rules have not checked.
     """
     lines = head[:-4].split(b"\r\n")[1:]
-    kept = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
-    return b"\r\n".join([first, *kept, b"Connection: close"]) + b"\r\n\r\n"
+    headers = [line for line in lines if not line.lower().startswith(_HOP_BY_HOP)]
+    return b"\r\n".join([first, *headers, b"Connection: close"]) + b"\r\n\r\n"
 
 
 async def _relay(
-    here: _Streams, there: _Streams, answered: Callable[[], None], *, tunnel: bool
+    client: _Streams, server: _Streams, on_response: Callable[[], None], *, tunnel: bool
 ) -> None:
     """Pass on what both sides send until one has ended; `answered` is called at the first byte."""
-    (here_in, here_out), (there_in, there_out) = here, there
+    (client_in, client_out) = client
+    (server_in, server_out) = server
 
-    async def back() -> None:
+    async def relay_response() -> None:
         while not tunnel:
-            head = await there_in.readuntil(b"\r\n\r\n")
-            answered()
+            head = await server_in.readuntil(b"\r\n\r\n")
+            on_response()
             first = head.partition(b"\r\n")[0]
             if first[9:10] != b"1" or first[9:12] == b"101":
-                here_out.write(_closing(head, first))
+                client_out.write(_close_after(head, first))
                 break
-            here_out.write(head)  # an interim answer, such as 103 with early hints
-        await _pump(there_in, here_out, answered)
+            client_out.write(head)  # an interim answer, such as 103 with early hints
+        await _pump(server_in, client_out, on_response)
 
-    async def forth() -> None:
-        await _pump(here_in, there_out)
-        if tunnel and there_out.can_write_eof():
-            there_out.write_eof()
+    async def relay_request() -> None:
+        await _pump(client_in, server_out)
+        if tunnel and server_out.can_write_eof():
+            server_out.write_eof()
             await asyncio.Event().wait()  # the answer may still be on its way
 
-    sides = [asyncio.ensure_future(back()), asyncio.ensure_future(forth())]
+    sides = [asyncio.ensure_future(relay_response()), asyncio.ensure_future(relay_request())]
     try:
         await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -288,15 +296,15 @@ async def _relay(
 async def _pump(
     source: asyncio.StreamReader,
     sink: asyncio.StreamWriter,
-    arrived: Callable[[], None] = lambda: None,
+    on_chunk: Callable[[], None] = lambda: None,
 ) -> None:
-    while piece := await source.read(_PIECE):
-        arrived()
-        sink.write(piece)
+    while chunk := await source.read(_CHUNK_SIZE):
+        on_chunk()
+        sink.write(chunk)
         await sink.drain()
 
 
-def _refusal(text: str, status: str) -> bytes:
+def _error_response(text: str, status: str) -> bytes:
     body = text.encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
     return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

@@ -1,7 +1,7 @@
 """The package registries that the user's own pip and npm are configured for.
 
-The two are asked when a program of a tainted run first wants a host that nobody has named. They are
-started outside of the workspace, and never from it: what lies there may be the model's work.
+pip and npm are queried when a program of a tainted run first requests an unknown host. They run
+outside the workspace, and never from it: files there may be the model's work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIP_DEFAULTS = (
     "from pip._internal.models.index import PyPI;"
     "print(PyPI.simple_url, 'https://' + PyPI.file_storage_domain)"
 )
-"""Prints pip's built-in index, and the host of its files: no command of pip tells the second."""
+"""Prints pip's built-in index, and the host of its files, which no command of pip prints."""
 _INDEX = re.compile(r"^[^=]*\.(extra-)?index-url='(.*)'$", re.MULTILINE)
 _LOCATION = re.compile(r"^pip \S+ from (.*)[/\\]pip \(", re.MULTILINE)
 _URL = re.compile(r"https?://[^\s'\"\\]+")
@@ -45,7 +45,7 @@ def _locked_hosts(workspace: Path) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _registry_hosts(workspace: Path, path: str) -> frozenset[str]:
-    """Ask pip and npm, once a process. Blocking, for up to a second or two."""
+    """Query pip and npm, once per process. Blocking, for up to a second or two."""
     urls = [*_pip_urls(workspace, path), *_npm_urls(workspace, path)]
     hosts = (urlsplit(url).hostname for url in urls)
     return frozenset(host for host in hosts if host)
@@ -54,13 +54,13 @@ def _registry_hosts(workspace: Path, path: str) -> frozenset[str]:
 def _pip_urls(workspace: Path, path: str) -> Iterator[str]:
     """Yield the indexes of this interpreter's pip, else of the one on the path."""
     pip: tuple[str, ...] = (sys.executable, "-I", "-m", "pip")
-    configured = _output(*pip, "config", "list")
+    configured = _run_command(*pip, "config", "list")
     if configured is None:
-        other = _program("pip", workspace, path)
+        other = _find_program("pip", workspace, path)
         if other is None:
             return
         pip = (other,)
-        configured = _output(*pip, "config", "list") or ""
+        configured = _run_command(*pip, "config", "list") or ""
     has_index = False
     for extra, value in _INDEX.findall(configured):
         has_index = has_index or not extra
@@ -71,16 +71,16 @@ def _pip_urls(workspace: Path, path: str) -> Iterator[str]:
 
 def _pip_defaults(*pip: str) -> str | None:
     """Return what this interpreter prints with the modules of a pip."""
-    location = _LOCATION.search(_output(*pip, "--version") or "")
+    location = _LOCATION.search(_run_command(*pip, "--version") or "")
     if location is None:
         return None
-    return _output(sys.executable, "-I", "-c", _PIP_DEFAULTS, location[1])
+    return _run_command(sys.executable, "-I", "-c", _PIP_DEFAULTS, location[1])
 
 
 def _npm_urls(workspace: Path, path: str) -> Iterator[str]:
     """Yield npm's registry, and those of scopes."""
-    npm = _program("npm", workspace, path)
-    printed = _output(npm, "config", "list", "--json") if npm else None
+    npm = _find_program("npm", workspace, path)
+    printed = _run_command(npm, "config", "list", "--json") if npm else None
     try:
         settings: Any = json.loads(printed or "{}")
     except ValueError:
@@ -90,22 +90,21 @@ def _npm_urls(workspace: Path, path: str) -> Iterator[str]:
             yield from _URL.findall(str(value))
 
 
-def _program(name: str, workspace: Path, path: str) -> str | None:
+def _find_program(name: str, workspace: Path, path: str) -> str | None:
     """Return a program of the path that does not lie in the workspace."""
-    folders = [
-        folder
-        for folder in path.split(os.pathsep)
-        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(workspace)
-    ]
-    found = shutil.which(name, path=os.pathsep.join(folders))
-    inside = found and Path(found).resolve().is_relative_to(workspace)
-    return None if inside else found
+    folders = []
+    for folder in path.split(os.pathsep):
+        if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(workspace):
+            folders.append(folder)
+    path_found = shutil.which(name, path=os.pathsep.join(folders))
+    inside = path_found and Path(path_found).resolve().is_relative_to(workspace)
+    return None if inside else path_found
 
 
-def _output(*command: str) -> str | None:
+def _run_command(*command: str) -> str | None:
     """Return what a program prints; None if it fails."""
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             cwd="/",  # settings of a project are not the user's own
             stdin=subprocess.DEVNULL,
@@ -115,4 +114,4 @@ def _output(*command: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    return completed.stdout.decode("utf-8", "replace") if completed.returncode == 0 else None

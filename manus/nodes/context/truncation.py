@@ -260,4 +260,4 @@ def _truncate_text(text: str, tokens: float, workspace: Workspace, label: str = 
     if size <= tokens:
         return text
     text = sanitize(text)
-    return truncate(text, int(tokens * len(text) / size), workspace, what=label)
+    return truncate(text, int(tokens * len(text) / size), workspace, reason=label)

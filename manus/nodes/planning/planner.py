@@ -113,7 +113,7 @@ def _read(
 def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan | None, str]:
     """The plan that one call makes, and what is said to the call."""
     if call["name"].lower() != NAME:
-        return None, active_run.catalog.unknown(call["name"])
+        return None, active_run.catalog.explain_unknown(call["name"])
     try:
         args = PlanningArgs.model_validate(call["args"])
         if args.command not in ("create", "update"):

@@ -17,7 +17,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.config.browser_settings import BrowserSettings
-from manus.execution.process import scrubbed
+from manus.execution.process import scrub_environment
 from manus.execution.sandbox.host_programs import find_host_program
 from manus.state.errors import ToolUnavailableError
 from manus.tools.browser.tab import SCRIPTS
@@ -144,7 +144,7 @@ async def _start(
     bundled = playwright.chromium.executable_path
     start = partial(
         start,
-        env=scrubbed(os.environ)
+        env=scrub_environment(os.environ)
         | {n: v for n, v in os.environ.items() if n.startswith(_DISPLAY_VARIABLES)},
         executable_path=await asyncio.to_thread(find_browser, settings.path, bundled),
         headless=settings.headless,

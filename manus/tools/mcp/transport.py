@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from manus.config.mcp_settings import McpServer
 from manus.execution.network.egress import is_loopback
-from manus.execution.process import scrubbed
+from manus.execution.process import scrub_environment
 from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.sandbox import sandbox_of
 from manus.execution.session import Session
@@ -63,7 +63,7 @@ async def _connect_address(server: McpServer) -> AsyncIterator[Streams]:
 async def _start_program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
     """Start a server as a subprocess, and end it after the block."""
     root = session.workspace.root
-    environment = {**scrubbed(os.environ), **server.variables(os.environ)}
+    environment = {**scrub_environment(os.environ), **server.variables(os.environ)}
     if server.directory is None:
         directory = _START_DIRECTORY
         argv = tuple(_resolve_argument(word, root) for word in (str(server.command), *server.args))

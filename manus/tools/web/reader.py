@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 import httpx
 
 from manus.execution.network.egress_proxy import EgressProxy
-from manus.execution.process import scrubbed
+from manus.execution.process import scrub_environment
 from manus.execution.sandbox.interpreter import own_python
 from manus.state.errors import ToolError
 from manus.tools.web.parser import decode
@@ -176,7 +176,7 @@ async def _run_parser(request: bytes) -> bytes:
             stdin=input_file,
             stdout=output_file,
             stderr=asyncio.subprocess.DEVNULL,
-            env=scrubbed(os.environ),
+            env=scrub_environment(os.environ),
         )
         try:
             async with asyncio.timeout(_PARSE_SECONDS):
