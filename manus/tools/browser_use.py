@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from typing_extensions import override
 
 from manus.config.secret_texts import names_in
-from manus.execution.base import AgentTool, Arguments
+from manus.execution.base import AgentTool
 from manus.execution.egress_guard import Access
 from manus.execution.result import Observation
 from manus.execution.session import Resource
@@ -21,67 +21,14 @@ from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
 from manus.state.user_words import asks_to_send, is_phrase_of
+from manus.tools.browser.arguments import ACTIONS, PICTURE, READING, BrowserArgs
 from manus.tools.web_search import WebSearchArgs, search
-
-PICTURE = "screenshot.png"
-"""Default path of a screenshot."""
-
-ACTIONS: dict[str, tuple[str, ...]] = {
-    "go_to_url": ("url",),
-    "go_back": (),
-    "refresh": (),
-    "click_element": ("index",),
-    "click_at": ("x", "y"),
-    "hover": ("index",),
-    "input_text": ("index", "text"),
-    "send_keys": ("keys",),
-    "get_dropdown_options": ("index",),
-    "select_dropdown_option": ("index", "text"),
-    "scroll_down": (),
-    "scroll_up": (),
-    "scroll_to_text": ("text",),
-    "extract_content": (),
-    "upload_file": ("index", "path"),
-    "switch_tab": ("tab_id",),
-    "open_tab": (),
-    "close_tab": (),
-    "web_search": ("query",),
-    "wait": (),
-    "screenshot": (),
-}
-"""The actions, each with its required arguments."""
-
-AIMED = frozenset({name for name, needs in ACTIONS.items() if {"index", "keys", "x"} & {*needs}})
-"""Actions that refer to the page that the model has seen."""
 
 _IS_FILE = re.compile(
     r"(/(?!/)|\.\.?/)[^?#\ud800-\udfff]*|(?!localhost/)([\w -]+/)*[\w .-]+\.(x?html?|svg|pdf)",
     re.IGNORECASE,
 )
 """Addresses that can only be files: `/tmp/ws/a.html`, `./a`, `site/a.html`."""
-
-READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
-"""Actions without side effects."""
-
-
-class BrowserArgs(Arguments):
-    """Arguments of `browser_use`."""
-
-    action: Literal[tuple(ACTIONS)] = Field(description="What to do")  # type: ignore[valid-type]
-    url: str | None = Field(None, description="Address, for go_to_url and open_tab")
-    index: int | None = Field(None, ge=1, description="The number in brackets of an element")
-    text: str | None = Field(None, description="Text to write or look for, or an option to choose")
-    keys: str | None = Field(None, description='Keys for send_keys, such as "Enter" or "Control+A"')
-    scroll_amount: int | None = Field(None, ge=1, description="Pixels (default most of a screen)")
-    goal: str | None = Field(None, description="What extract_content shall find out")
-    page: int | None = Field(None, ge=1, description="Which page, for extract_content without goal")
-    query: str | None = Field(None, description="What web_search shall search for")
-    tab_id: int | None = Field(None, description="Number of a tab, for switch_tab and close_tab")
-    path: str | None = Field(None, description="Workspace file, for upload_file and screenshot")
-    x: int | None = Field(None, description="Pixels from the left of the view")
-    y: int | None = Field(None, description="Pixels from the top of the view")
-    seconds: float | None = Field(None, gt=0, le=60, description="How long to wait (default 3)")
-    accept: bool = Field(False, description="Say yes to a confirm it opens, `text` to a prompt")
 
 
 class BrowserUse(AgentTool):

@@ -14,11 +14,11 @@ from manus.execution.result import Observation
 from manus.execution.session import Session
 from manus.state.errors import ToolError
 from manus.tools.browser import fields, navigate, pointer
+from manus.tools.browser.arguments import AIMED, READING, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.state import describe, find_new_texts, get_source, page_fingerprint
 from manus.tools.browser.tab import PageStuckError, Tab
-from manus.tools.browser_use import AIMED, READING, BrowserArgs
 
 _MAX_LINES = 8
 """Maximum number of lines about the effects of an action."""

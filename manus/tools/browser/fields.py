@@ -19,10 +19,10 @@ from manus.execution.text_files import read_file
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
+from manus.tools.browser.arguments import BrowserArgs
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, Target, find_target
 from manus.tools.browser.tab import Tab
-from manus.tools.browser_use import BrowserArgs
 
 _MAX_TYPED = 400
 """Maximum length of a text that is typed key by key for the page's event handlers."""

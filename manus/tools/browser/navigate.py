@@ -19,9 +19,9 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.execution.network.egress import is_loopback
 from manus.state.errors import ToolError
+from manus.tools.browser.arguments import BrowserArgs
 from manus.tools.browser.browser import Browser, workspace_file
 from manus.tools.browser.tab import ANSWER_SECONDS, PageStuckError, Tab, attempt
-from manus.tools.browser_use import BrowserArgs
 
 _STILL_MS = 120.0
 """Milliseconds without a change after which a page counts as idle."""

@@ -20,6 +20,7 @@ from playwright.async_api import Error as PlaywrightError
 from manus.execution.safe_open import write_file
 from manus.state.errors import ToolError
 from manus.state.text import one_line, shorten
+from manus.tools.browser.arguments import PICTURE, BrowserArgs
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.snapshot import render_lines, take_snapshot
 from manus.tools.browser.tab import (
@@ -30,7 +31,6 @@ from manus.tools.browser.tab import (
     script,
     with_timeout,
 )
-from manus.tools.browser_use import PICTURE, BrowserArgs
 
 ACTION_MS = 4_000
 """Milliseconds to wait until an element is ready for an action."""

@@ -11,9 +11,9 @@ from manus.prompts import render
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
 from manus.prompts.sources import WEB, framed
 from manus.state.errors import ModelError, ToolError
+from manus.tools.browser.arguments import BrowserArgs
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.tab import Tab, attempt, with_timeout
-from manus.tools.browser_use import BrowserArgs
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.reader import parse, read_page
 
