@@ -58,7 +58,7 @@ format: ## format the code, and apply the linter's fixes
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: ## measure the cost per step, compared with a plain loop, and of the sandbox: make bench ARGS="..."
+bench: ## measure the cost per step, compared with other loops, and of the sandbox: make bench ARGS="..."
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.step_cost $(ARGS)
 	$(BIN)/python -m benchmarks.sandbox
