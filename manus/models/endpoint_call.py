@@ -16,9 +16,9 @@ from manus.config.model_settings import ModelSettings
 from manus.models.prompted import as_plain_text, blocks_of, prompt_with_tools, with_prompted_calls
 from manus.models.provider_packages import OTHER, ProviderPackage, package_of
 from manus.models.reasoning import (
-    drop_foreign_thoughts,
-    has_thoughts,
-    separate_thoughts,
+    drop_foreign_reasoning,
+    has_reasoning,
+    separate_reasoning,
     with_origin,
 )
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
@@ -112,7 +112,7 @@ def _adapt_messages(
         messages = as_plain_text(messages)
     if package is None:
         return messages
-    messages = drop_foreign_thoughts(messages, reasoning_policy_of(endpoint).origin)
+    messages = drop_foreign_reasoning(messages, reasoning_policy_of(endpoint).origin)
     has_tools = is_native and bool(request.tools)
     return adapt_to_package(messages, package, with_tools=has_tools, model=chat_model_in(model))
 
@@ -135,7 +135,7 @@ def _normalize_reply(
     """Return the reply with its thoughts separated and its calls parsed and repaired."""
     if package is not None:
         _normalize_package_reply(reply)
-    reply = separate_thoughts(reply)
+    reply = separate_reasoning(reply)
     if has_prompted_tools:
         return with_repairs(with_prompted_calls(reply))
     reports_end = package is None or package.reports_end
@@ -150,7 +150,7 @@ def _normalize_package_reply(reply: AIMessage) -> None:
         reply.response_metadata.setdefault("finish_reason", reason)
     # Google's package repeats one of the calls there, and sends it again
     reply.additional_kwargs.pop("function_call", None)
-    if isinstance(reply.content, list) and not has_thoughts(reply):
+    if isinstance(reply.content, list) and not has_reasoning(reply):
         reply.content = reply.text
 
 

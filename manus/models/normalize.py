@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
-from manus.models.reasoning import REASONING, SealedReader, ThoughtReader
+from manus.models.reasoning import REASONING, ReasoningSplitter, SealedReader
 from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import with_calls
 
@@ -38,12 +38,12 @@ class ReplyReader:
         """Whether the reply exceeds the limit, so that the rest is not read."""
         self._size = 0
         self._text: list[str] = []
-        self._thought: list[str] = []
+        self._reasoning: list[str] = []
         self._usage: Json = {}
         self._calls: list[Json] = []
         self._call_numbers: dict[Any, int] = {}
         """The position in `_calls` of the newest call of each index."""
-        self._thoughts = ThoughtReader()
+        self._splitter = ReasoningSplitter()
         self._sealed = SealedReader()
         self._metadata: Json = {"model_provider": "openai"}
 
@@ -78,15 +78,15 @@ class ReplyReader:
 
     def end(self) -> AIMessageChunk:
         """Return what was held back until the stream ended."""
-        thought, text = self._thoughts.feed("", is_last=True)
-        return self._add(thought, text, [], is_last=True)
+        reasoning, text = self._splitter.feed("", is_last=True)
+        return self._add(reasoning, text, [], is_last=True)
 
     def message(self) -> AIMessage:
         """Return the whole reply, once it has ended; with its calls as they were sent."""
         extra_fields = self._sealed.fields()
-        thought = "".join(self._thought)
-        if thought:
-            extra_fields[REASONING] = thought
+        reasoning = "".join(self._reasoning)
+        if reasoning:
+            extra_fields[REASONING] = reasoning
         if self.is_over:
             self._metadata["finish_reason"] = "length"
         message = AIMessage(
@@ -98,15 +98,15 @@ class ReplyReader:
         return with_calls(message, self._calls)
 
     def _read(self, delta: Json, *, is_whole: bool) -> AIMessageChunk | None:
-        text, thought = _read_text(delta)
+        text, reasoning = _read_text(delta)
         if text and not isinstance(delta.get("content"), list):
-            inner_thought, text = self._thoughts.feed(text)
-            thought = thought or inner_thought
+            inner_reasoning, text = self._splitter.feed(text)
+            reasoning = reasoning or inner_reasoning
         self._sealed.feed(delta, is_whole=is_whole)
         call_chunks = self._read_calls(delta.get("tool_calls"), is_whole=is_whole)
-        if not (text or thought or call_chunks):
+        if not (text or reasoning or call_chunks):
             return None
-        return self._add(thought, text, call_chunks)
+        return self._add(reasoning, text, call_chunks)
 
     def _read_calls(self, calls: Any, *, is_whole: bool) -> list[ToolCallChunk]:
         """Return what the `tool_calls` of a delta, or of a whole message, add to the calls."""
@@ -118,18 +118,18 @@ class ReplyReader:
         return chunks
 
     def _add(
-        self, thought: str, text: str, call_chunks: list[ToolCallChunk], *, is_last: bool = False
+        self, reasoning: str, text: str, call_chunks: list[ToolCallChunk], *, is_last: bool = False
     ) -> AIMessageChunk:
         self._text.append(text)
-        self._thought.append(thought)
-        self._size += len(text) + len(thought)
+        self._reasoning.append(reasoning)
+        self._size += len(text) + len(reasoning)
         self._size += sum(len(chunk["args"] or "") for chunk in call_chunks)
         self.is_over = self._size > MAX_REPLY
         # not validated: LangChain would try to complete the JSON in each chunk of a call; and all
         # fields are set, since pydantic inspects the default factory of each missing one
         return AIMessageChunk.model_construct(
             content=text,
-            additional_kwargs={REASONING: thought} if thought else {},
+            additional_kwargs={REASONING: reasoning} if reasoning else {},
             response_metadata={},
             tool_calls=[],
             invalid_tool_calls=[],
@@ -217,22 +217,22 @@ def _read_text(delta: Json) -> tuple[str, str]:
     else:
         text = "".join(_block_text(block, "text") for block in blocks)
     for name in (REASONING, "reasoning"):
-        thought = delta.get(name)
-        if isinstance(thought, str) and thought:
-            return text, thought
-    thoughts = _thoughts_in_details(delta.get("reasoning_details"))
-    thoughts += [_block_text(block, "thinking") for block in blocks]
-    return text, "".join(thoughts)
+        reasoning = delta.get(name)
+        if isinstance(reasoning, str) and reasoning:
+            return text, reasoning
+    texts = _texts_in_details(delta.get("reasoning_details"))
+    texts += [_block_text(block, "thinking") for block in blocks]
+    return text, "".join(texts)
 
 
-def _thoughts_in_details(details: Any) -> list[str]:
+def _texts_in_details(details: Any) -> list[str]:
     """Return the texts in `reasoning_details`, a list of entries with `text` or `summary`."""
-    thoughts = []
+    texts = []
     for entry in details if isinstance(details, list) else ():
         if isinstance(entry, dict):
             values = (entry.get("text"), entry.get("summary"))
-            thoughts += [value for value in values if isinstance(value, str)]
-    return thoughts
+            texts += [value for value in values if isinstance(value, str)]
+    return texts
 
 
 def _block_text(block: Any, kind: str) -> str:

@@ -26,7 +26,7 @@ from openai import APIConnectionError, AsyncStream
 from manus.config.context import is_watched
 from manus.models.errors import NoChoicesError
 from manus.models.normalize import ReplyReader
-from manus.models.reasoning import drop_foreign_thoughts
+from manus.models.reasoning import drop_foreign_reasoning
 from manus.models.wire_forms import SEND_REASONING, ReasoningPolicy, encode, wire_messages
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
@@ -86,7 +86,7 @@ class FastChat(BaseChatOpenAI):
         if is_chat:
             source = self._chat(reader, self._body(payload, wire_messages(messages, policy)))
         else:
-            request = drop_foreign_thoughts(messages, policy.origin)
+            request = drop_foreign_reasoning(messages, policy.origin)
             source = cast(Chunks, super()._astream(request, stop, **kwargs))
         async with aclosing(source) as stream:
             async for chunk in stream:

@@ -41,7 +41,7 @@ _ONLY_CLOSED = re.compile(r"\A(.*?)\n[ \t]*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
 Json = dict[str, Any]
 
 
-class ThoughtReader:
+class ReasoningSplitter:
     """Splitter of a streamed text into thought and answer.
 
     Tags count only at the start of the text, so that an answer may mention them.
@@ -66,17 +66,17 @@ class ThoughtReader:
                 return "", self._read_untagged(text, is_last=is_last)
             self._closing_tag = f"</{opening[1].lower()}>"
             text = text[opening.end() :]
-        thought = ""
+        reasoning = ""
         if self._closing_tag:
             end = text.lower().find(self._closing_tag)
             if end < 0:
-                return self._read_open_thought(text, self._closing_tag, is_last=is_last), ""
-            thought = text[:end]
+                return self._read_open_reasoning(text, self._closing_tag, is_last=is_last), ""
+            reasoning = text[:end]
             text = text[end + len(self._closing_tag) :]
             self._closing_tag = ""
         answer = text.lstrip()
         self._is_answer = bool(answer)
-        return thought, answer
+        return reasoning, answer
 
     def _read_untagged(self, text: str, *, is_last: bool) -> str:
         """Return the text as the answer, unless it may be the start of an opening tag."""
@@ -88,7 +88,7 @@ class ThoughtReader:
         self._is_answer = True
         return text
 
-    def _read_open_thought(self, text: str, closing_tag: str, *, is_last: bool) -> str:
+    def _read_open_reasoning(self, text: str, closing_tag: str, *, is_last: bool) -> str:
         """Return the text as thought; hold back what may be the start of the closing tag."""
         tag_start = text.find("<", max(0, len(text) + 1 - len(closing_tag)))
         if is_last or tag_start < 0:
@@ -97,21 +97,21 @@ class ThoughtReader:
         return text[:tag_start]
 
 
-def split_thought(text: str) -> tuple[str, str]:
+def split_reasoning(text: str) -> tuple[str, str]:
     """Return the thought and the answer in a whole text."""
     match = _ONLY_CLOSED.match(text)
     if match and "<think" not in match[1].lower():
         return match[1].strip(), text[match.end() :].lstrip()
-    return ThoughtReader().feed(text, is_last=True)
+    return ReasoningSplitter().feed(text, is_last=True)
 
 
-def separate_thoughts(message: AIMessage) -> AIMessage:
+def separate_reasoning(message: AIMessage) -> AIMessage:
     """Move the thought in a reply's text to its `additional_kwargs`; return the reply."""
     if isinstance(message.content, str) and "</th" in message.content:
-        thought, answer = split_thought(message.content)
-        if thought.strip():
+        reasoning, answer = split_reasoning(message.content)
+        if reasoning.strip():
             message.content = answer
-            message.additional_kwargs.setdefault(REASONING, thought.strip())
+            message.additional_kwargs.setdefault(REASONING, reasoning.strip())
     return message
 
 
@@ -128,7 +128,7 @@ def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
         drop_sealed(message)
     fields = message.additional_kwargs
     has_fields = not fields.keys().isdisjoint((REASONING, _GOOGLE_SIGNATURES, *_SEALED))
-    if has_fields or has_thoughts(message):
+    if has_fields or has_reasoning(message):
         fields.setdefault(THOUGHT_BY, origin_of(endpoint))
     return message
 
@@ -138,14 +138,14 @@ def is_foreign(message: AIMessage, origin: str) -> bool:
     return bool(message.additional_kwargs.get(THOUGHT_BY, origin) != origin)
 
 
-def has_thoughts(message: AIMessage) -> bool:
+def has_reasoning(message: AIMessage) -> bool:
     """Return whether a message has a block with a thought or a signature."""
     if not isinstance(message.content, list):
         return False
-    return any(map(_is_thought, message.content))
+    return any(map(_is_reasoning, message.content))
 
 
-def _is_thought(block: Any) -> bool:
+def _is_reasoning(block: Any) -> bool:
     if not isinstance(block, dict):
         return False
     names = {*block, *(block.get("extras") or ())}
@@ -180,7 +180,7 @@ def move_sealed(message: AIMessage, old: str, new: str) -> None:
                 entry["id"] = new
 
 
-def drop_foreign_thoughts(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
+def drop_foreign_reasoning(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
     """Return the request without the reasoning of other endpoints; do not modify its messages.
 
     Calls among the dropped blocks are in the message's own calls too.
@@ -188,13 +188,13 @@ def drop_foreign_thoughts(request: Sequence[BaseMessage], origin: str) -> list[B
     messages: list[BaseMessage] = []
     for message in request:
         if isinstance(message, AIMessage) and is_foreign(message, origin):
-            messages.append(_without_thoughts(message))
+            messages.append(_without_reasoning(message))
         else:
             messages.append(message)
     return messages
 
 
-def _without_thoughts(message: AIMessage) -> AIMessage:
+def _without_reasoning(message: AIMessage) -> AIMessage:
     fields = dict(message.additional_kwargs)
     fields.pop(_GOOGLE_SIGNATURES, None)
     content = message.text if isinstance(message.content, list) else message.content

@@ -28,7 +28,7 @@ from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise, total_usage
 from manus.state.plan import Plan, StepResult, StepStatus, Waiting, usage_of, waiting_steps
 from manus.state.plan_changes import StepChange
-from manus.state.taint import passed_on
+from manus.state.taint import request_fields
 from manus.state.text import shorten
 from manus.state.usage import RoleUsage, budget_used_up, sum_usage, tokens_of
 
@@ -241,7 +241,7 @@ def _request(task: StepTask) -> HumanMessage:
     content: Any = task["request"]
     if task["images"]:
         content = [{"type": "text", "text": content}, *task["images"]]
-    taint = passed_on(task.get("asked", ""), tainted=task.get("outside", False))
+    taint = request_fields(task.get("asked", ""), tainted=task.get("outside", False))
     return HumanMessage(content, additional_kwargs=taint)
 
 

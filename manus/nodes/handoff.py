@@ -14,7 +14,7 @@ from manus.execution.egress_guard import EgressGuard
 from manus.execution.foreign_results import with_sibling_answers
 from manus.execution.siblings import Sibling
 from manus.state.messages import as_messages
-from manus.state.taint import passed_on
+from manus.state.taint import request_fields
 
 
 def parent_command(
@@ -65,7 +65,7 @@ def _mark_tainted(messages: Iterable[BaseMessage], guard: EgressGuard) -> Iterab
     for message in messages:
         if isinstance(message, HumanMessage) and message.id is None:
             # written by a tool: an agent's words allow no host on the user's behalf
-            taint = passed_on(guard.words, tainted=guard.is_tainted)
+            taint = request_fields(guard.words, tainted=guard.is_tainted)
             kwargs = {**message.additional_kwargs, **taint}
             yield message.model_copy(update={"additional_kwargs": kwargs})
         else:

@@ -24,7 +24,7 @@ from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
 from manus.state.messages import last_assistant, text_of
-from manus.state.taint import is_tainted, passed_on
+from manus.state.taint import is_tainted, request_fields
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.terminate import TERMINATE
 
@@ -197,7 +197,7 @@ async def run_delegated(
 
     guard = active_run.session.egress_guard
     # an agent's words allow no host on the user's behalf
-    taint = passed_on(guard.words, tainted=guard.is_tainted)
+    taint = request_fields(guard.words, tainted=guard.is_tainted)
     request = HumanMessage(task, additional_kwargs=taint)
     async with active_run.slots:
         result = await run_subagent(active_run, graph, request, emit_action)

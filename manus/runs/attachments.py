@@ -87,14 +87,14 @@ def build_input(request: Request, images: Sequence[Path] = ()) -> dict[str, Any]
     Raises:
         UsageError: an image cannot be read or has an unsupported format.
     """
-    from manus.state.taint import passed_on
+    from manus.state.taint import request_fields
 
     if not images and request.text == request.user_text:
         return {"request": request.text}
     content: Any = request.text
     if images:
         content = [{"type": "text", "text": request.text}, *map(_image_block, images)]
-    metadata = passed_on(request.user_text, tainted=request.is_tainted or bool(images))
+    metadata = request_fields(request.user_text, tainted=request.is_tainted or bool(images))
     return {"messages": [{"role": "user", "content": content, "additional_kwargs": metadata}]}
 
 

@@ -1,8 +1,9 @@
-"""Taint: whether a thread has read untrusted text, and what a call has to know of it.
+"""Taint: whether a thread has read untrusted text, and the facts that a tool call needs about it.
 
-Untrusted is what anybody may have written: web pages, search results, what programs fetch, what MCP
-servers say, attached files, the files of a folder that nobody trusts. The mark stays in the
-messages, so that it outlives compaction, a resume and the hand-over to another agent.
+Untrusted text (a possible prompt injection) is whatever others may have written: web pages, search
+results, text that programs fetch, results of MCP servers, attached files, files of an untrusted
+folder. The mark is stored with the messages, so that it survives compaction, a resume and the
+delegation to another agent.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ from manus.state.messages import SOURCE
 from manus.state.user_words import OWN_WORDS, has_attachments, hosts_named
 
 TAINTED = "outside"
-"""In the `additional_kwargs` of a message, and with messages taken out: untrusted text was read."""
+"""Mark in a message's `additional_kwargs`, and in the compaction: untrusted text was read."""
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\]}`\\]+", re.IGNORECASE)
 _PUNCTUATION = ".,;:!?)*_"
 
 
 def is_tainted(messages: Iterable[AnyMessage], compaction: Mapping[str, Any] | None) -> bool:
-    """Return whether any of the messages, or of those taken out before, held untrusted text."""
+    """Return whether any of the messages, or of those removed by compaction, is tainted."""
     if compaction and compaction.get(TAINTED):
         return True
-    return any(_is_tainted(message) for message in messages)
+    return any(map(_is_tainted, messages))
 
 
 def _is_tainted(message: AnyMessage) -> bool:
-    about = message.additional_kwargs
-    if TAINTED in about:
+    fields = message.additional_kwargs
+    if TAINTED in fields:
         return True
-    return is_foreign(str(about.get(SOURCE, ""))) or has_attachments(message)
+    return is_foreign(str(fields.get(SOURCE, ""))) or has_attachments(message)
 
 
 def addresses_in(text: str) -> set[str]:
-    """Return the addresses in a text and those of their sites.
+    """Return the URLs in a text, and those of their sites.
 
-    Punctuation behind an address may be a part of it or of the sentence: both forms are returned.
+    Punctuation after a URL may be a part of it or of the sentence: both forms are returned.
     """
     addresses = set()
     for address in _ADDRESS.findall(text):
@@ -50,27 +51,30 @@ def addresses_in(text: str) -> set[str]:
         while address[-1] in _PUNCTUATION:
             address = address[:-1]
             addresses.add(address)
-    return {with_path(address) for address in addresses}
+    return set(map(with_path, addresses))
 
 
 def with_path(address: str) -> str:
-    """Return an address with `/` as its path where it has none, as a browser asks for it."""
+    """Return a URL with `/` as its path if it has none, as a browser requests it."""
     return f"{address}/" if address.count("/") == 2 else address
 
 
-def passed_on(words: str, *, tainted: bool) -> dict[str, Any]:
-    """Return the `additional_kwargs` of a request that holds more than the user's own words."""
-    return {OWN_WORDS: words, **({TAINTED: True} if tainted else {})}
+def request_fields(words: str, *, tainted: bool) -> dict[str, Any]:
+    """Return the `additional_kwargs` of a request with more text than the user's own words."""
+    fields: dict[str, Any] = {OWN_WORDS: words}
+    if tainted:
+        fields[TAINTED] = True
+    return fields
 
 
 def facts_of(
     messages: Sequence[AnyMessage], compaction: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return what a call has to know: the hosts that the user named, and the taint."""
-    named = hosts_named(messages)
+    """Return the facts that a call needs: the hosts that the user has named, and the taint."""
+    hosts = hosts_named(messages)
     facts = {
-        "named": list(named.certain),
-        "mentioned": list(named.ambiguous),
+        "named": list(hosts.certain),
+        "mentioned": list(hosts.ambiguous),
         "outside": is_tainted(messages, compaction),
     }
     return {name: fact for name, fact in facts.items() if fact}

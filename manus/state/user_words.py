@@ -133,8 +133,10 @@ def own_words(message: BaseMessage) -> str:
         return text_of(message) if message.name == ASK_HUMAN else ""
     if not isinstance(message, HumanMessage) or not is_from_user(message):
         return ""
-    known = message.additional_kwargs.get(OWN_WORDS)
-    return "\n".join(_typed(message)) if known is None else str(known)
+    words = message.additional_kwargs.get(OWN_WORDS)
+    if words is None:
+        words = "\n".join(_typed_texts(message))
+    return str(words)
 
 
 def all_own_words(messages: Iterable[AnyMessage]) -> str:
@@ -143,20 +145,20 @@ def all_own_words(messages: Iterable[AnyMessage]) -> str:
 
 
 def has_attachments(message: BaseMessage) -> bool:
-    """Return whether a request holds text or pictures that the user has not written."""
+    """Return whether a request contains text or images that the user has not written."""
     if not isinstance(message, HumanMessage) or OWN_WORDS in message.additional_kwargs:
         return False
     if isinstance(message.content, list):
-        blocks = [b if isinstance(b, dict) else {"type": "text"} for b in message.content]
-        if any(block.get("type") != "text" for block in blocks):
-            return True
-    return any(_ATTACHED.search(text) for text in _texts(message))
+        for block in message.content:
+            if isinstance(block, dict) and block.get("type") != "text":
+                return True
+    return any(map(_ATTACHED.search, _texts(message)))
 
 
-def _typed(message: HumanMessage) -> Iterator[str]:
+def _typed_texts(message: HumanMessage) -> Iterator[str]:
     for text in _texts(message):
-        attached = _ATTACHED.search(text)
-        yield text[: attached.start()] if attached else text
+        attachment = _ATTACHED.search(text)
+        yield text[: attachment.start()] if attachment else text
 
 
 def _texts(message: HumanMessage) -> Iterator[str]:
@@ -169,14 +171,17 @@ def _texts(message: HumanMessage) -> Iterator[str]:
 
 def hosts_named(messages: Iterable[AnyMessage]) -> NamedHosts:
     """Return the hosts that the user's own words name; the newest sentence on a host counts."""
-    named: dict[str, bool] = {}
+    hosts: dict[str, bool] = {}
     for words in map(own_words, messages):
         allowed, forbidden = hosts_in(words)
         for host in forbidden:
-            named.pop(host, None)
-        named.update(allowed)
-    certain = tuple(host for host, is_certain in named.items() if is_certain)
-    return NamedHosts(certain, tuple(host for host in named if host not in certain))
+            hosts.pop(host, None)
+        hosts.update(allowed)
+    certain: list[str] = []
+    ambiguous: list[str] = []
+    for host, is_certain in hosts.items():
+        (certain if is_certain else ambiguous).append(host)
+    return NamedHosts(tuple(certain), tuple(ambiguous))
 
 
 @lru_cache(maxsize=64)
@@ -190,7 +195,9 @@ def hosts_in(words: str) -> tuple[dict[str, bool], frozenset[str]]:
             continue
         for host, is_certain in _hosts_of(sentence).items():
             allowed[host] = is_certain or allowed.get(host, False)
-    return {h: c for h, c in allowed.items() if h not in forbidden}, frozenset(forbidden)
+    for host in forbidden:
+        allowed.pop(host, None)
+    return allowed, frozenset(forbidden)
 
 
 def _judged_sentences(text: str) -> Iterator[tuple[str, bool]]:
@@ -203,21 +210,22 @@ def _judged_sentences(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _hosts_of(sentence: str) -> dict[str, bool]:
-    """Return what is written as a host, each with whether it can be nothing else."""
+    """Return the possible hosts in a sentence, each with whether it is certainly a host."""
     hosts: dict[str, bool] = {}
     for match in _ADDRESS.finditer(sentence):
-        for host in _readings(match["host"]):
-            hosts[_plain(host)] = True
+        for host in _possible_hosts(match["host"]):
+            hosts[_normalize_host(host)] = True
     for match in _BARE.finditer(_ADDRESS.sub(" ", sentence)):
         host = match["bare"].lower()
         is_certain = _certainty(host)
         if is_certain is not None:
-            hosts.setdefault(_plain(host), is_certain)
-    return {host: is_certain for host, is_certain in hosts.items() if host}
+            hosts.setdefault(_normalize_host(host), is_certain)
+    hosts.pop("", None)
+    return hosts
 
 
-def _readings(host: str) -> Iterator[str]:
-    """Yield a host as it is written; and without what follows it in a script without spaces."""
+def _possible_hosts(host: str) -> Iterator[str]:
+    """Yield a host as written, and without text after it in a script without spaces."""
     yield host
     if not host.isascii():
         ascii_part = re.match(r"[\w.-]*", host, re.ASCII)
@@ -225,18 +233,20 @@ def _readings(host: str) -> Iterator[str]:
             yield ascii_part[0]
 
 
-def _plain(host: str) -> str:
+def _normalize_host(host: str) -> str:
     return host.lower().strip(".").strip("[]").removeprefix("www.")
 
 
 def _certainty(host: str) -> bool | None:
-    """Return whether a name without a scheme can only be a host; None if it does not count."""
+    """Return whether a name without a scheme is certainly a host; None if it is certainly not."""
     name, _, ending = host.rpartition(".")
     if ending.isdigit():
         return _is_address(host)
     if ending in _HOSTS_ONLY.split() or host.startswith("www."):
         return bool(name) or None
-    return False if name and ending in _HOST_OR_ATTRIBUTE.split() else None
+    if name and ending in _HOST_OR_ATTRIBUTE.split():
+        return False
+    return None
 
 
 def _is_address(text: str) -> bool | None:
@@ -264,9 +274,7 @@ def asks_to_remember(words: str) -> bool:
 
 def asks_for_git(words: str) -> bool:
     """Return whether the user's words plainly ask to change a git repository."""
-    return any(
-        not forbids and _is_about_git(sentence) for sentence, forbids in _judged_sentences(words)
-    )
+    return any(map(_is_about_git, _requesting_sentences(words)))
 
 
 def _is_about_git(sentence: str) -> bool:
@@ -279,33 +287,49 @@ def _is_about_git(sentence: str) -> bool:
 
 
 def _asks(words: str, path: str, verb: re.Pattern[str]) -> bool:
-    names = {path, path.rpartition("/")[2]}
-    # `.env` is named neither by `.env.example` nor by `app/.env`
-    named = "|".join(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)" for name in names if name)
-    return bool(named) and any(
-        not forbids and re.search(named, sentence) and verb.search(sentence)
-        for sentence, forbids in _judged_sentences(words)
-    )
+    """Return whether a sentence with the verb names the path, or the file's name alone."""
+    names = "|".join(map(re.escape, filter(None, {path, path.rpartition("/")[2]})))
+    if not names:
+        return False
+    # neither `.env.example` nor `app/.env` names `.env`
+    pattern = re.compile(rf"(?<![\w./-])(?:{names})(?![\w/-]|\.\w)")
+    for sentence in _requesting_sentences(words):
+        if pattern.search(sentence) and verb.search(sentence):
+            return True
+    return False
+
+
+def _requesting_sentences(words: str) -> Iterator[str]:
+    """Yield the sentences that forbid nothing."""
+    for sentence, forbids in _judged_sentences(words):
+        if not forbids:
+            yield sentence
 
 
 def is_phrase_of(words: str, text: str) -> bool:
     """Return whether a text is a plain phrase that the user has written: "kite", "red kites".
 
-    Letters only, in the user's spelling or in lower case, from a sentence about nothing
-    confidential: such a phrase gives away no more than the request did.
+    Only letters count, in the user's spelling or in lower case, from a sentence about nothing
+    confidential: such a phrase reveals no more than the request did, so it cannot exfiltrate data.
     """
     phrase = text.strip()
     if len(phrase) > _LONGEST_PHRASE or not _PHRASE.fullmatch(phrase):
         return False
     pattern = _phrase_pattern(phrase)
-    sentences = [s for s in _SENTENCE_END.split(words) if not _CONFIDENTIAL.search(s)]
-    return any(pattern.search(form) for s in sentences for form in (s, s.lower()))
+    for sentence in _SENTENCE_END.split(words):
+        if _CONFIDENTIAL.search(sentence):
+            continue
+        if pattern.search(sentence) or pattern.search(sentence.lower()):
+            return True
+    return False
 
 
 def _phrase_pattern(phrase: str) -> re.Pattern[str]:
     if len(phrase) > 1 and min(map(ord, phrase)) >= _WITHOUT_SPACES:
         return re.compile(re.escape(phrase))
-    if len(phrase) < _SHORTEST_PHRASE:  # single letters would spell anything
+    if len(phrase) < _SHORTEST_PHRASE:  # single letters could spell anything
         return _MATCHES_NOTHING
-    singular = phrase.removesuffix("s") if len(phrase) > _SHORTEST_PHRASE else phrase
+    singular = phrase
+    if len(phrase) > _SHORTEST_PHRASE:
+        singular = phrase.removesuffix("s")
     return re.compile(rf"(?<!\w){re.escape(singular)}s?(?!\w)")

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from manus.models.normalize import ReplyReader
-from manus.models.reasoning import REASONING, ThoughtReader, split_thought
+from manus.models.reasoning import REASONING, ReasoningSplitter, split_reasoning
 from manus.models.tokens import cache_tokens, usage_metadata
 from manus.state.messages import calls_of
 from tests.helpers.agent import ScriptedAgent
@@ -178,16 +178,16 @@ PARTS = {
 def test_a_thought_is_told_however_it_is_cut() -> None:
     for words, parts in PARTS.items():
         for size in (1, 3, 1000):
-            reader = ThoughtReader()
+            reader = ReasoningSplitter()
             found = [
                 reader.feed(words[start : start + size]) for start in range(0, len(words), size)
             ]
             found.append(reader.feed("", is_last=True))
             assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
-        assert split_thought(words) == parts
+        assert split_reasoning(words) == parts
     # its beginning is in the template
-    assert split_thought("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
-    assert split_thought("Write </think> there.") == ("", "Write </think> there.")
+    assert split_reasoning("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
+    assert split_reasoning("Write </think> there.") == ("", "Write </think> there.")
 
 
 FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from manus.execution.egress_guard import EgressGuard
 from manus.prompts.sources import AGENT, FILE, MCP, WEB
 from manus.state.messages import SOURCE
-from manus.state.taint import TAINTED, facts_of, is_tainted, passed_on
+from manus.state.taint import TAINTED, facts_of, is_tainted, request_fields
 from manus.tools.browser.fields import enters_data
 
 SOURCES = {
@@ -38,8 +38,11 @@ REQUESTS: dict[str, tuple[AnyMessage, bool]] = {
     "attached": (HumanMessage('Read it.\n\n<file name="a.txt">\nx\n</file>'), True),
     "piped": (HumanMessage("Read it.\n\n<stdin>\nx\n</stdin>"), True),
     "a picture": (HumanMessage([{"type": "text", "text": "Read it."}, PICTURE]), True),
-    "marked": (HumanMessage("Do it.", additional_kwargs=passed_on("", tainted=True)), True),
-    "judged": (HumanMessage("x\n\n<file>", additional_kwargs=passed_on("x", tainted=False)), False),
+    "marked": (HumanMessage("Do it.", additional_kwargs=request_fields("", tainted=True)), True),
+    "judged": (
+        HumanMessage("x\n\n<file>", additional_kwargs=request_fields("x", tainted=False)),
+        False,
+    ),
 }
 
 

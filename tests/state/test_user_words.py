@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from manus.state.taint import passed_on
+from manus.state.taint import request_fields
 from manus.state.user_words import asks_to_send, asks_to_write, hosts_named, is_phrase_of
 
 CERTAIN = {
@@ -51,7 +51,7 @@ def test_a_name_that_may_be_something_else_is_ambiguous() -> None:
 
 def test_only_the_user_names_hosts() -> None:
     answer = ToolMessage("Use a.example", tool_call_id="1", name="ask_human")
-    passed = passed_on("d.example", tainted=True)
+    passed = request_fields("d.example", tainted=True)
     others: list[Any] = [
         AIMessage("b.example"),
         ToolMessage("c.example", tool_call_id="2", name="bash"),
