@@ -1,24 +1,85 @@
-"""A general agent: `from manus import build_agent, build_flow`.
+"""A general agent as LangGraph graphs: `from manus import build_agent, build_flow`.
 
-The rooms of the house are its subpackages: `prompts`, `state`, `models`, `tools`, `nodes`, `graph`.
+Example:
+    from manus import Context, build_agent
+
+    agent = build_agent()
+    context = Context(workspace="site", max_steps=30)
+    result = agent.invoke({"request": "Write a page about tea."}, context=context)
+    print(result["output"])
+
+All names are imported on first use, so that `import manus` stays fast.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from manus.config.context import Context
+    from manus.config.profile import Profile
+    from manus.execution.invoke import observe_call
+    from manus.execution.user_tools import from_function
     from manus.graph.agent import build_agent
     from manus.graph.flow import build_flow
+    from manus.graph.profiles import PROFILES, all_executors, all_profiles
+    from manus.state.errors import ManusError, SettingsError
+    from manus.state.plan import format_plan
+    from manus.store.postgres import open_postgres
+    from manus.store.sqlite import open_sqlite
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "build_agent", "build_flow"]
+__all__ = [
+    "PROFILES",
+    "Context",
+    "ManusError",
+    "Profile",
+    "SettingsError",
+    "__version__",
+    "all_executors",
+    "all_profiles",
+    "build_agent",
+    "build_flow",
+    "format_plan",
+    "from_function",
+    "observe_call",
+    "open_postgres",
+    "open_sqlite",
+]
+_MODULES = {
+    "Context": "manus.config.context",
+    "ManusError": "manus.state.errors",
+    "PROFILES": "manus.graph.profiles",
+    "Profile": "manus.config.profile",
+    "SettingsError": "manus.state.errors",
+    "all_executors": "manus.graph.profiles",
+    "all_profiles": "manus.graph.profiles",
+    "build_agent": "manus.graph.agent",
+    "build_flow": "manus.graph.flow",
+    "format_plan": "manus.state.plan",
+    "from_function": "manus.execution.user_tools",
+    "observe_call": "manus.execution.invoke",
+    "open_postgres": "manus.store.postgres",
+    "open_sqlite": "manus.store.sqlite",
+}
+"""Module of each public name."""
 
 
 def __getattr__(name: str) -> Any:
-    """The graphs' builders, imported when first asked for: the command line starts without."""
-    if name not in ("build_agent", "build_flow"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    """Import a public name on first use.
 
-    return getattr(import_module(f"manus.graph.{name.removeprefix('build_')}"), name)
+    Raises:
+        AttributeError: there is no such name.
+    """
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, imported or not."""
+    return sorted({*globals(), *__all__})

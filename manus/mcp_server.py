@@ -1,4 +1,4 @@
-"""This program as an MCP server: the tools of a profile, and `run` for a whole task."""
+"""Run manus as an MCP server: the tools of a profile, and `run` for a whole task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any
 
 import anyio
@@ -19,8 +18,6 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from mcp import types
 from mcp.server.fastmcp import FastMCP
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
 
 from manus.config.settings import Settings
 from manus.execution.call import call_tool
@@ -30,7 +27,7 @@ from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.graph.profiles import profile_named
-from manus.pages.server_guard import Guard, listen
+from manus.pages.server_guard import LOOPBACK_NAMES, Access, Guard, listen
 from manus.prompts.formatting import flat, main_argument
 from manus.runs.jobs import create_job, run_job
 from manus.runs.options import RunOptions
@@ -42,10 +39,10 @@ from manus.store.threads import read_thread
 
 TOKEN = "MANUS_MCP_TOKEN"
 _NOT_SERVED = frozenset({"ask_human", "skill", "delegate", "remember", "terminate", "planning"})
-"""They only have a meaning within a run."""
-_GRACE = 3
-"""Seconds for requests under way when the server is told to end."""
-Tell = Callable[[str], Awaitable[None]]
+"""Tools that only make sense within a run."""
+_SHUTDOWN_TIMEOUT = 3
+"""Seconds for running requests after a stop signal."""
+Report = Callable[[str], Awaitable[None]]
 
 
 class Task(BaseModel):
@@ -63,7 +60,7 @@ class Task(BaseModel):
 
 
 class ClientTools:
-    """What one client is served with, in a session of its own; closed when it goes."""
+    """The tools of one client, in a separate session that is closed when it disconnects."""
 
     def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
         self._settings = settings
@@ -76,8 +73,8 @@ class ClientTools:
         ]
         self._catalog = build_catalog(entries, self.session)
 
-    def listed(self) -> list[types.Tool]:
-        """What is offered."""
+    def list_definitions(self) -> list[types.Tool]:
+        """Return the tools in the form of the protocol."""
         functions = [convert_to_openai_tool(tool)["function"] for tool in self._catalog]
         functions.append({**convert_to_openai_tool(Task)["function"], "name": "run"})
         return [
@@ -85,56 +82,65 @@ class ClientTools:
             for f in functions
         ]
 
-    async def call(self, name: str, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
-        """Carry out a call. A cancelled one clears up after itself while others are served."""
-        work = self._work(arguments, tell) if name == "run" else self._call(name, arguments)
+    async def call(
+        self, name: str, arguments: dict[str, Any], report: Report
+    ) -> types.CallToolResult:
+        """Run a tool call. A cancelled call cleans up while others are served."""
+        work = self._work(arguments, report) if name == "run" else self._call(name, arguments)
         task = asyncio.create_task(work)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.cancel()  # apart from the client's scope, which would cancel its clearing up
+            task.cancel()  # outside the client's scope, which would also cancel the cleanup
             raise
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
         key = secrets.token_hex(8)
         task = ToolTask(index=0, id=key, name=name, args=arguments)
-        called = await call_tool(task, session=self.session, catalog=self._catalog, key=key)
-        message = called.message
+        result = await call_tool(task, session=self.session, catalog=self._catalog, key=key)
+        message = result.message
         return types.CallToolResult(
             content=[_block(part) for part in message.content_blocks],
             isError=message.status == "error",
         )
 
-    async def _work(self, arguments: dict[str, Any], tell: Tell) -> types.CallToolResult:
-        """Run a task in the workspace to its end or its question; calls are told as they come."""
+    async def _work(self, arguments: dict[str, Any], report: Report) -> types.CallToolResult:
+        """Run a task in the workspace to its end or its question, reporting its calls."""
         try:
-            outcome = await self._run(Task.model_validate(arguments), tell)
+            outcome = await self._run(Task.model_validate(arguments), report)
         except (ManusError, ValidationError) as error:
-            return _said(flat(str(error)), is_error=True)
-        waits = bool(outcome.questions)
-        hint = f"\n(Answer with `thread` {outcome.thread_id}.)" if waits else ""
-        result = _said(outcome.output + hint, is_error=not (outcome.success or waits))
+            return _text_result(flat(str(error)), is_error=True)
+        has_question = bool(outcome.questions)
+        hint = f"\n(Answer with `thread` {outcome.thread_id}.)" if has_question else ""
+        result = _text_result(outcome.output + hint, is_error=not (outcome.success or has_question))
         result.structuredContent = outcome.as_json()
         return result
 
-    async def _run(self, task: Task, tell: Tell) -> Outcome:
+    async def _run(self, task: Task, report: Report) -> Outcome:
         async def show(_: str, event: Any) -> None:
-            inner = event.get("event", event)  # a plan's step tells of its agent's
+            inner = event.get("event", event)  # events of a plan's step contain those of its agent
             if inner.get("type") == "call":
-                await tell(f"{inner['name']}: {main_argument(inner['args'])[:200]}")
+                await report(f"{inner['name']}: {main_argument(inner['args'])[:200]}")
 
         thread = task.thread or secrets.token_hex(5)
-        place, profile = str(self.session.workspace.root), self._profile.name
-        args = RunOptions(workspace=place, profile=profile, interactive=False)
-        given = {"request": task.request}
+        args = RunOptions(
+            workspace=str(self.session.workspace.root),
+            profile=self._profile.name,
+            interactive=False,
+        )
+        graph_input = {"request": task.request}
         async with open_store(self._settings) as store, store.hold(thread):
-            known = await read_thread(store, thread)
-            kind = known.kind if known else "flow" if task.plan else "agent"
-            job = await create_job(kind, thread, task.request, given, args, self._settings, store)
+            existing = await read_thread(store, thread)
+            kind = "flow" if task.plan else "agent"
+            if existing is not None:
+                kind = existing.kind
+            job = await create_job(
+                kind, thread, task.request, graph_input, args, self._settings, store
+            )
             return await run_job(job, ["custom"], show)
 
 
-def _said(text: str, *, is_error: bool) -> types.CallToolResult:
+def _text_result(text: str, *, is_error: bool) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, isError=is_error)
 
@@ -146,7 +152,7 @@ def _block(part: Any) -> types.ContentBlock:
 
 
 class ToolServer(FastMCP[ClientTools]):
-    """Serves each client with tools and a session of its own."""
+    """MCP server with separate tools and a separate session per client."""
 
     def __init__(
         self, settings: Settings, profile: str, workspace: Workspace, host: str = "127.0.0.1"
@@ -163,38 +169,31 @@ class ToolServer(FastMCP[ClientTools]):
         super().__init__("manus", host=host, log_level="ERROR", lifespan=lifespan)
 
     async def list_tools(self) -> list[types.Tool]:
-        """What is offered."""
-        return self.get_context().request_context.lifespan_context.listed()
+        """Return the tools in the form of the protocol."""
+        return self.get_context().request_context.lifespan_context.list_definitions()
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Carry out a call; a tool of ours says itself what is wrong with its arguments."""
-        context, told = self.get_context(), 0
+        """Run a call; the tools report invalid arguments themselves."""
+        context = self.get_context()
+        calls = 0
 
-        async def tell(line: str) -> None:
-            nonlocal told
-            told += 1
-            await context.report_progress(told, message=line)  # if the client wants to know
+        async def report(line: str) -> None:
+            nonlocal calls
+            calls += 1
+            await context.report_progress(calls, message=line)  # only if the client asked for it
 
         tools: ClientTools = context.request_context.lifespan_context
-        return await tools.call(name, arguments, tell)
-
-
-def _refusal(expected: bytes, request: Request) -> Response | None:
-    """Nothing for who bears the token."""
-    given = request.headers.get("authorization", "").encode()
-    if secrets.compare_digest(given, expected):
-        return None
-    return PlainTextResponse("A bearer token is needed; the server printed it.", 401)
+        return await tools.call(name, arguments, report)
 
 
 async def serve(
-    settings: Settings, profile: str, place: str, address: tuple[str, int] | None
+    settings: Settings, profile: str, folder: str, address: tuple[str, int] | None
 ) -> int:
-    """Serve until the client goes, or a signal says so; the exit code.
+    """Serve until the client disconnects or a signal arrives; return the exit code.
 
-    `place` is the workspace; `address` a host and port for HTTP, None for stdin and stdout.
+    `address` is host and port for HTTP; None serves stdin and stdout.
     """
-    workspace = Workspace(place)
+    workspace = Workspace(folder)
     await asyncio.to_thread(workspace.prepare)
     if address is not None:
         return await serve_http(ToolServer(settings, profile, workspace, address[0]), *address)
@@ -207,9 +206,9 @@ async def serve(
 
 
 class _ToClient(io.FileIO):
-    """Writes to the client; ends the process when the client has closed its end.
+    """Raw stdout for the client; exits when the client has closed its end.
 
-    The SDK would wait for stdin to be closed, too, and fail with the broken pipe then.
+    The SDK would wait until stdin is closed too, and then fail with a broken pipe.
     """
 
     def write(self, data: Any) -> int:
@@ -221,44 +220,45 @@ class _ToClient(io.FileIO):
 
 @contextmanager
 def _own_streams() -> Iterator[None]:
-    """Give the SDK copies of stdin and stdout for a block: it closes what it works on.
+    """Give the SDK duplicates of stdin and stdout, because it closes the streams it uses.
 
-    Meanwhile what else is printed goes to stderr, where it does not break the protocol.
+    Other output in the block goes to stderr, where it does not break the protocol.
     """
-    before = sys.stdin, sys.stdout
+    original = (sys.stdin, sys.stdout)
     sys.stdin = os.fdopen(os.dup(0), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ToClient(os.dup(1), "w")), encoding="utf-8")
     os.dup2(2, 1)
     try:
         yield
     finally:
-        sys.stdin, sys.stdout = before
+        sys.stdin, sys.stdout = original
 
 
 async def serve_http(server: ToolServer, host: str, port: int) -> int:
-    """Serve at /mcp until a signal says so; the exit code.
+    """Serve at /mcp until a stop signal; return the exit code.
 
     Raises:
-        UsageError: the address cannot be used, or is open to other machines without a token.
+        UsageError: the address is not available, or it is not loopback and there is no token.
     """
     token = os.environ.get(TOKEN, "").strip()
     if not (is_loopback(host) or token):
         raise UsageError(
-            f"Who reaches {host} could run commands here: set {TOKEN} to a secret that clients "
-            "must bear, or serve 127.0.0.1."
+            f"Anyone who can reach {host} could run commands here; set {TOKEN} to a secret token "
+            "for clients, or serve on 127.0.0.1."
         )
-    made = "" if token else secrets.token_urlsafe(24)  # other users of this machine have none
     listener = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"Serving MCP at http://{shown}:{listener.getsockname()[1]}/mcp\n")
-    if made:
-        sys.stderr.write(f"Clients send this header: Authorization: Bearer {made}\n")
+    url_host = f"[{host}]" if ":" in host else host
+    sys.stderr.write(f"Serving MCP at http://{url_host}:{listener.getsockname()[1]}/mcp\n")
+    if not token:  # protects against other users of this machine
+        token = secrets.token_urlsafe(24)
+        sys.stderr.write(f"Clients send this header: Authorization: Bearer {token}\n")
     sys.stderr.flush()
-    # uvicorn ends at these signals, and then sends them once more to whoever listened before
+    # uvicorn stops at these signals, then re-raises them for the previous handlers
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
-    expected = f"Bearer {token or made}".encode()
-    app = Guard(server.streamable_http_app(), partial(_refusal, expected))
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_GRACE)
+    hosts = {*LOOPBACK_NAMES, host} if is_loopback(host) else {"*"}
+    access = Access(frozenset(hosts), token=token, token_source="that the server printed")
+    app = Guard(server.streamable_http_app(), lambda: access)
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT)
     await uvicorn.Server(config).serve([listener])
     return 0

@@ -1,15 +1,15 @@
 """Show graphs, updates and runs in a notebook.
 
-A run is HTML with steps that fold; as text it reads as in `manus show`. A graph is Mermaid, which
-JupyterLab draws by itself.
+A run is rendered as HTML with foldable steps, and as text like `manus show`. A graph is a Mermaid
+diagram, which JupyterLab draws without network access.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from manus.pages.report.cell import run_cell
 from manus.pages.trace.as_text import steps_as_text
@@ -20,8 +20,8 @@ from manus.state.messages import text_of
 from manus.state.plan import format_plan
 
 
-class Shown:
-    """An object that a notebook displays: as text, and as Markdown or HTML where it has that."""
+class Display:
+    """An object that notebooks display as HTML, Markdown or text."""
 
     def __init__(self, *lines: str, markdown: str = "", html: str = "") -> None:
         self._text = clean("\n".join(lines))
@@ -38,41 +38,48 @@ class Shown:
         return self._html or None
 
 
-def show_graph(graph: Any) -> Shown:
-    """A graph's drawing: Mermaid, which JupyterLab draws by itself, offline."""
+def show_graph(graph: Any) -> Display:
+    """Show a graph as a Mermaid diagram."""
     from langchain_core.runnables.graph import NodeStyles
 
-    # no colours of its own: LangGraph's pale boxes would hold a dark page's pale text
+    # no fill colours: LangGraph's pale boxes are unreadable in a dark theme
     styles = NodeStyles(default="line-height:1.2", first="fill-opacity:0", last="stroke-width:3px")
     mermaid = graph.get_graph().draw_mermaid(node_colors=styles)
-    return Shown(mermaid, markdown=f"```mermaid\n{mermaid}\n```")
+    return Display(mermaid, markdown=f"```mermaid\n{mermaid}\n```")
 
 
-def show_update(node: str, update: Mapping[str, Any] | None) -> Shown:
-    """What a node returned: a part of what `astream(…, stream_mode="updates")` yields."""
+def show_update(node: str, update: Mapping[str, Any] | None) -> Display:
+    """Show what a node returned, as in `astream(…, stream_mode="updates")`."""
     values = update or {}
     messages = values.get("messages") or []
     steps = list(steps_in(messages))[-1:]
     if not steps and messages:
-        observed = [
-            TraceCall("", m.name or "", {}, text_of(m), getattr(m, "status", "") == "error")
-            for m in messages
-            if not isinstance(m, AIMessage)
-        ]
-        steps = [TraceStep(0, calls=observed)]
-    told = {name: values[name] for name in ("status", "stop_reason") if values.get(name)}
+        steps = [TraceStep(0, calls=_observed_calls(messages))]
+    lines = []
+    for name in ("status", "stop_reason"):
+        if values.get(name):
+            lines.append(f"{name}: {flat(str(values[name]))}")
     if values.get("loop"):
-        told["loop"] = values["loop"]["what"]
-    said = (f"{name}: {flat(str(value))}" for name, value in told.items())
-    return Shown(f"── {node}", *steps_as_text(steps), *said)
+        lines.append(f"loop: {flat(str(values['loop']['what']))}")
+    return Display(f"── {node}", *steps_as_text(steps), *lines)
 
 
-def show_run(values: Mapping[str, Any]) -> Shown:
-    """Show the newest run in a state: steps that unfold, plan, images, diffs, answer.
+def _observed_calls(messages: Sequence[AnyMessage]) -> list[TraceCall]:
+    """Return a call, without arguments, for each message that is not the model's."""
+    calls = []
+    for message in messages:
+        if not isinstance(message, AIMessage):
+            is_error = getattr(message, "status", "") == "error"
+            calls.append(TraceCall("", message.name or "", {}, text_of(message), is_error))
+    return calls
+
+
+def show_run(values: Mapping[str, Any]) -> Display:
+    """Show the newest run in a state: foldable steps, plan, images, diffs, answer.
 
     Args:
-        values: what `invoke` returned, or the `values` of `get_state`. Of a flow they hold the plan
-            and each step's result; the steps' own conversations are on the page of `manus report`.
+        values: the result of `invoke`, or the `values` of `get_state`. For a flow they contain the
+            plan and the result of each step; `manus report` also shows the steps' conversations.
     """
     run = run_of_state(values)
     is_failure = run.status == "finished" and run.success is False
@@ -86,4 +93,4 @@ def show_run(values: Mapping[str, Any]) -> Shown:
     summary = " · ".join(part for part in parts if part)
     plan = values.get("plan")
     steps = [format_plan(plan)] if plan else steps_as_text(run.steps)
-    return Shown(summary, *steps, html=run_cell(run, summary))
+    return Display(summary, *steps, html=run_cell(run, summary))

@@ -182,23 +182,19 @@ def tools_page() -> Iterator[str]:
 def python_page() -> Iterator[str]:
     """`python.md`."""
     import manus.state.errors
-    from manus import build_agent, build_flow
-    from manus.config.context import Context
-    from manus.config.profile import Profile
+    from manus import Context, Profile, build_agent, build_flow, open_postgres, open_sqlite
     from manus.state import events
     from manus.state.agent import AgentOutput
     from manus.state.flow import FlowOutput
     from manus.state.usage import Usage
-    from manus.store.postgres import open_postgres
-    from manus.store.sqlite import open_sqlite
 
     yield "# Python\n"
     for function in (build_agent, build_flow, open_sqlite, open_postgres):
         # types as they are written, not as the strings that they are
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
-        yield f"\n## `{function.__module__}.{function.__name__}`\n"
+        yield f"\n## `manus.{function.__name__}`\n"
         yield f"```text\n{function.__name__}{signature}\n```\n\n{docstring(function)}"
-    yield f"\n## `{Context.__module__}.Context`\n\n{docstring(Context)}\n"
+    yield f"\n## `manus.Context`\n\n{docstring(Context)}\n"
     yield from fields(Context)
     for kind in (AgentOutput, FlowOutput, Usage, Profile):
         said = docstrings(kind)

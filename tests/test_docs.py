@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
+import manus
 from manus.cli.commands.import_config import OF_A_MODEL, TABLE
 from manus.config.profile import ProfileSettings
 from manus.config.settings import Settings, load_settings
@@ -48,6 +49,29 @@ def test_the_reference_is_up_to_date(
     monkeypatch.setattr(sys, "argv", ["write_reference.py", "--check"])
     code = runpy.run_path(str(ROOT / "scripts" / "write_reference.py"))["main"]()
     assert (code, capsys.readouterr().out) == (0, ""), "run `make docs`"
+
+
+_PUBLIC_MODULES = {"manus", "manus.middleware", "manus.notebook", "manus.scripted"}
+_EXAMPLES = [*PAGES, *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+
+
+@pytest.mark.parametrize("file", _EXAMPLES, ids=lambda file: file.name)
+def test_examples_import_public_modules_only(file: Path) -> None:
+    imported = re.findall(r'^\s*"?from (manus[\w.]*) import', file.read_text("utf-8"), re.MULTILINE)
+    assert {*imported} <= _PUBLIC_MODULES
+
+
+@pytest.mark.parametrize("name", manus.__all__)
+def test_each_public_name_is_there_and_documented(name: str) -> None:
+    value = getattr(manus, name)
+    assert name in dir(manus)
+    assert name in ("PROFILES", "__version__") or value.__doc__
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    code = "import sys, manus; print(*(name for name in sys.modules if name.startswith('manus.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

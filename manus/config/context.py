@@ -17,43 +17,49 @@ HELD = "__manus_held"
 
 
 class Context(BaseModel, frozen=True, extra="forbid"):
-    """Options of a run that the caller may set; all have defaults."""
+    """Options of a run; all have defaults.
+
+    Example:
+        context = Context(workspace="site", max_steps=30)
+        agent.invoke({"request": "Write a page about tea."}, context=context)
+    """
 
     workspace: str | None = Field(
-        None, description="The one directory the run may write to (default ./workspace)"
+        default=None, description="The only directory the run may write to [default: ./workspace]"
     )
-    model: str | None = Field(None, description="PROVIDER:NAME, NAME or replay:FILE")
+    model: str | None = Field(default=None, description="PROVIDER:NAME, NAME or replay:FILE")
     base_url: str | None = Field(
-        None,
+        default=None,
         description="Address of an OpenAI-compatible server; a configured key is not sent there",
     )
-    max_steps: int | None = Field(None, ge=1, description="Step budget (default: the profile's)")
-    max_observe: int | None = Field(
-        None, ge=200, description="Characters of an observation that the model sees"
+    max_steps: int | None = Field(
+        default=None, ge=1, description="Maximum number of steps [default: the profile's]"
     )
-    tool_choice: ToolChoice = Field("auto", description="none, auto or required")
+    max_observe: int | None = Field(
+        default=None, ge=200, description="Characters of an observation that the model sees"
+    )
+    tool_choice: ToolChoice = Field(default="auto", description="none, auto or required")
     text_reply: Literal["finish", "continue"] = Field(
-        "finish", description="What a reply without a tool call means: the answer, or a step"
+        default="finish",
+        description="What a reply without a tool call does to the run",
     )
     duplicate_threshold: int = Field(
-        2, ge=1, description="Earlier repetitions that make a loop of a repeated text"
+        default=2, ge=1, description="Repetitions of a text that count as a loop"
     )
-    interactive: bool = Field(
-        False, description="Whether a person is there to be asked when the run is stuck"
-    )
+    interactive: bool = Field(default=False, description="Whether a person can answer questions")
     conversation: bool = Field(
-        False,
+        default=False,
         description="Whether a person reads each reply and can answer: none is sent back for "
         "announcing work without doing it",
     )
-    record: str | None = Field(None, description="File to which the model's turns are recorded")
-    max_parallel_steps: int = Field(3, ge=1, description="Steps of a plan at work side by side")
-    max_replans: int = Field(2, ge=0, description="Revisions of a plan after a step was blocked")
+    record: str | None = Field(default=None, description="File to record the model's turns in")
+    max_parallel_steps: int = Field(default=3, ge=1, description="Plan steps running in parallel")
+    max_replans: int = Field(default=2, ge=0, description="Plan revisions after blocked steps")
     approve_plan: bool = Field(
-        False, description="Whether a person approves each plan before it is carried out"
+        default=False, description="Whether a person approves each plan before it is carried out"
     )
     approve: ApproveMode | None = Field(
-        None, description="Which calls need approval: ask, auto, yolo, or refuse"
+        default=None, description="Which calls need approval: ask, auto, yolo, or refuse"
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
 

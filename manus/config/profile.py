@@ -20,6 +20,16 @@ class Profile:
     those whose call may end the run, in any letter case. `max_steps` counts think-and-act rounds;
     `max_observe` is in characters. `model`, a name or a LangChain chat model (wrapped or not), is
     used unless the run's context names another one.
+
+    Example:
+        GLOSSARY = Profile(
+            name="glossary",
+            description="Answers questions about words.",
+            tools=(lookup, "terminate"),
+            system_prompt="You explain words, in one sentence each.",
+            next_step_prompt="",
+        )
+        agent = build_agent(GLOSSARY)
     """
 
     name: str

@@ -61,6 +61,10 @@ def build_agent(
     without one a run lives as long as its process. `name` is the graph's, where it is a node of
     another one; by default the profile's.
 
+    Example:
+        agent = build_agent("swe", model="openai:gpt-5")
+        result = agent.invoke({"request": "Fix the failing test."})
+
     Raises:
         SettingsError: there is no profile of that name, `model` is no chat model, or a `$` in the
             prompt stands for nothing.

@@ -131,6 +131,10 @@ def build_flow(
     the first. An executor is a profile, or what `build_agent` has made of one. `model` plans, and
     works where an executor has none of its own.
 
+    Example:
+        flow = build_flow(("manus", "data_analysis"))
+        result = flow.invoke({"request": "Compare the sales of both years."})
+
     Raises:
         SettingsError: there is no profile of that name, or `model` is no chat model.
         UsageError: there is no executor, or two have one name.

@@ -107,11 +107,13 @@ def tokens_of(used: RoleUsage) -> int:
 class Budget(BaseModel, frozen=True, extra="forbid"):
     """Upper limits of one run; unset values are not limited."""
 
-    tokens: int | None = Field(None, ge=1, description="Input and output tokens together")
-    cost: float | None = Field(None, gt=0, description="Money, in the price table's currency")
-    seconds: float | None = Field(None, gt=0, description="Wall time while the run works")
-    tool_calls: int | None = Field(None, ge=0, description="Tool calls carried out")
-    model_calls: int | None = Field(None, ge=1, description="Model calls")
+    tokens: int | None = Field(default=None, ge=1, description="Input and output tokens together")
+    cost: float | None = Field(
+        default=None, gt=0, description="Money, in the price table's currency"
+    )
+    seconds: float | None = Field(default=None, gt=0, description="Wall time while the run works")
+    tool_calls: int | None = Field(default=None, ge=0, description="Tool calls carried out")
+    model_calls: int | None = Field(default=None, ge=1, description="Model calls")
 
     def over(self, other: Budget) -> Budget:
         """Return these limits, with those of another budget for the unset ones."""

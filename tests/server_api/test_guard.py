@@ -1,4 +1,4 @@
-"""Who may ask the development server."""
+"""Which requests the local servers accept."""
 
 from pathlib import Path
 from typing import Any
@@ -6,29 +6,53 @@ from typing import Any
 import httpx
 import pytest
 
-from manus.served import refusal
+from manus.pages.server_guard import Access
+from manus.served import access_from
 from manus.state.errors import UsageError
 from tests.helpers.agent import ScriptedAgent
 from tests.server_api.dev_server import DevServer
 
 HERE = {"host": "127.0.0.1:2024", "content-type": "application/json", "content-length": "2"}
 TOKEN = {"MANUS_SERVER_TOKEN": "secret"}
-HEADS: list[tuple[dict[str, str], dict[str, str], bool]] = [
-    ({}, {}, False),
-    ({"origin": "http://localhost:3000"}, {}, False),
-    ({"origin": "null"}, {}, True),
-    ({"host": "agent.example"}, {"MANUS_ALLOWED_HOSTS": "agent.example"}, False),
-    ({"host": "any.example"}, {"MANUS_ALLOWED_HOSTS": "*"}, False),
-    ({"content-type": "application/json; charset=utf-8"}, {}, False),
-    ({}, TOKEN, True),
-    ({"authorization": "Bearer secret"}, TOKEN, False),
+HEADS: list[tuple[dict[str, str], dict[str, str], int | None]] = [
+    ({}, {}, None),
+    ({"origin": "http://localhost:3000"}, {}, None),
+    ({"origin": "null"}, {}, 403),
+    ({"host": "agent.example"}, {}, 403),
+    ({"host": "[::1"}, {}, 403),
+    ({"host": ""}, {}, 403),
+    ({"host": "agent.example"}, {"MANUS_ALLOWED_HOSTS": "agent.example"}, None),
+    ({"host": "any.example"}, {"MANUS_ALLOWED_HOSTS": "*"}, None),
+    ({"content-type": "application/json; charset=utf-8"}, {}, None),
+    ({"content-type": "text/plain"}, {}, 403),
+    ({}, TOKEN, 401),
+    ({"authorization": "Bearer secret"}, TOKEN, None),
+    ({"host": "api"}, TOKEN, None),
 ]
 
 
-def test_by_its_head() -> None:
-    for more, environment, refused in HEADS:
-        said = refusal("POST", "/threads", {**HERE, **more}, environment)
-        assert (said is not None) is refused, more
+@pytest.mark.parametrize(("headers", "environment", "status"), HEADS)
+def test_requests_of_the_development_server(
+    headers: dict[str, str], environment: dict[str, str], status: int | None
+) -> None:
+    access = access_from(environment)
+    refusal = access.find_refusal("POST", "/threads", {**HERE, **headers})
+    assert (refusal.status if refusal else None) == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_accepted"),
+    [
+        ({"host": "127.0.0.1:80"}, True),
+        ({"host": "127.0.0.1:81"}, False),
+        ({"host": "127.0.0.1"}, False),
+        ({"host": "127.0.0.1:80", "origin": "http://127.0.0.1:80"}, True),
+        ({"host": "127.0.0.1:80", "origin": "http://127.0.0.1:81"}, False),
+    ],
+)
+def test_a_port_can_be_part_of_the_host(headers: dict[str, str], is_accepted: bool) -> None:
+    access = Access(hosts=frozenset({"127.0.0.1:80"}))
+    assert (access.find_refusal("GET", "/", headers) is None) is is_accepted
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from manus.config.files import read_record, write_record
-from manus.pages.server_guard import Guard, listen
+from manus.pages.server_guard import Access, Guard, listen
 from manus.pages.ui.backend import PageBackend
 from manus.state.errors import ManusError, UsageError
 
@@ -51,16 +51,9 @@ def application(backend: PageBackend, token: str, port: int) -> ASGIApp:
     ]
     mounted = [Mount(f"/{token}", routes=routes)]
     app = Starlette(routes=mounted, exception_handlers={ManusError: _report_error})
-    return Guard(app, partial(_refusal, port))
-
-
-def _refusal(port: int, request: Request) -> Response | None:
-    """Nothing for what asks for this server by its own name, from its own page."""
-    hosts = (f"{HOST}:{port}", f"localhost:{port}")
-    origin = request.headers.get("origin", f"http://{hosts[0]}")
-    if request.headers.get("host") in hosts and origin.removeprefix("http://") in hosts:
-        return None
-    return Response("This address is not asked for by that name.\n", 403)
+    # only this page, under this address: another page could use DNS rebinding or CSRF
+    access = Access(hosts=frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
+    return Guard(app, lambda: access)
 
 
 async def _report_error(_: Request, error: Exception) -> Response:
