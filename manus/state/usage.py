@@ -109,7 +109,7 @@ class Budget(BaseModel, frozen=True, extra="forbid"):
 
     tokens: int | None = Field(default=None, ge=1, description="Input and output tokens together")
     cost: float | None = Field(
-        default=None, gt=0, description="Money, in the price table's currency"
+        default=None, gt=0, description="Cost, in the price table's currency"
     )
     seconds: float | None = Field(default=None, gt=0, description="Wall time while the run works")
     tool_calls: int | None = Field(default=None, ge=0, description="Tool calls carried out")

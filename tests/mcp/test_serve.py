@@ -226,7 +226,7 @@ async def test_over_http_with_a_token_that_is_made(
                 assert (await stranger.post(url, json={})).status_code == 401
                 # a page of a foreign name that leads here
                 foreign = {"Host": "evil.example", **bearing}
-                assert (await stranger.post(url, json={}, headers=foreign)).status_code == 421
+                assert (await stranger.post(url, json={}, headers=foreign)).status_code == 403
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
             assert "Traceback" not in process.stderr.read()
@@ -265,4 +265,4 @@ async def test_the_list_of_servers(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"^down  .*  not available: .*cannot be reached", out, re.MULTILINE)
     off = down.model_copy(update={"enabled": False})
     assert await list_servers(Settings(mcp={"down": off}))
-    assert capsys.readouterr().out.endswith("  off\n")
+    assert capsys.readouterr().out.endswith("  disabled\n")
