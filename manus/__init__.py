@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from manus.config.context import Context
     from manus.config.profile import Profile
     from manus.execution.invoke import observe_call
-    from manus.execution.user_tools import from_function
+    from manus.execution.user_tools import tool_from_function
     from manus.graph.agent import build_agent
     from manus.graph.flow import build_flow
     from manus.graph.profiles import PROFILES, all_executors, all_profiles
@@ -42,10 +42,10 @@ __all__ = [
     "build_agent",
     "build_flow",
     "format_plan",
-    "from_function",
     "observe_call",
     "open_postgres",
     "open_sqlite",
+    "tool_from_function",
 ]
 _MODULES = {
     "Context": "manus.config.context",
@@ -58,7 +58,7 @@ _MODULES = {
     "build_agent": "manus.graph.agent",
     "build_flow": "manus.graph.flow",
     "format_plan": "manus.state.plan",
-    "from_function": "manus.execution.user_tools",
+    "tool_from_function": "manus.execution.user_tools",
     "observe_call": "manus.execution.invoke",
     "open_postgres": "manus.store.postgres",
     "open_sqlite": "manus.store.sqlite",
