@@ -7,7 +7,7 @@ tokens in `.condarc` and `npmrc`, exported keys in an activation script. All fun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,9 +52,7 @@ class Exposure(NamedTuple):
     def paths(self) -> Iterator[Path]:
         """Yield readable paths for sandboxes that cannot hide files in a readable folder."""
         for path in self.read:
-            yield from _exclude_hidden(
-                path, [each for each in self.hidden if each.is_relative_to(path)]
-            )
+            yield from _exclude_hidden(path, self.hidden)
 
 
 def join(exposures: Iterable[Exposure]) -> Exposure:
@@ -74,28 +72,30 @@ def expose_environment(prefix: Path) -> Exposure:
     """
     if _is_home(prefix):
         return expose_libraries(prefix)
-    hidden = tuple(_secret_scripts(prefix / "bin"))
+    hidden = tuple(_find_secret_scripts(prefix / "bin"))
     try:
         names = {path.name for path in prefix.iterdir()}
     except OSError:
         return Exposure()
     if _HARMLESS.issuperset(names):
         return Exposure((prefix,), hidden)
-    parts = [prefix / name for name in _PARTS]
-    parts += sorted(prefix.glob(_SYSROOT))
-    return Exposure(tuple(path for path in parts if path.exists()), hidden)
+    parts = [*map(prefix.joinpath, _PARTS), *sorted(prefix.glob(_SYSROOT))]
+    return Exposure(tuple(filter(Path.exists, parts)), hidden)
 
 
 def expose_libraries(prefix: Path) -> Exposure:
     """Return the programs and libraries in a folder with other content, such as `~/.local`."""
-    parts = (prefix / name for name in _LIBRARIES)
-    hidden = tuple(_secret_scripts(prefix / "bin"))
-    return Exposure(tuple(path for path in parts if path.exists()), hidden)
+    parts = map(prefix.joinpath, _LIBRARIES)
+    hidden = tuple(_find_secret_scripts(prefix / "bin"))
+    return Exposure(tuple(filter(Path.exists, parts)), hidden)
 
 
-def secrets_in_home(home: Path) -> list[Path]:
+def find_home_secrets(home: Path) -> list[Path]:
     """Return the files with secrets in the installations of developer tools in a home folder."""
-    return [path for pattern in _SECRETS_IN_HOME for path in home.glob(pattern)]
+    secrets: list[Path] = []
+    for pattern in _SECRETS_IN_HOME:
+        secrets += home.glob(pattern)
+    return secrets
 
 
 def _is_home(prefix: Path) -> bool:
@@ -104,7 +104,7 @@ def _is_home(prefix: Path) -> bool:
     return home.is_relative_to(prefix) or prefix == home / ".local"
 
 
-def _secret_scripts(programs: Path) -> Iterator[Path]:
+def _find_secret_scripts(programs: Path) -> Iterator[Path]:
     for name in _HOOKS:
         if (programs / name).is_file():
             yield programs / name
@@ -118,14 +118,13 @@ def _secret_scripts(programs: Path) -> Iterator[Path]:
             yield programs / name
 
 
-def _exclude_hidden(path: Path, hidden: list[Path]) -> Iterator[Path]:
+def _exclude_hidden(path: Path, hidden: Sequence[Path]) -> Iterator[Path]:
     """Yield paths that together are `path` without the hidden files in it."""
+    hidden = [each for each in hidden if each.is_relative_to(path)]
     if not hidden:
         yield path
     elif path not in hidden:
-        for below in path.iterdir():
-            if below.is_symlink():
+        for child in path.iterdir():
+            if child.is_symlink():
                 continue  # a rule would apply to the target of the link, wherever that is
-            yield from _exclude_hidden(
-                below, [each for each in hidden if each.is_relative_to(below)]
-            )
+            yield from _exclude_hidden(child, hidden)

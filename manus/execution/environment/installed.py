@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 _SAFE = re.compile(r"[\w+-][\w.+-]*(/envs/[\w+-][\w.+-]*)?")
 """Names of versions and tools that cannot lead to another folder (path traversal)."""
+_PLAIN = re.compile(r"\D*[\d.]+")
+"""Versions without a suffix such as `-dev`."""
 _UV = re.compile(r"(cpython|pypy)-(\d[^-]*)-")
 _NEWEST = frozenset(("latest", "node", "stable", "current"))
 _MAX_ALIASES = 5
@@ -28,11 +30,11 @@ class Installation(NamedTuple):
     @property
     def programs(self) -> list[Path]:
         """The folders for the `PATH`."""
-        candidates = [self.prefix / name for name in ("bin", "go/bin")]
-        return [folder for folder in candidates if folder.is_dir()] or [self.prefix]
+        candidates = (self.prefix / "bin", self.prefix / "go/bin")
+        return list(filter(Path.is_dir, candidates)) or [self.prefix]
 
 
-class Managers:
+class VersionManagers:
     """The folders of the version managers of a user."""
 
     def __init__(self, home: Path, environ: Mapping[str, str]) -> None:
@@ -55,21 +57,24 @@ class Managers:
         if not _SAFE.fullmatch(tool):
             return None
         versions: dict[str, Path] = {}
-        for name, prefix in self._installed(tool):
+        for name, prefix in self._iterate_installed(tool):
             versions.setdefault(name, prefix)
         if tool == "node":
-            request = self._node_version(request)
+            request = self._resolve_node_alias(request)
         version = _select_version(request, versions)
-        return Installation(tool, version, versions[version]) if version else None
+        if not version:
+            return None
+        return Installation(tool, version, versions[version])
 
-    def _installed(self, tool: str) -> Iterator[tuple[str, Path]]:
+    def _iterate_installed(self, tool: str) -> Iterator[tuple[str, Path]]:
         """Yield versions and their folders, by priority of the managers."""
         if tool == "python":
             yield from _iterate_versions(self.pyenv / "versions")
             yield from _iterate_environments(self.pyenv / "versions")
             for name, prefix in _iterate_versions(self.uv):
                 if match := _UV.match(name):
-                    yield match[2] if match[1] == "cpython" else f"pypy{match[2]}", prefix
+                    implementation = "" if match[1] == "cpython" else "pypy"
+                    yield f"{implementation}{match[2]}", prefix
         if tool == "node":
             yield from _iterate_versions(self.nvm / "versions/node")
             for name, prefix in _iterate_versions(self.fnm / "node-versions"):
@@ -81,7 +86,7 @@ class Managers:
         for name in (tool, *aliases):
             yield from _iterate_versions(self.asdf / "installs" / name)
 
-    def _node_version(self, request: str) -> str:
+    def _resolve_node_alias(self, request: str) -> str:
         """Resolve an alias of nvm such as `lts/iron` or `default` to a version."""
         for _ in range(_MAX_ALIASES):
             if not re.fullmatch(r"[\w.-]+|lts/(\*|[\w-]+)", request):
@@ -117,13 +122,14 @@ def _select_version(request: str, versions: Mapping[str, Path]) -> str | None:
         name = name.removeprefix(prefix)
     if name in versions:
         return name
-    if name in _NEWEST:
-        matching = [version for version in versions if version[0].isdigit()]
-    else:
-        matching = [version for version in versions if version.startswith(f"{name}.")]
-    plain = [version for version in matching if re.fullmatch(r"\D*[\d.]+", version)]
-    return max(plain or matching, key=_sort_key, default=None)
+    matching: list[str] = []
+    for version in versions:
+        is_match = version[0].isdigit() if name in _NEWEST else version.startswith(f"{name}.")
+        if is_match:
+            matching.append(version)
+    plain = filter(_PLAIN.fullmatch, matching)
+    return max(list(plain) or matching, key=_sort_key, default=None)
 
 
 def _sort_key(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)]
+    return list(map(int, re.findall(r"\d+", version)))

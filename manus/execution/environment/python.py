@@ -42,7 +42,7 @@ class PythonEnvironment(NamedTuple):
         """The path of the interpreter through which it finds its packages."""
         return self.prefix / "bin" / "python"
 
-    def fault(self) -> str:
+    def find_fault(self) -> str:
         """Return why its Python cannot be started; empty if it can."""
         if os.access(self.python, os.X_OK):
             return ""
@@ -66,7 +66,7 @@ def read_environment(prefix: Path) -> PythonEnvironment | None:
 
 def expose_python(environment: PythonEnvironment, workspace: Path | None = None) -> Exposure:
     """Return the files that the environment's Python needs to start and to find packages."""
-    exposures = [expose_libraries(prefix) for prefix in _installations(environment.python)]
+    exposures = list(map(expose_libraries, _iterate_installations(environment.python)))
     # scripts contain one path, links lead to the other
     for prefix in (environment.prefix, Path(os.path.realpath(environment.prefix))):
         if workspace is None or not prefix.is_relative_to(workspace):
@@ -103,7 +103,7 @@ def find_poetry_environment(workspace: Path, home: Path, cache: str | None) -> P
     return matches[-1] if matches else None
 
 
-def _installations(python: Path) -> Iterator[Path]:
+def _iterate_installations(python: Path) -> Iterator[Path]:
     """Yield the installations along the links of an environment's Python."""
     for _ in range(_MAX_LINKS):
         if _is_installation(python.parent.parent):
@@ -123,9 +123,8 @@ def _is_installation(prefix: Path) -> bool:
 
 def _read_start(path: Path) -> str:
     try:
-        descriptor = os.open(
-            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        )  # never block on a pipe
+        # opening a pipe must not block
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
     with os.fdopen(descriptor, "rb") as file:

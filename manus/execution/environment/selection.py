@@ -17,10 +17,10 @@ from pathlib import Path
 from manus.execution.environment.exposure import (
     Exposure,
     expose_environment,
+    find_home_secrets,
     join,
-    secrets_in_home,
 )
-from manus.execution.environment.installed import Installation, Managers
+from manus.execution.environment.installed import Installation, VersionManagers
 from manus.execution.environment.python import (
     PythonEnvironment,
     expose_python,
@@ -82,7 +82,10 @@ class UserTools:
 
 
 def _program_folders(tools: Iterable[Tool]) -> list[str]:
-    return [str(folder) for tool in tools for folder in tool.programs]
+    folders: list[str] = []
+    for tool in tools:
+        folders += map(str, tool.programs)
+    return folders
 
 
 def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
@@ -90,12 +93,12 @@ def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
     return _Finder(workspace, environ).find()
 
 
-def user_packages(home: Path) -> list[Path]:
+def find_user_packages(home: Path) -> list[Path]:
     """Return the folders of packages installed with `pip install --user`."""
     return sorted(home.glob(".local/lib/python3*/site-packages"))
 
 
-def playwright_browsers(home: Path, environ: Mapping[str, str]) -> list[Path]:
+def find_playwright_browsers(home: Path, environ: Mapping[str, str]) -> list[Path]:
     """Return the folders of the browsers installed with `playwright install`.
 
     Other folders there are not included, such as the profile of Playwright's MCP server.
@@ -109,19 +112,21 @@ def playwright_browsers(home: Path, environ: Mapping[str, str]) -> list[Path]:
 
 
 class _Finder:
+    """Selects the tools of one workspace."""
+
     def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
         self._environ = environ
         self._home = Path.home()
-        self._managers = Managers(self._home, environ)
-        self._own = {os.path.realpath(prefix) for prefix in own_prefixes()}
+        self._managers = VersionManagers(self._home, environ)
+        self._own = set(map(os.path.realpath, own_prefixes()))
         self._tools: dict[tuple[Path, ...], Tool] = {}
         self._environments: list[PythonEnvironment] = []
         self._problems: list[str] = []
 
     def find(self) -> UserTools:
         self._add_environments()
-        shims = self._behind_shims()
+        shims = self._find_shim_tools()
         tools = tuple(self._tools.values())
         variables: dict[str, str] = {}
         for name in _ROOTS:
@@ -130,9 +135,9 @@ class _Finder:
                 variables[_ROOT_VARIABLES[name]] = str(root)
         for tool in reversed(tools):
             variables.update(tool.variables)
-        browsers = playwright_browsers(self._home, self._environ)
-        read = (*user_packages(self._home), *browsers)
-        shared = Exposure(read, tuple(secrets_in_home(self._home)))
+        browsers = find_playwright_browsers(self._home, self._environ)
+        read = (*find_user_packages(self._home), *browsers)
+        shared = Exposure(read, tuple(find_home_secrets(self._home)))
         used = list(tools)
         for tools_of_shims in shims.values():
             used += tools_of_shims
@@ -146,12 +151,17 @@ class _Finder:
         )
 
     def _add_environments(self) -> None:
-        active = list(self._active())
-        inside = [each for each in active if self._is_inside(each[0])]
-        everywhere = [each for each in active if self._is_everywhere(each[0])]
+        active = list(self._iterate_active())
+        inside = []
+        everywhere = []
+        for prefix, origin in active:
+            if self._is_inside(prefix):
+                inside.append((prefix, origin))
+            elif self._is_everywhere(prefix):
+                everywhere.append((prefix, origin))
         for prefix, origin in inside:
             self._add_environment(prefix, origin)
-        if workspace_prefix := self._of_workspace():
+        if workspace_prefix := self._find_workspace_environment():
             self._add_environment(workspace_prefix, ".venv")
         for prefix, origin in active:
             if (prefix, origin) not in [*inside, *everywhere]:
@@ -159,18 +169,19 @@ class _Finder:
         cache = self._environ.get("POETRY_CACHE_DIR")
         if poetry_prefix := find_poetry_environment(self._workspace, self._home, cache):
             self._add_environment(poetry_prefix, "poetry")
-        for request in self._requests():
+        for request in self._iterate_requests():
             self._add_versions(request)
         for prefix, origin in everywhere:
             self._add_environment(prefix, origin)
 
-    def _active(self) -> Iterator[tuple[Path, str]]:
+    def _iterate_active(self) -> Iterator[tuple[Path, str]]:
         """Yield the active environments, and the variables that name them."""
         for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
             if value := self._environ.get(variable):
                 prefix = Path(value).absolute()
                 real = Path(os.path.realpath(value))
-                yield real if real.is_relative_to(self._workspace) else prefix, variable
+                is_inside = real.is_relative_to(self._workspace)
+                yield real if is_inside else prefix, variable
 
     def _is_inside(self, prefix: Path) -> bool:
         return prefix.is_relative_to(self._workspace)
@@ -181,7 +192,7 @@ class _Finder:
             return False
         return os.path.realpath(prefix) in self._own or (prefix / "condabin").is_dir()
 
-    def _of_workspace(self) -> Path | None:
+    def _find_workspace_environment(self) -> Path | None:
         """Return the `.venv` of the workspace: a folder, a link to one, or a file that names it."""
         path = self._workspace / ".venv"
         if path.is_dir() or path.is_symlink():
@@ -195,25 +206,29 @@ class _Finder:
             return None
         if name.startswith("/"):
             return Path(os.path.normpath(name))
-        return self._home / ".virtualenvs" / name if _NAME.fullmatch(name) else None
+        if not _NAME.fullmatch(name):
+            return None
+        return self._home / ".virtualenvs" / name
 
     def _add_environment(self, prefix: Path, origin: str) -> None:
         environment = read_environment(prefix)
         if environment is None:
             self._problems.append(f"`{origin}` is no virtual environment ({prefix}).")
-        elif fault := environment.fault():
+        elif fault := environment.find_fault():
             self._problems.append(f"The environment {prefix} is not used: {fault}.")
         else:
-            self._add(self._tool(environment, origin))
+            self._add(self._build_tool(environment, origin))
             self._environments.append(environment)
 
-    def _tool(self, environment: PythonEnvironment, origin: str) -> Tool:
+    def _build_tool(self, environment: PythonEnvironment, origin: str) -> Tool:
         prefix = environment.prefix
         variables = {"VIRTUAL_ENV": str(prefix)}
         if environment.is_conda:
             name = self._environ.get("CONDA_DEFAULT_ENV") or prefix.name
             variables = {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": name}
-        location = prefix.relative_to(self._workspace) if self._is_inside(prefix) else prefix
+        location = prefix
+        if self._is_inside(prefix):
+            location = prefix.relative_to(self._workspace)
         return Tool(
             f"Python {environment.version}".rstrip() + f" in {location} ({origin})",
             (prefix / "bin",),
@@ -226,7 +241,7 @@ class _Finder:
         """Return whether it is manus's own environment, outside this workspace."""
         return not self._is_inside(prefix) and os.path.realpath(prefix) in self._own
 
-    def _requests(self) -> Iterator[VersionRequest]:
+    def _iterate_requests(self) -> Iterator[VersionRequest]:
         """Yield the requested versions: of the user's shell, then of the project's files."""
         shell = self._environ.get("PYENV_VERSION", "")
         if shell:
@@ -238,7 +253,7 @@ class _Finder:
     def _add_versions(self, request: VersionRequest) -> None:
         installations = [self._managers.find(request.tool, version) for version in request.versions]
         for installation in filter(None, installations):
-            self._add(self._installed(installation, request.file))
+            self._add(self._build_installed_tool(installation, request.file))
         requested = request.versions[0]
         is_shown = _SHORT.fullmatch(requested) and _SHORT.fullmatch(request.tool)
         if not any(installations) and is_shown and not self._is_on_path(request.tool, requested):
@@ -253,7 +268,7 @@ class _Finder:
         short = ".".join(version.split(".")[:2])
         return any(t.python for t in self._tools.values()) or bool(shutil.which(f"python{short}"))
 
-    def _installed(self, installation: Installation, origin: str) -> Tool:
+    def _build_installed_tool(self, installation: Installation, origin: str) -> Tool:
         prefix = installation.prefix
         programs = tuple(installation.programs)
         python = prefix / "bin" / "python" if installation.tool == "python" else None
@@ -269,7 +284,7 @@ class _Finder:
     def _add(self, tool: Tool) -> None:
         self._tools.setdefault(tool.programs, tool)
 
-    def _behind_shims(self) -> dict[Path, tuple[Tool, ...]]:
+    def _find_shim_tools(self) -> dict[Path, tuple[Tool, ...]]:
         """Return the tools that shims on the `PATH` start by default.
 
         A shim searches the user's home, which a sandbox hides.
@@ -287,12 +302,14 @@ class _Finder:
         for shims, file in files.items():
             if str(shims) in on_path:
                 requests = read_file(file)
-                behind[shims] = tuple(self._installed_tools(requests, file.name))
+                behind[shims] = tuple(self._iterate_shim_tools(requests, file.name))
         return behind
 
-    def _installed_tools(self, requests: Iterable[VersionRequest], origin: str) -> Iterator[Tool]:
+    def _iterate_shim_tools(
+        self, requests: Iterable[VersionRequest], origin: str
+    ) -> Iterator[Tool]:
         for request in requests:
             for version in request.versions:
                 installation = self._managers.find(request.tool, version)
                 if installation is not None:
-                    yield self._installed(installation, origin)
+                    yield self._build_installed_tool(installation, origin)

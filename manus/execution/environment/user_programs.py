@@ -43,14 +43,14 @@ class UserPrograms(NamedTuple):
 
 def expose_user_programs(path: str, home: Path, opt: Path = OPT) -> UserPrograms:
     """Return the programs of a `PATH` in the `.local/bin` of a home, and in `opt`."""
-    folders = [Path(entry) for entry in path.split(os.pathsep) if entry.startswith("/")]
-    folders = list(dict.fromkeys(folders))
+    entries = [entry for entry in path.split(os.pathsep) if entry.startswith("/")]
+    folders = list(dict.fromkeys(map(Path, entries)))
     watched = [*folders, opt, home / ".local" / "bin", _LOADER_SETTINGS, Path(_ALTERNATIVES)]
-    changed = tuple(map(_change_time, watched))
+    changed = tuple(map(_read_change_time, watched))
     return _expose(tuple(folders), home, opt, changed)
 
 
-def _change_time(folder: Path) -> int:
+def _read_change_time(folder: Path) -> int:
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -61,8 +61,9 @@ def _change_time(folder: Path) -> int:
 def _expose(
     folders: tuple[Path, ...], home: Path, opt: Path, _changed: tuple[int, ...]
 ) -> UserPrograms:
-    parts = [Exposure(tuple(_libraries(opt)))]
-    parts += (_expose_target(target, home, opt) for target in _targets_in_opt(opt))
+    parts = [Exposure(tuple(_find_loader_folders(opt)))]
+    for target in _find_targets_in_opt(opt):
+        parts.append(_expose_target(target, home, opt))
     hidden: list[Path] = []
     for folder in folders:
         real = Path(os.path.realpath(folder))
@@ -89,17 +90,18 @@ def _expose_folder(folder: Path, home: Path, opt: Path) -> UserPrograms:
     parts: list[Exposure] = []
     unknown: list[Path] = []
     unresolved: list[Path] = []
-    for link, target in _links(folder):
+    for link, target in _iterate_links(folder):
         exposure = _expose_target(target, home, opt)
         parts.append(exposure)
         if not exposure.read and os.access(link, os.X_OK):
             unresolved.append(link)
-    for file in _entries(folder):
+    for file in _list_entries(folder):
         if not file.is_symlink() and not _is_installed_program(file):
             unknown.append(file)
-    visible = Exposure((folder,), tuple(unknown)) if folder.is_dir() else Exposure()
+    if folder.is_dir():
+        parts.insert(0, Exposure((folder,), tuple(unknown)))
     programs = [file for file in unknown if file.is_file() and os.access(file, os.X_OK)]
-    return UserPrograms(join([visible, *parts]), (*programs, *unresolved))
+    return UserPrograms(join(parts), (*programs, *unresolved))
 
 
 def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
@@ -115,8 +117,11 @@ def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
     modules = home / ".local" / "lib" / "node_modules"
     if target.is_relative_to(modules):
         names = target.relative_to(modules).parts
-        return Exposure((modules.joinpath(*names[: 2 if names[0].startswith("@") else 1]),))
-    return Exposure((target,)) if _is_installed_program(target) else Exposure()
+        length = 2 if names[0].startswith("@") else 1  # the name of a package may have a scope
+        return Exposure((modules.joinpath(*names[:length]),))
+    if _is_installed_program(target):
+        return Exposure((target,))
+    return Exposure()
 
 
 def _expose_installation(prefix: Path) -> Exposure:
@@ -126,7 +131,7 @@ def _expose_installation(prefix: Path) -> Exposure:
         additional = _OF_JAVA
     elif (prefix / "src" / "runtime").is_dir():
         additional = _OF_GO
-    parts = tuple(filter(Path.exists, (prefix / name for name in additional)))
+    parts = tuple(filter(Path.exists, map(prefix.joinpath, additional)))
     return join([expose_environment(prefix), Exposure(parts)])
 
 
@@ -143,20 +148,23 @@ def _is_installed_program(file: Path) -> bool:
         return True
     lines = content.decode("utf-8", "replace").splitlines()
     is_script = content.startswith(b"#!") and len(content) < _MAX_STARTER
-    stripped = (line.strip() for line in lines)
-    return is_script and all(not line or _STARTER_LINES.fullmatch(line) for line in stripped)
+    return is_script and all(map(_is_starter_line, map(str.strip, lines)))
 
 
-def _links(folder: Path) -> Iterator[tuple[Path, Path]]:
+def _is_starter_line(line: str) -> bool:
+    return not line or _STARTER_LINES.fullmatch(line) is not None
+
+
+def _iterate_links(folder: Path) -> Iterator[tuple[Path, Path]]:
     """Yield the links in a folder, and their targets."""
-    for path in _entries(folder):
+    for path in _list_entries(folder):
         if path.is_symlink():
             yield path, Path(os.path.realpath(path))
 
 
-def _targets_in_opt(opt: Path) -> Iterator[Path]:
+def _find_targets_in_opt(opt: Path) -> Iterator[Path]:
     """Yield the files in `opt` that links in the system's folders lead to."""
-    if not _entries(opt):
+    if not _list_entries(opt):
         return
     folders = dict.fromkeys(map(os.path.realpath, (*_SYSTEM_FOLDERS, _ALTERNATIVES)))
     for folder in filter(os.path.isdir, folders):
@@ -170,19 +178,20 @@ def _targets_in_opt(opt: Path) -> Iterator[Path]:
                     yield target
 
 
-def _entries(folder: Path) -> list[Path]:
+def _list_entries(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError:
         return []
 
 
-def _libraries(opt: Path) -> Iterator[Path]:
+def _find_loader_folders(opt: Path) -> Iterator[Path]:
     """Yield the folders in `opt` that the dynamic loader is configured for."""
     for file in _LOADER_SETTINGS.glob("*.conf"):
         try:
             lines = file.read_text("utf-8", "replace").splitlines()
         except OSError:
             continue
-        folders = (Path(line.strip()) for line in lines)
-        yield from (folder for folder in folders if folder.is_relative_to(opt) and folder != opt)
+        for folder in map(Path, map(str.strip, lines)):
+            if folder.is_relative_to(opt) and folder != opt:
+                yield folder

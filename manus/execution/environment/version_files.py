@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,9 +63,8 @@ def _parse_requests(name: str, text: str) -> Iterator[VersionRequest]:
             yield VersionRequest(tool, _select_installable(versions), name)
     else:
         tool = "node" if name in (".nvmrc", ".node-version") else "python"
-        yield VersionRequest(
-            tool, _select_installable([word for line in lines for word in line]), name
-        )
+        words = list(chain.from_iterable(lines))
+        yield VersionRequest(tool, _select_installable(words), name)
 
 
 def _parse_mise(name: str, text: str) -> Iterator[VersionRequest]:
@@ -72,18 +72,25 @@ def _parse_mise(name: str, text: str) -> Iterator[VersionRequest]:
         tools = tomllib.loads(text).get("tools")
     except tomllib.TOMLDecodeError:
         return
-    for tool, value in (tools if isinstance(tools, dict) else {}).items():
+    if not isinstance(tools, dict):
+        return
+    for tool, value in tools.items():
         values = value if isinstance(value, list) else [value]
-        yield VersionRequest(
-            tool.removeprefix("core:"), _select_installable([_version(v) for v in values]), name
-        )
+        versions = _select_installable(list(map(_read_version, values)))
+        yield VersionRequest(tool.removeprefix("core:"), versions, name)
 
 
-def _version(value: Any) -> str:
-    return str(value.get("version", "") if isinstance(value, dict) else value)
+def _read_version(value: Any) -> str:
+    if isinstance(value, dict):
+        value = value.get("version", "")
+    return str(value)
 
 
 def _select_installable(versions: Sequence[str]) -> tuple[str, ...]:
     """Return the versions that managers install; the system's own is visible anyway."""
-    plain = (version.removeprefix("prefix:") for version in versions)
-    return tuple(version for version in plain if version and not version.startswith(_NOT_INSTALLED))
+    installable = []
+    for version in versions:
+        name = version.removeprefix("prefix:")
+        if name and not name.startswith(_NOT_INSTALLED):
+            installable.append(name)
+    return tuple(installable)

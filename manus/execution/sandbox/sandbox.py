@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.environment.exposure import Exposure, join
 from manus.execution.environment.selection import (
+    find_playwright_browsers,
+    find_user_packages,
     find_user_tools,
-    playwright_browsers,
-    user_packages,
 )
 from manus.execution.network.egress_proxy import EgressProxy, egress_of
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
@@ -301,7 +301,7 @@ class Sandbox:
 
 def _link_user_packages(home: Path) -> None:
     """Let a Python find what `pip install --user` has installed, and install more beside it."""
-    for packages in user_packages(Path.home()):
+    for packages in find_user_packages(Path.home()):
         there = home / packages.relative_to(Path.home())
         there.mkdir(parents=True)
         (there / "user.pth").write_text(f"{packages}\n")
@@ -310,7 +310,7 @@ def _link_user_packages(home: Path) -> None:
 def _link_browsers(home: Path) -> None:
     """Let Playwright find the browsers that it has installed, and install more beside them."""
     cache = home / ".cache" / "ms-playwright"
-    for browser in playwright_browsers(Path.home(), os.environ):
+    for browser in find_playwright_browsers(Path.home(), os.environ):
         cache.mkdir(parents=True, exist_ok=True)
         (cache / browser.name).symlink_to(browser)
 
