@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast, get_type_hints
+from typing import Any, cast, get_type_hints, overload
 
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
@@ -24,6 +24,7 @@ from manus.nodes.act import act
 from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
 from manus.state.agent import AgentOutput, AgentStart, AgentState
+from manus.state.results import AgentResult
 
 _AFTER_THINK: dict[Hashable, str] = {
     "call": "act",
@@ -37,6 +38,36 @@ _AFTER_STUCK_CHECK: dict[Hashable, str] = {
 }
 
 
+@overload
+def build_agent(
+    profile: str | Profile | Runnable[Any, Any] = "manus",
+    *,
+    model: str | Runnable[Any, Any] | None = None,
+    tools: Sequence[Any] | None = None,
+    system_prompt: str | None = None,
+    context_schema: type[Any] = Context,
+    state_schema: None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    name: str | None = None,
+) -> RunGraph[AgentResult]: ...
+
+
+@overload
+def build_agent(
+    profile: str | Profile | Runnable[Any, Any] = "manus",
+    *,
+    model: str | Runnable[Any, Any] | None = None,
+    tools: Sequence[Any] | None = None,
+    system_prompt: str | None = None,
+    context_schema: type[Any] = Context,
+    state_schema: type[Any],
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    name: str | None = None,
+) -> RunGraph[Any]: ...
+
+
 def build_agent(
     profile: str | Profile | Runnable[Any, Any] = "manus",
     *,
@@ -48,53 +79,61 @@ def build_agent(
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
     name: str | None = None,
-) -> RunGraph:
-    """The compiled agent graph of a profile.
+) -> RunGraph[Any]:
+    """Return the compiled agent graph of a profile.
 
-    `model` (`PROVIDER:NAME`, or a chat model, also one with `bind`, `with_retry` or
-    `with_fallbacks`), `tools` and `system_prompt` stand in place of the
-    profile's, as in LangChain's `create_agent`; a model may be given first, as there. A run's
-    context may name another model. Of a context with a schema of the caller's own, the fields that
-    `Context` has too count for the run, and its tools are given all of it. The keys of
-    `state_schema` are kept beside the agent's own: its tools read and change them. With a
-    checkpointer and a `thread_id` in the configuration, runs are persisted and can be resumed;
-    without one a run lives as long as its process. `name` is the graph's, where it is a node of
-    another one; by default the profile's.
+    `model` (`PROVIDER:NAME`, or a chat model, including one with `bind`, `with_retry` or
+    `with_fallbacks`), `tools` and `system_prompt` replace those of the profile, as in LangChain's
+    `create_agent`; the model may be the first argument, as there. The context of a run may name
+    another model. If `context_schema` is not `Context`, the fields that both have apply to the run,
+    and tools get the whole context. Tools can read and change the additional keys of
+    `state_schema`. With a checkpointer and a `thread_id` in the configuration, runs are persisted
+    and can be resumed. `name` is the graph's name as a node of another graph; by default the
+    profile's.
 
     Example:
         agent = build_agent("swe", model="openai:gpt-5")
         result = agent.invoke({"request": "Fix the failing test."})
 
     Raises:
-        SettingsError: there is no profile of that name, `model` is no chat model, or a `$` in the
-            prompt stands for nothing.
+        SettingsError: there is no such profile, `model` is not a chat model, or the prompt has an
+            unknown `$` variable.
     """
     if not isinstance(profile, Profile) and is_model(profile):
-        profile, model = "manus", profile
-    chosen = profile if isinstance(profile, Profile) else profile_named(str(profile))
+        model = profile
+        profile = "manus"
+    if not isinstance(profile, Profile):
+        profile = profile_named(str(profile))
     check_model(model)
-    given: dict[str, Any] = {"model": model, "tools": tools, "system_prompt": system_prompt}
-    if tools is not None and "terminate" not in tools:
-        given["next_step_prompt"] = ""  # the profile's speaks of its own tools
-    chosen = replace(chosen, **{k: v for k, v in given.items() if v is not None})
-    builder = _graph_of(chosen, context_schema, state_schema)
-    compiled = builder.compile(checkpointer=checkpointer, store=store, name=name or chosen.name)
-    return RunGraph.of(compiled, chosen)
+    changes: dict[str, Any] = {}
+    if model is not None:
+        changes["model"] = model
+    if system_prompt is not None:
+        changes["system_prompt"] = system_prompt
+    if tools is not None:
+        changes["tools"] = tools
+        if "terminate" not in tools:
+            changes["next_step_prompt"] = ""  # the profile's is about its own tools
+    profile = replace(profile, **changes)
+    builder = _build_graph(profile, context_schema, state_schema)
+    compiled = builder.compile(checkpointer=checkpointer, store=store, name=name or profile.name)
+    return RunGraph.of(compiled, profile)
 
 
-def _graph_of(
+def _build_graph(
     profile: Profile, context_schema: type[Any], state_schema: type[Any] | None
 ) -> StateGraph[Any, Any, Any, Any]:
-    """The nodes and edges."""
-    schemas = (AgentState, AgentStart, AgentOutput)
-    state, start, output = (with_keys_of(schema, state_schema) for schema in schemas)
+    """Return the graph with its nodes and edges."""
     builder = StateGraph(
-        state, context_schema=context_schema, input_schema=start, output_schema=output
+        with_keys_of(AgentState, state_schema),
+        context_schema=context_schema,
+        input_schema=with_keys_of(AgentStart, state_schema),
+        output_schema=with_keys_of(AgentOutput, state_schema),
     )
-    # LangGraph gives a node state, runtime and configuration; its types know only two of the three
+    # LangGraph passes state, runtime and configuration; its types allow only two of them
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
     for name, node in nodes.items():
-        # named, since LangGraph would make channels of what a task of `act` is sent
+        # explicit, because LangGraph would create channels for the keys of a task of `act`
         builder.add_node(name, node, input_schema=AgentState)
     builder.add_edge(START, "think")
     after_think = partial(route_after_think, special=profile.special_tools)
@@ -106,12 +145,12 @@ def _graph_of(
 
 
 def with_keys_of(schema: type[Any], other: type[Any] | None) -> type[Any]:
-    """Return a state schema with the keys of another one, as far as the agent has none of these."""
+    """Return a state schema with the keys of another one that the agent does not have."""
     if other is None:
         return schema
-    known = get_type_hints(AgentState)
+    existing = get_type_hints(AgentState)
     hints = get_type_hints(other, include_extras=True)
-    keys = {name: hint for name, hint in hints.items() if name not in known}
+    keys = {name: hint for name, hint in hints.items() if name not in existing}
     keys |= get_type_hints(schema, include_extras=True)
     extended: type[Any] = cast(Any, TypedDict)(schema.__name__, keys, total=False)
     extended.__doc__ = schema.__doc__
@@ -119,15 +158,15 @@ def with_keys_of(schema: type[Any], other: type[Any] | None) -> type[Any]:
 
 
 def check_model(model: object) -> None:
-    """Check that what a caller gives as a model is one, or names one.
+    """Check that the `model` argument is a chat model or a name.
 
     Raises:
-        SettingsError: it is not.
+        SettingsError: it is neither.
     """
     if model is not None and not isinstance(model, str):
         chat_model_in(model)
 
 
-def is_model(given: str | Runnable[Any, Any]) -> bool:
-    """Whether it is a model, or names one: `PROVIDER:NAME`."""
-    return not isinstance(given, str) or split_spec(given)[1] != given
+def is_model(argument: str | Runnable[Any, Any]) -> bool:
+    """Return whether an argument is a chat model, or the name of one: `PROVIDER:NAME`."""
+    return not isinstance(argument, str) or split_spec(argument)[1] != argument

@@ -26,6 +26,7 @@ from manus.nodes.summarize import summarize
 from manus.state.agent import AgentStart
 from manus.state.errors import UsageError
 from manus.state.flow import FlowOutput, FlowState
+from manus.state.results import FlowResult
 
 _AFTER_PLAN: dict[Hashable, str] = {
     "ready": "execute_step",
@@ -53,14 +54,14 @@ FLOW = Profile(
 )
 
 
-class FlowGraph(RunGraph):
-    """The flow graph over its executors.
+class FlowGraph(RunGraph[FlowResult]):
+    """Compiled flow graph with the graphs of its executors.
 
     Each step is a run of an executor's graph in a checkpoint namespace of its own, which the
     step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
     """
 
-    def __init__(self, *, executors: dict[str, RunGraph] | None = None, **parts: Any) -> None:
+    def __init__(self, *, executors: dict[str, RunGraph[Any]] | None = None, **parts: Any) -> None:
         super().__init__(**parts)
         self.executors = executors or {}
 
@@ -68,26 +69,26 @@ class FlowGraph(RunGraph):
     def get_subgraphs(
         self, *, namespace: str | None = None, recurse: bool = False
     ) -> Iterator[tuple[str, PregelProtocol[Any, Any, Any, Any]]]:
-        """The executor's graph, by the name of the node that runs it; all have one form."""
+        """Yield the graph of an executor under its node's name; all have the same form."""
         if self.executors and namespace in (None, _NODE):
             yield _NODE, next(iter(self.executors.values()))
 
     @override
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """As `CompiledStateGraph.aget_state`; a step that was set aside has its executor's state.
+        """Return the state of a thread, with the executor's state for a step that was set aside.
 
-        Its executor runs in the namespace in which it asked, and not in that of the newest task.
+        Its executor runs in the namespace in which it asked, not in that of the newest task.
         """
         snapshot = await super().aget_state(config, subgraphs=subgraphs)
         tasks = list(snapshot.tasks)
-        for place, task in enumerate(tasks):
+        for index, task in enumerate(tasks):
             space = _space_of(task, snapshot.values)
             if space is not None:
                 thread = {"thread_id": config["configurable"]["thread_id"], "checkpoint_ns": space}
                 state: Any = {"configurable": thread}
                 if subgraphs:
                     state = await super().aget_state(state, subgraphs=True)
-                tasks[place] = task._replace(state=state)
+                tasks[index] = task._replace(state=state)
         return snapshot._replace(tasks=tuple(tasks))
 
     @override
@@ -100,48 +101,49 @@ class FlowGraph(RunGraph):
     ) -> RunnableConfig:
         if values is None or as_node == START:
             return await super().aupdate_state(config, values, as_node, task_id)
-        place = config["configurable"]
-        if self.active_runs.of_thread(str(place.get("thread_id"))):
+        configurable = config["configurable"]
+        if self.active_runs.of_thread(str(configurable.get("thread_id"))):
             raise UsageError(
-                "The run is at work and would not see the change: stop it (or have it stop before "
-                'a step with `interrupt_before=["execute_step"]`), change the state, and go on '
-                "with None as input."
+                "The run is still running and would not see the change: stop it (or have it stop "
+                'before a step with `interrupt_before=["execute_step"]`), change the state, and '
+                "resume with None as input."
             )
-        ended = [task.result is not None for task in (await self.aget_state(config)).tasks]
-        is_fork = "checkpoint_id" in place and all(ended)
-        if any(ended) and not is_fork:
+        tasks = (await self.aget_state(config)).tasks
+        are_finished = [task.result is not None for task in tasks]
+        is_fork = "checkpoint_id" in configurable and all(are_finished)
+        if any(are_finished) and not is_fork:
             raise UsageError(
-                "Of the steps that were at work some have ended, and a change now would lose what "
-                "came of them: have the run go on first (None as input, or `manus resume`; or "
-                "answer what it asks), and change the state then."
+                "Some of the running steps have ended, and a change now would lose their results: "
+                "resume the run first (None as input, or `manus resume`; or answer its question), "
+                "then change the state."
             )
         return await super().aupdate_state(config, values, as_node, task_id)
 
 
 def build_flow(
-    executors: Sequence[str | Profile | RunGraph] = ("manus",),
+    executors: Sequence[str | Profile | RunGraph[Any]] = ("manus",),
     *,
     model: str | Runnable[Any, Any] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
-) -> RunGraph:
-    """The compiled flow graph: it plans, and has each step carried out by one of the executors.
+) -> RunGraph[FlowResult]:
+    """Return the compiled flow graph, which makes a plan and executes each step by an executor.
 
-    A step names its executor in brackets, `[browser] …`; without one, or with an unknown one, it is
-    the first. An executor is a profile, or what `build_agent` has made of one. `model` plans, and
-    works where an executor has none of its own.
+    A step names its executor in brackets, `[browser] …`; without a known name, it is the first. An
+    executor is a profile, its name, or a graph of `build_agent`. `model` plans, and is the model of
+    executors without their own.
 
     Example:
         flow = build_flow(("manus", "data_analysis"))
         result = flow.invoke({"request": "Compare the sales of both years."})
 
     Raises:
-        SettingsError: there is no profile of that name, or `model` is no chat model.
-        UsageError: there is no executor, or two have one name.
+        SettingsError: there is no such profile, or `model` is not a chat model.
+        UsageError: there is no executor, or two have the same name.
     """
-    profiles = _by_name(executors)
+    profiles = _profiles_by_name(executors)
     graphs = {name: build_agent(profile) for name, profile in profiles.items()}
-    builder = _builder(profiles, graphs)
+    builder = _build_graph(profiles, graphs)
     compiled = builder.compile(checkpointer=checkpointer, store=store, name="flow")
     check_model(model)
     flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
@@ -152,30 +154,32 @@ def build_flow(
 
 
 def _space_of(task: PregelTask, values: Mapping[str, Any]) -> str | None:
-    """Return the namespace of the executor of a task that asks a person, if that is not its own."""
+    """Return the executor's namespace of a task with a question, if it differs from the task's."""
     ids = {interrupt.id for interrupt in task.interrupts}
-    steps = values.get("plan", {}).get("steps", []) if ids else []
-    put = {}
-    for step in steps:
-        if (waiting := step.get("waiting")) and waiting["is_put"]:
-            put[step["space"]] = set(waiting["ids"])
-    same = [space for space, asked in put.items() if asked & ids]
-    if not same and len(put) == 1:  # the only one at work has gone on to its next question
-        same = [*put]
-    return same[0] if same else None
+    if not ids:
+        return None
+    resumed: list[str] = []
+    for step in values.get("plan", {}).get("steps", []):
+        waiting = step.get("waiting")
+        if waiting and waiting["is_put"]:
+            resumed.append(step["space"])
+            if not ids.isdisjoint(waiting["ids"]):
+                return str(step["space"])
+    # a single resumed executor has asked its next question
+    return resumed[0] if len(resumed) == 1 else None
 
 
-def _builder(
-    profiles: Mapping[str, Profile], graphs: Mapping[str, RunGraph]
+def _build_graph(
+    profiles: Mapping[str, Profile], graphs: Mapping[str, RunGraph[Any]]
 ) -> StateGraph[Any, Any, Any, Any]:
-    """The nodes, and the edges that say what comes next."""
+    """Return the graph with its nodes and edges."""
     builder = StateGraph(
         FlowState, context_schema=Context, input_schema=AgentStart, output_schema=FlowOutput
     )
-    # of executors that work in the browser one is at work at a time
+    # only one executor uses the browser at a time
     exclusive = frozenset(name for name in profiles if name.lower() == _BROWSER)
     step = partial(execute_step, executors=graphs, exclusive=exclusive)
-    # LangGraph gives a node state, runtime and configuration; its types know only two of the three
+    # LangGraph passes state, runtime and configuration; its types allow only two of them
     nodes: dict[str, Any] = {
         "plan": partial(plan, executors=profiles),
         _NODE: step,
@@ -192,11 +196,17 @@ def _builder(
     return builder
 
 
-def _by_name(executors: Sequence[str | Profile | RunGraph]) -> dict[str, Profile]:
+def _profiles_by_name(
+    executors: Sequence[str | Profile | RunGraph[Any]],
+) -> dict[str, Profile]:
     profiles: dict[str, Profile] = {}
-    for given in executors:
-        given = given.profile if isinstance(given, RunGraph) else given
-        profile = given if isinstance(given, Profile) else profile_named(given)
+    for executor in executors:
+        if isinstance(executor, RunGraph):
+            profile = executor.profile
+        elif isinstance(executor, Profile):
+            profile = executor
+        else:
+            profile = profile_named(executor)
         if profile.name.lower() in map(str.lower, profiles):
             raise UsageError(f"Two executors are named `{profile.name}`; each needs its own name.")
         profiles[profile.name] = profile

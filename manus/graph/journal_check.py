@@ -1,4 +1,4 @@
-"""Whether a thread's journal and its stored state are of one piece."""
+"""Check that a thread's journal and its stored state match."""
 
 from __future__ import annotations
 
@@ -19,105 +19,133 @@ from manus.graph.pending_calls import held_tasks
 log = logging.getLogger("manus")
 
 MARK = "journal"
-"""Names the journal of the process that works on a thread: in the metadata of each checkpoint, and
-among the writes of one that another process takes over."""
+"""Key of the journal's id: in the metadata of each checkpoint, and among the writes of a checkpoint
+that another process takes over."""
 _RESUME = "__resume__"
 
 
 async def doubt_unfinished(
-    saver: Any, journal: Journal, found: StateSnapshot, catalog: Catalog
+    saver: Any, journal: Journal, snapshot: StateSnapshot, catalog: Catalog
 ) -> None:
-    """Where journal and state do not fit, no call that is under way is carried out again.
+    """Mark unfinished calls as possibly executed if the journal and the state do not match.
 
-    The journal may have been lost, or the state restored from an older copy: either way a call of
-    which nothing is known may have taken effect. Each ends as an observation that says so. Not so
-    for a state that a person has made, which repeats effects on purpose.
+    The journal may be lost, or the state restored from an older copy: then an unfinished call that
+    the journal does not have may have taken effect, and must not be repeated. Its result says so.
+    A state that a person has edited is exempt, because it repeats effects on purpose.
 
     Raises:
         StorageError: the journal cannot be written.
     """
-    is_taken, answered = await _take_over(saver, found, journal)
+    is_foreign, answered = await _take_over(saver, snapshot, journal)
     is_whole = journal.is_whole
     journal.is_whole = True
-    if (found.metadata or {}).get("source") != "loop" and not is_taken:
+    source = (snapshot.metadata or {}).get("source")
+    if source != "loop" and not is_foreign:
         journal.fork()
         return
-    acts = _under_way(found, answered, catalog)
-    written = [task.result.get("messages", []) for task in acts if isinstance(task.result, dict)]
-    messages = list(chain(found.values.get("messages", []), *written))
-    why = "This thread was last worked on with another record of its tool calls"
-    if not is_taken:
-        why = _misfit(journal, messages, {task.id for task in acts}, is_whole=is_whole)
-    if not why:
-        return
-    unknown = [t for t in acts if t.result is None and journal.look_up(t.id) is None]
+    tasks = _started_tasks(snapshot, answered, catalog)
+    if is_foreign:
+        problem = "This thread was last worked on with another record of its tool calls"
+    else:
+        problem = _find_mismatch(journal, snapshot, tasks, is_whole=is_whole)
+    if problem:
+        _record_unknown(journal, tasks, problem)
+
+
+def _record_unknown(journal: Journal, tasks: list[PregelTask], problem: str) -> None:
+    """Record unfinished calls that the journal does not have, so that they are not repeated."""
+    unknown = []
+    for task in tasks:
+        if task.result is None and journal.look_up(task.id) is None:
+            unknown.append(task)
     for task in unknown:
         journal.begin(task.id, "act")
     if unknown:
         log.warning(
             "%s: the %d tool calls that were under way may have taken effect and are not repeated.",
-            why,
+            problem,
             len(unknown),
         )
 
 
-async def _take_over(saver: Any, found: StateSnapshot, journal: Journal) -> tuple[bool, set[str]]:
-    """Note in the store that a thread which was last worked on with another journal goes on here.
+async def _take_over(
+    saver: Any, snapshot: StateSnapshot, journal: Journal
+) -> tuple[bool, set[str]]:
+    """Record that this journal continues a thread that was last worked on with another one.
 
-    Otherwise a process on the machine before this one would not know of a call that begins here.
+    Otherwise a process on the previous machine would not know of a call that starts here.
 
-    Returns whether it is so, and the tasks whose questions have been answered.
+    Returns whether the journal was another one, and the ids of tasks whose questions are answered.
     """
     if not isinstance(saver, BaseCheckpointSaver):
         return False, set()
-    stored = await saver.aget_tuple(found.config)
+    stored = await saver.aget_tuple(snapshot.config)
     if stored is None:
         return False, set()
-    writes = stored.pending_writes or []
-    known = {value for _, channel, value in writes if channel == MARK}
-    is_taken = known | {stored.metadata.get(MARK, journal.id)} != {journal.id}
-    if is_taken:
+    journal_ids = {stored.metadata.get(MARK, journal.id)}
+    answered: set[str] = set()
+    for task_id, channel, value in stored.pending_writes or []:
+        if channel == MARK:
+            journal_ids.add(value)
+        elif channel == _RESUME:
+            answered.add(task_id)
+    is_foreign = journal_ids != {journal.id}
+    if is_foreign:
         await saver.aput_writes(stored.config, [(MARK, journal.id)], journal.id)
-    return is_taken, {task for task, channel, _ in writes if channel == _RESUME}
+    return is_foreign, answered
 
 
-def _under_way(found: StateSnapshot, answered: set[str], catalog: Catalog) -> list[PregelTask]:
-    """The tasks that call tools, but for those that wait for a person, or for one that does."""
-    # an answer is stored for the task that asked, or, to a single question, for no task of the step
-    tasks = {task.id for task in found.tasks}
-    if answered - tasks:
-        answered = tasks
-    held = held_tasks(found, catalog, answered)
-    return [
-        task
-        for task in found.tasks
-        if task.name == "act" and (not task.interrupts or task.id in answered)
-        if task.id not in held
-    ]
+def _started_tasks(
+    snapshot: StateSnapshot, answered: set[str], catalog: Catalog
+) -> list[PregelTask]:
+    """Return the tasks of `act` whose call may have started: those that wait for nobody."""
+    # an answer is stored under the task that asked, or, if there was one question, under no task
+    task_ids = {task.id for task in snapshot.tasks}
+    if answered - task_ids:
+        answered = task_ids
+    held = held_tasks(snapshot, catalog, answered)
+    started = []
+    for task in snapshot.tasks:
+        is_waiting = bool(task.interrupts) and task.id not in answered
+        if task.name == "act" and not is_waiting and task.id not in held:
+            started.append(task)
+    return started
 
 
-def asked_about(found: StateSnapshot | None) -> dict[str, str]:
-    """Digests of the calls that a person was asked to approve, by the tasks that wait.
+def asked_about(snapshot: StateSnapshot | None) -> dict[str, str]:
+    """Return, by waiting task, the digest of the call that a person was asked to approve.
 
-    Empty for one whose tool asks something itself: that call has been approved.
+    It is empty if the tool itself asks: that call has been approved.
     """
-    asked: dict[str, str] = {}
-    for task, value in (
-        (t.id, i.value) for t in (found.tasks if found else ()) for i in t.interrupts
-    ):
-        is_approval = isinstance(value, dict) and value.get("kind") == APPROVE
-        asked[task] = value["call"] if is_approval else ""
-    return asked
+    digests: dict[str, str] = {}
+    if snapshot is None:
+        return digests
+    for task in snapshot.tasks:
+        for interrupt in task.interrupts:
+            value = interrupt.value
+            is_approval = isinstance(value, dict) and value.get("kind") == APPROVE
+            digests[task.id] = value["call"] if is_approval else ""
+    return digests
 
 
-def _misfit(journal: Journal, messages: list[Any], tasks: set[str], *, is_whole: bool) -> str:
-    """What does not fit, in words; empty if all does."""
+def _find_mismatch(
+    journal: Journal, snapshot: StateSnapshot, tasks: list[PregelTask], *, is_whole: bool
+) -> str:
+    """Describe how the journal and the state differ; empty if they match."""
     if not is_whole:
         return "The record of this thread's tool calls is lost or damaged"
-    answers = [m for m in messages if isinstance(m, ToolMessage)]
-    recorded = [m for m in answers if JOURNALLED in m.additional_kwargs]
+    answers = _answers(snapshot, tasks)
+    recorded = [answer for answer in answers if JOURNALLED in answer.additional_kwargs]
     if recorded and journal.look_up(str(recorded[-1].id)) is None:
         return "The record of this thread's tool calls lacks the last of them"
-    if journal.newest is not None and journal.newest not in tasks | {m.id for m in answers}:
+    known_ids = {task.id for task in tasks} | {answer.id for answer in answers}
+    if journal.newest is not None and journal.newest not in known_ids:
         return "This thread's stored state is older than the record of its tool calls"
     return ""
+
+
+def _answers(snapshot: StateSnapshot, tasks: list[PregelTask]) -> list[ToolMessage]:
+    """Return the tool messages of the history and of finished tasks."""
+    writes = [task.result.get("messages", []) for task in tasks if isinstance(task.result, dict)]
+    messages = chain(snapshot.values.get("messages", []), *writes)
+    return [message for message in messages if isinstance(message, ToolMessage)]

@@ -1,4 +1,4 @@
-"""The calls of a superstep that is resumed: which have ended, which have never begun."""
+"""Find out which calls of a resumed superstep have finished and which have not started."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from manus.state.messages import FAILED, calls_of, last_assistant, newest_answer
 Call = ToolCall | InvalidToolCall
 
 
-def siblings_in(found: StateSnapshot, catalog: Catalog) -> Siblings:
-    """Return the calls of the superstep, with the outcome of those that have ended."""
+def siblings_in(snapshot: StateSnapshot, catalog: Catalog) -> Siblings:
+    """Return the calls of the superstep, with the results of those that have finished."""
     settled: dict[str, Sibling] = {}
     unfinished: list[str] = []
-    for task, call in calls_by_task(found):
+    for task, call in calls_by_task(snapshot):
+        call_id = str(call["id"])
         message = message_in(task.result)
         if message is None:
-            unfinished.append(str(call["id"]))
+            unfinished.append(call_id)
             continue
-        name = str(call["name"])
-        args = _arguments(call)
         is_failed = FAILED in message.additional_kwargs
-        settled[str(call["id"])] = Sibling(
-            describe_call(name, args),
+        settled[call_id] = Sibling(
+            describe_call(str(call["name"]), _arguments(call)),
             partial(_needs, catalog, call),  # tools of MCP servers are not loaded yet
             state="failed" if is_failed else "done",
             message=message,
@@ -38,17 +37,17 @@ def siblings_in(found: StateSnapshot, catalog: Catalog) -> Siblings:
     return Siblings(settled, unfinished)
 
 
-def held_tasks(found: StateSnapshot, catalog: Catalog, answered: Collection[str]) -> set[str]:
-    """Return the tasks whose call has not begun, since an earlier one waits for a person.
+def held_tasks(snapshot: StateSnapshot, catalog: Catalog, answered: Collection[str]) -> set[str]:
+    """Return the ids of tasks whose call has not started because an earlier one is waiting.
 
-    `answered` are the tasks whose question has been answered.
+    `answered`: ids of the tasks whose question has been answered.
     """
     held: set[str] = set()
     waiting: list[Needs] = []
-    for task, call in calls_by_task(found):
-        needs = _needs(catalog, call)
+    for task, call in calls_by_task(snapshot):
         if task.result is not None or task.id in answered:
             continue
+        needs = _needs(catalog, call)
         if task.interrupts:
             waiting.append(needs)
         elif any(needs.is_held_by(other) for other in waiting):
@@ -58,24 +57,33 @@ def held_tasks(found: StateSnapshot, catalog: Catalog, answered: Collection[str]
 
 
 def message_in(result: Any) -> ToolMessage | None:
-    """Return the tool message that a task of `act` has written, if it has ended."""
-    messages = result.get("messages", []) if isinstance(result, dict) else []
-    return next((m for m in messages if isinstance(m, ToolMessage)), None)
+    """Return the tool message that a finished task of `act` has written, or None."""
+    if not isinstance(result, dict):
+        return None
+    for message in result.get("messages", []):
+        if isinstance(message, ToolMessage):
+            return message
+    return None
 
 
-def calls_by_task(found: StateSnapshot) -> list[tuple[PregelTask, Call]]:
-    """Return the tasks of `act`, each with its call, in the order of the message."""
-    message = last_assistant(found.values.get("messages", []))
-    tasks = [task for task in found.tasks if task.name == "act"]
+def calls_by_task(snapshot: StateSnapshot) -> list[tuple[PregelTask, Call]]:
+    """Return the tasks of `act` with their calls, in the order of the message."""
+    messages = snapshot.values.get("messages", [])
+    message = last_assistant(messages)
     if message is None:
         return []
-    # what a task has written already may be among the messages, under the id of the task
-    ids = {task.id for task in tasks}
-    answers = [m for m in newest_answers(found.values["messages"]) if m.id not in ids]
-    answered = {answer.tool_call_id for answer in answers}
+    tasks = [task for task in snapshot.tasks if task.name == "act"]
+    # results of finished tasks may be among the messages already, under the id of the task
+    task_ids = {task.id for task in tasks}
+    answered = set()
+    for answer in newest_answers(messages):
+        if answer.id not in task_ids:
+            answered.add(answer.tool_call_id)
     calls = [call for call in calls_of(message) if call["id"] not in answered]
-    # a person may have changed the history since the calls were sent
-    return list(zip(tasks, calls, strict=True)) if len(tasks) == len(calls) else []
+    # a person may have edited the history since the calls were sent
+    if len(tasks) != len(calls):
+        return []
+    return list(zip(tasks, calls, strict=True))
 
 
 def _needs(catalog: Catalog, call: Call) -> Needs:

@@ -1,13 +1,13 @@
-"""A compiled graph that opens what a run needs when it begins and closes it when it ends."""
+"""A compiled graph that opens the resources of a run when it starts and closes them at its end."""
 
 from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self, cast, overload
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -15,13 +15,11 @@ from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Interrupt, StateSnapshot
+from langgraph.types import All, Durability, Interrupt, StateSnapshot
 
 from manus.config.context import HELD, Context
 from manus.config.profile import Profile
-from manus.config.trust import approved_rules
 from manus.execution.decisions import QuestionSlot
-from manus.execution.siblings import Siblings
 from manus.graph.active_runs import ActiveRuns, StreamHandle, key_of
 from manus.graph.chat_state import ChatStream, for_chat_uis
 from manus.graph.inputs import (
@@ -32,15 +30,14 @@ from manus.graph.inputs import (
     to_input,
     with_uploads,
 )
-from manus.graph.journal_check import MARK, asked_about, doubt_unfinished
+from manus.graph.journal_check import MARK
 from manus.graph.outcome import is_over, question_of
-from manus.graph.pending_calls import siblings_in
+from manus.graph.resume import restore_run
 from manus.graph.routing import with_all_labels
 from manus.graph.state_update import checked_update
-from manus.graph.sync_calls import SyncCalls
+from manus.graph.sync_calls import ResultT, SyncCalls
 from manus.graph.waiting import meet_wait
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_run_of
-from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
 from manus.tools.delegate import DELEGATE
@@ -51,16 +48,17 @@ NO_THREAD = (
 )
 
 _SUPERSTEPS = 1_000_000
-"""At most, so that the step budget ends a run and not LangGraph's own limit."""
+"""Recursion limit, so high that the step budget ends a run and not LangGraph."""
 
 
-class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
-    """The agent graph of one profile.
+# the results of `invoke` and `ainvoke` are typed more narrowly than LangGraph's
+class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]):  # type: ignore[misc]
+    """Compiled graph of a profile whose runs have live resources.
 
-    It differs from a plain compiled graph in two ways: a request in words becomes a message of the
-    user before the first checkpoint, so that it is kept whatever happens next; and the live things
-    of the run (shell, browser, …) are closed when the run ends, fails or is cancelled. While it
-    waits for a person, or at a breakpoint, they stay open.
+    It differs from a plain compiled graph in two ways: a `request` becomes a message of the user
+    before the first checkpoint, so that it is never lost; and the live resources of a run (shell,
+    browser, …) are closed when the run ends, fails or is cancelled. While the run waits for a
+    person, or at a breakpoint, they stay open. `ResultT` is the type that `invoke` returns.
     """
 
     def __init__(
@@ -68,36 +66,54 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         *,
         profile: Profile,
         active_runs: ActiveRuns | None = None,
-        inner: dict[str, RunGraph] | None = None,
+        subagents: dict[str, RunGraph[Any]] | None = None,
         **parts: Any,
     ) -> None:
         super().__init__(**parts)
         self.profile = profile
         self.active_runs = active_runs or ActiveRuns()
-        self.inner = inner if inner is not None else {}
-        """Graphs of agents that one of this graph has given a task."""
+        self.subagents = subagents if subagents is not None else {}
+        """Graphs of the profiles that a task was delegated to, by name."""
 
     @classmethod
     def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], profile: Profile) -> Self:
-        """The compiled graph as a graph of a profile; as `Pregel.copy` makes its copies."""
-        parts = {k: v for k, v in vars(compiled).items() if k != "__orig_class__"}
-        return cls(profile=profile, **parts)
+        """Return a compiled graph as a graph of a profile; copies its fields as `Pregel.copy`."""
+        fields = dict(vars(compiled))
+        fields.pop("__orig_class__", None)
+        return cls(profile=profile, **fields)
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
-        """The drawing, with every rule that leads from one node to another on its edge."""
+        """Return the drawing, with the labels of all conditional edges."""
         return with_all_labels(super().get_graph(config, xray=xray), self.builder)
 
     async def aget_graph(
         self, config: RunnableConfig | None = None, *, xray: int | bool = False
     ) -> Graph:
-        """As `get_graph`."""
+        """Return the drawing, as `get_graph`."""
         return with_all_labels(await super().aget_graph(config, xray=xray), self.builder)
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """The form of a run's input: without the status, which `astream` adds."""
+        """Return the JSON schema of the input, without the status, which `astream` adds."""
         schema = super().get_input_jsonschema(config)
         schema.get("properties", {}).pop("status", None)
         return {**schema, "title": "Input", "description": str(AgentInput.__doc__)}
+
+    @overload  # type: ignore[override]
+    async def ainvoke(
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        interrupt_before: All | Sequence[str] | None = None,
+        interrupt_after: All | Sequence[str] | None = None,
+        durability: Durability | None = None,
+    ) -> ResultT: ...
+
+    @overload
+    async def ainvoke(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> Any: ...
 
     async def ainvoke(
         self,
@@ -105,31 +121,40 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         config: RunnableConfig | None = None,
         **options: Any,
     ) -> Any:
-        """As `CompiledStateGraph.ainvoke`; a run that waits for a person gives back its question.
+        """Run the graph and return its output, or the questions of a run that waits for a person.
+
+        Takes the arguments of `CompiledStateGraph.ainvoke`. Without `stream_mode` and the like the
+        result is typed.
 
         Raises:
             UsageError: as `astream`.
         """
-        found = await super().ainvoke(input, config, **options)
-        if isinstance(found, dict) and (waiting := found.get("__interrupt__")):
-            asked = await self._in_order(waiting, config)
-            questions = "\n".join(map(question_of, asked))
-            interrupted = {"stop_reason": "interrupted", "output": questions}
-            return {**found, **interrupted, "__interrupt__": asked}
-        return found
+        result = await super().ainvoke(input, config, **options)
+        if not isinstance(result, dict) or not result.get("__interrupt__"):
+            return result
+        interrupts = await self._sort_interrupts(result["__interrupt__"], config)
+        questions = "\n".join(map(question_of, interrupts))
+        return {
+            **result,
+            "stop_reason": "interrupted",
+            "output": questions,
+            "__interrupt__": interrupts,
+        }
 
-    async def _in_order(
-        self, asked: list[Interrupt], config: RunnableConfig | None
+    async def _sort_interrupts(
+        self, interrupts: list[Interrupt], config: RunnableConfig | None
     ) -> list[Interrupt]:
         """Return the questions in the order in which they were asked.
 
-        A stream has those of tasks side by side as they come.
+        A stream has those of parallel tasks in any order.
         """
-        configurable = (config or {}).get("configurable", {})
-        stored = await self.stored_state(configurable) if len(asked) > 1 else None
-        order = [interrupt.id for interrupt in stored.interrupts] if stored is not None else []
-        places = {interrupt_id: place for place, interrupt_id in enumerate(order)}
-        return sorted(asked, key=lambda interrupt: places.get(interrupt.id, len(places)))
+        if len(interrupts) < 2:
+            return interrupts
+        snapshot = await self.stored_state((config or {}).get("configurable", {}))
+        if snapshot is None:
+            return interrupts
+        positions = {item.id: position for position, item in enumerate(snapshot.interrupts)}
+        return sorted(interrupts, key=lambda item: positions.get(item.id, len(positions)))
 
     def astream(
         self,
@@ -139,12 +164,12 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         context: Any = None,
         **options: Any,
     ) -> AsyncGenerator[Any]:
-        """As `CompiledStateGraph.astream`, for `ainvoke` too.
+        """Run the graph and stream its parts, as `CompiledStateGraph.astream`.
 
-        As a node of another graph it takes over that one's context as far as it knows its fields.
+        As a node of another graph it takes the fields of that graph's context that it has too.
 
         Raises:
-            UsageError: there is no request, the thread is busy, or a setting does not fit.
+            UsageError: there is no request, the thread is busy, or a setting is invalid.
         """
         handle = StreamHandle()
         stream = self._stream(handle, input, config, context, options)
@@ -154,102 +179,118 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
     async def _stream(
         self,
         handle: StreamHandle,
-        given: Any,
+        graph_input: Any,
         config: RunnableConfig | None,
         context: Any,
-        options: Any,
+        options: dict[str, Any],
     ) -> AsyncGenerator[Any]:
-        is_request = isinstance(given, dict) and given.get("request") is not None
-        given = to_input(given)
-        found = outer_context() if context is None else context
-        is_ours = context is not None and self.builder.context_schema is Context
-        chosen = to_context(found if is_ours else known_fields(found))
-        if is_ours or found is None:
-            context = chosen  # else the tools are given the caller's own
-        limit = (config or {}).get("recursion_limit")
+        is_request = isinstance(graph_input, dict) and graph_input.get("request") is not None
+        graph_input = to_input(graph_input)
+        run_context, tool_context = self._resolve_context(context)
+        recursion_limit = (config or {}).get("recursion_limit")
         config = ensure_config(config)
-        if "assistant_id" in config.get("configurable", {}):  # it comes from LangGraph's server
-            await asyncio.to_thread(check_served, chosen)
-        async with self._opened(handle, config, chosen) as active_run:
-            given = await asyncio.to_thread(with_uploads, given, active_run.session.workspace)
-            given, configurable = await meet_wait(
+        if _is_served(config):
+            await asyncio.to_thread(check_served, run_context)
+        async with self._open(handle, config, run_context) as active_run:
+            session = active_run.session
+            graph_input = await asyncio.to_thread(with_uploads, graph_input, session.workspace)
+            graph_input, configurable = await meet_wait(
                 self,
-                given,
+                graph_input,
                 config.get("configurable", {}),
-                active_run.session.journal,
+                session.journal,
                 is_request=is_request,
             )
-            configurable = {**configurable, KEY: RunReference(active_run)}
-            inner: RunnableConfig = {
-                **config,
-                "configurable": configurable,
-                "metadata": {**config.get("metadata", {}), MARK: active_run.session.journal.id},
-                "recursion_limit": _SUPERSTEPS if limit is None else limit,
-            }
-            # a step of a plan may go on each time that it begins
-            is_new = isinstance(given, dict) and not active_run.is_inside
-            await self._recall(active_run, configurable, is_new=is_new)
-            if self.checkpointer and options.get("durability") is None:
-                # a step is on disk before the next one begins, unless the caller wants it otherwise
-                options = {**options, "durability": "sync"}
-            chat = None
-            if active_run.is_served and isinstance(options.get("output_keys"), list):
-                chat = ChatStream(options["output_keys"], self.channels)
-                options = {**options, "output_keys": chat.output_keys}
-            stream = cast(Any, super().astream(given, inner, context=context, **options))
-            async with aclosing(stream) as parts:
+            run_config = _run_config(config, configurable, active_run, recursion_limit)
+            # a nested run resumes whenever its task starts
+            is_new = isinstance(graph_input, dict) and not active_run.is_inside
+            await restore_run(self, active_run, run_config["configurable"], is_new=is_new)
+            options, chat = self._stream_options(active_run, options)
+            stream = super().astream(graph_input, run_config, context=tool_context, **options)
+            async with aclosing(cast(Any, stream)) as parts:
                 async for part in parts:
-                    part = await chat.translate(part) if chat else part
+                    if chat is not None:
+                        part = await chat.translate(part)
                     handle.is_idle = True
                     yield part
                     handle.is_idle = False
                     handle.task = asyncio.current_task()
             if options.get("interrupt_before") or options.get("interrupt_after"):
-                found = await self.stored_state(configurable)
-                # one that has stopped at a breakpoint has more to do
-                active_run.session.waiting |= found is not None and not is_over(found)
+                snapshot = await self.stored_state(configurable)
+                # a run that stopped at a breakpoint has more to do
+                session.waiting |= snapshot is not None and not is_over(snapshot)
+
+    def _resolve_context(self, context: Any) -> tuple[Context, Any]:
+        """Return the context of the run, and the one that its tools get."""
+        source = outer_context() if context is None else context
+        is_ours = context is not None and self.builder.context_schema is Context
+        if is_ours or source is None:
+            run_context = to_context(source)
+            return run_context, run_context
+        return to_context(known_fields(source)), context
+
+    def _stream_options(
+        self, active_run: ActiveRun, options: dict[str, Any]
+    ) -> tuple[dict[str, Any], ChatStream | None]:
+        """Return the options for LangGraph, and what translates the stream for chat UIs."""
+        options = dict(options)
+        if self.checkpointer and options.get("durability") is None:
+            # unless the caller wants otherwise, a step is on disk before the next one starts
+            options["durability"] = "sync"
+        if not active_run.is_served or not isinstance(options.get("output_keys"), list):
+            return options, None
+        chat = ChatStream(options["output_keys"], self.channels)
+        options["output_keys"] = chat.output_keys
+        return options, chat
 
     @asynccontextmanager
-    async def _opened(
+    async def _open(
         self, handle: StreamHandle, config: RunnableConfig, context: Context
     ) -> AsyncGenerator[ActiveRun]:
-        """Hold the thread of a run, and what it needs, until its stream has ended."""
-        key, durable = key_of(config)
-        if not durable and isinstance(self.checkpointer, BaseCheckpointSaver):
+        """Hold the thread of a run and its live resources until its stream has ended."""
+        key, is_durable = key_of(config)
+        if not is_durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         waited = await self.active_runs.begin(key, handle)
-        held = AsyncExitStack()
-        configurable = config.get("configurable", {})
-        # the store of the command line keeps other processes, and other graphs of this one, from
-        # the thread; whoever holds it already says so
-        hold = getattr(self.checkpointer, "hold", None)
-        is_held = bool(configurable.get(HELD) or configurable.get("checkpoint_ns"))
+        lock = AsyncExitStack()
+        parent = parent_run_of(config)
         try:
-            if hold is not None and not is_held:
-                await held.enter_async_context(hold(str(configurable["thread_id"])))
-            handle.active_run = await open_run(
-                key,
-                self.profile,
-                context,
-                durable=durable,
-                parent=parent_run_of(config),
-                waited=waited,
+            await self._lock_thread(lock, config.get("configurable", {}))
+            active_run = await open_run(
+                key, self.profile, context, durable=is_durable, parent=parent, waited=waited
             )
-            handle.active_run.load_agent = self.load_agent
-            served = "assistant_id" in configurable  # it may have many users
-            parent = parent_run_of(config)
-            slot = parent.session.question_slot if parent else QuestionSlot()
-            handle.active_run.session.question_slot = slot if served else None
-            handle.active_run.is_served = served
-            if served or not handle.active_run.settings.memory:
-                handle.active_run.disable_memory()
-            yield handle.active_run
+            handle.active_run = active_run
+            active_run.load_agent = self.load_agent
+            active_run.is_served = _is_served(config)
+            active_run.session.question_slot = None
+            if active_run.is_served:
+                slot = parent.session.question_slot if parent else QuestionSlot()
+                active_run.session.question_slot = slot
+            # a server may have many users
+            if active_run.is_served or not active_run.settings.memory:
+                active_run.disable_memory()
+            yield active_run
         finally:
-            # until all is closed, the next run on the thread has to wait
-            await asyncio.shield(self._end(key, handle, held, may_wait=durable))
+            # the next run on the thread waits until everything is closed
+            await asyncio.shield(self._close(key, handle, lock, may_wait=is_durable))
 
-    def load_agent(self, name: str) -> RunGraph:
-        """The graph of an agent that is given a task, and cannot pass it on. Blocking.
+    async def _lock_thread(self, lock: AsyncExitStack, configurable: dict[str, Any]) -> None:
+        """Lock the thread against other processes and graphs, unless the caller holds the lock."""
+        hold = getattr(self.checkpointer, "hold", None)
+        is_locked = bool(configurable.get(HELD) or configurable.get("checkpoint_ns"))
+        if hold is not None and not is_locked:
+            await lock.enter_async_context(hold(str(configurable["thread_id"])))
+
+    async def _close(
+        self, key: str, handle: StreamHandle, lock: AsyncExitStack, *, may_wait: bool
+    ) -> None:
+        try:
+            await self.active_runs.end(key, handle, may_wait=may_wait)
+        finally:
+            await lock.aclose()
+
+    def load_agent(self, name: str) -> RunGraph[Any]:
+        """Return the graph of a profile that a task is delegated to, without `delegate`. Blocking.
 
         Raises:
             SettingsError: there is no such profile.
@@ -257,29 +298,21 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         from manus.graph.agent import build_agent
         from manus.graph.profiles import profile_named
 
-        if name not in self.inner:
+        if name not in self.subagents:
             profile = profile_named(name)
             tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
-            self.inner[name] = build_agent(replace(profile, tools=tools))
-        self.inner[name].active_runs = self.active_runs
-        return self.inner[name]
-
-    async def _end(
-        self, key: str, handle: StreamHandle, held: AsyncExitStack, *, may_wait: bool
-    ) -> None:
-        try:
-            await self.active_runs.end(key, handle, may_wait=may_wait)
-        finally:
-            await held.aclose()
+            self.subagents[name] = build_agent(replace(profile, tools=tools))
+        self.subagents[name].active_runs = self.active_runs
+        return self.subagents[name]
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """As `CompiledStateGraph.aget_state`, with `todos` and `files` for chat UIs."""
+        """Return the state of a thread, with `todos` and `files` for chat UIs."""
         return await for_chat_uis(await super().aget_state(config, subgraphs=subgraphs))
 
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncGenerator[StateSnapshot]:
-        """As `CompiledStateGraph.aget_state_history`; see `aget_state`."""
+        """Yield the states of a thread, the newest first; see `aget_state`."""
         async for snapshot in super().aget_state_history(config, **options):
             yield await for_chat_uis(snapshot)
 
@@ -290,67 +323,57 @@ class RunGraph(SyncCalls, CompiledStateGraph[Any, Context, Any, Any]):
         as_node: str | None = None,
         task_id: str | None = None,
     ) -> RunnableConfig:
-        """As `CompiledStateGraph.aupdate_state`.
+        """Change the state of a thread, as `CompiledStateGraph.aupdate_state`.
 
         Raises:
-            PlanError: the plan does not fit.
-            UsageError: another value does not; or a flow is at work.
+            PlanError: the plan is invalid.
+            UsageError: another value is invalid, or a flow is running.
         """
         if values is not None and as_node != START:
-            present = (await self.aget_state(config)).values
-            values = checked_update(values, present, self.builder.state_schema)
+            current = (await self.aget_state(config)).values
+            values = checked_update(values, current, self.builder.state_schema)
         return await super().aupdate_state(config, values, as_node, task_id)
 
     async def write_state(self, configurable: dict[str, Any], values: Any, as_node: str) -> None:
-        """Write to a thread as one of its nodes does, without the checks of a person's change."""
+        """Write to a thread as one of its nodes, without the checks of `aupdate_state`."""
         await CompiledStateGraph.aupdate_state(
             self, {"configurable": configurable}, values, as_node
         )
 
     async def close_waiting(self) -> None:
-        """Close what runs keep open that wait for a person: this process will not go on with them.
+        """Close the live resources of runs that wait for a person.
 
-        An answer that comes later finds the run as after a crash: built again from what is stored.
+        A later answer resumes such a run from its stored state, as after a crash.
         """
         await self.active_runs.close_waiting()
 
-    async def _recall(
-        self, active_run: ActiveRun, configurable: dict[str, Any], *, is_new: bool
-    ) -> None:
-        """Tell a run that goes on what it has used; see whether its journal fits its state."""
-        journal = active_run.session.journal
-        is_fork = bool(configurable.get("checkpoint_id"))
-        if is_fork:
-            journal.fork()  # a fork repeats effects on purpose
-        if is_new:  # what was approved for the run before does not hold for this one
-            root = active_run.session.workspace.root
-            active_run.approved = await asyncio.to_thread(approved_rules, root)
-            active_run.refused = []
-        found = None if is_new else await self.stored_state(configurable)
-        if found is not None and (usage := found.values.get("usage")) is not None:
-            known = active_run.budget.add if active_run.is_inside else active_run.budget.sync
-            known(usage)  # tools may be the first to ask its model
-        if found is not None:
-            active_run.session.egress_guard.hear(found.values.get("messages") or [])
-        active_run.session.asked = asked_about(found)
-        tasks = found.tasks if found is not None else ()
-        active_run.interrupted = {task.id for task in tasks if task.interrupts}
-        active_run.session.siblings = Siblings()
-        if found is not None:
-            newest = found.config["configurable"].get("checkpoint_id")
-            is_replay = is_fork and configurable["checkpoint_id"] != newest  # each call is repeated
-            siblings = siblings_in(found, active_run.catalog)
-            active_run.session.siblings = Siblings(unfinished=None) if is_replay else siblings
-        if found is None or is_fork:
-            journal.is_whole = True
-        else:
-            saver = configurable.get(CHECKPOINTER, self.checkpointer)
-            await doubt_unfinished(saver, journal, found, active_run.catalog)
-
     async def stored_state(self, configurable: dict[str, Any]) -> StateSnapshot | None:
-        """The newest state of a run's thread; None without a checkpointer, here or above."""
-        named = {k: v for k, v in configurable.items() if k != "checkpoint_id"}
+        """Return the newest state of a thread, or None without a checkpointer."""
+        newest = dict(configurable)
+        newest.pop("checkpoint_id", None)
         try:
-            return await super().aget_state({"configurable": named})
-        except ValueError:  # LangGraph's, where there is no checkpointer
+            return await super().aget_state({"configurable": newest})
+        except ValueError:  # raised by LangGraph if there is no checkpointer
             return None
+
+
+def _is_served(config: RunnableConfig) -> bool:
+    """Return whether LangGraph's server runs the graph."""
+    return "assistant_id" in config.get("configurable", {})
+
+
+def _run_config(
+    config: RunnableConfig,
+    configurable: dict[str, Any],
+    active_run: ActiveRun,
+    recursion_limit: int | None,
+) -> RunnableConfig:
+    """Return the configuration with the active run, and its journal in the metadata."""
+    if recursion_limit is None:
+        recursion_limit = _SUPERSTEPS
+    return {
+        **config,
+        "configurable": {**configurable, KEY: RunReference(active_run)},
+        "metadata": {**config.get("metadata", {}), MARK: active_run.session.journal.id},
+        "recursion_limit": recursion_limit,
+    }

@@ -110,7 +110,7 @@ def _main(
     async def work() -> None:
         async with open_sqlite(database) as saver:
             if who == "flow":
-                graph = build_flow((TESTER, SECOND), checkpointer=saver)
+                graph: Any = build_flow((TESTER, SECOND), checkpointer=saver)
             else:
                 profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
                 graph = build_agent(profiles[who], checkpointer=saver)

@@ -1,4 +1,4 @@
-"""What a person says to a plan: carry it out, change it, make another, or leave it."""
+"""Ask a person to approve a plan: execute it, change it, create another, or cancel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES: dict[Kind, tuple[str, ...]] = {
     "reject": ("reject", "response"),
     "edit": ("edit",),
 }
-"""Decisions as LangChain's middleware and its older chat UIs call them."""
+"""Names of the decisions in LangChain's middleware and its older chat UIs."""
 _YES = ("approve", "accept", "yes", "y", "ok", "go", "")
 _EDIT_LINE = re.compile(r"^\s*(?:edit|change)\s+(?:step\s+)?(\d+)\s*[:=]\s*(.+)$", re.I | re.S)
 _REJECT_LINE = re.compile(r"^\s*(?:reject|no)\b[\s:,.!-]*(.*)$", re.I | re.S)
@@ -35,90 +35,104 @@ _REJECT_LINE = re.compile(r"^\s*(?:reject|no)\b[\s:,.!-]*(.*)$", re.I | re.S)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to become of a plan."""
+    """A person's decision about a plan."""
 
     kind: Kind
     plan: Plan
     reason: str = ""
 
 
-def ask_for_approval(present: Plan, active_run: ActiveRun) -> Decision:
-    """The person's decision; asked again while the answer cannot be understood."""
-    question = prompts.approve(format_plan(present))
-    subject = prompts.approve_subject(format_plan(present))
+def ask_for_approval(plan: Plan, active_run: ActiveRun) -> Decision:
+    """Return the person's decision. Ask again if the answer is not understood."""
+    text = format_plan(plan)
+    question = prompts.approve(text)
+    subject = prompts.approve_subject(text)
     allowed = ["approve", "edit", "reject"]
     while True:
         try:
-            asked = hitl_question(
-                "plan", "plan", present, question, allowed, plan=present, subject=subject
+            request = hitl_question(
+                "plan", "plan", plan, question, allowed, plan=plan, subject=subject
             )
-            answer = interrupt(asked)
+            answer = interrupt(request)
         except GraphBubbleUp:
             active_run.session.waiting = True
             raise
         try:
-            return read_decision(answer, present)
+            return read_decision(answer, plan)
         except PlanError as error:
-            question = f"{error}\n\n{prompts.approve(format_plan(present))}"
-            subject = f"{error}\n\n{prompts.approve_subject(format_plan(present))}"
+            question = f"{error}\n\n{prompts.approve(text)}"
+            subject = f"{error}\n\n{prompts.approve_subject(text)}"
 
 
 def read_decision(answer: Any, plan: Plan) -> Decision:
-    """The decision in an answer.
+    """Parse an answer into a decision.
 
-    In words: `yes`; `edit 1: new text`; `edit` and below it all steps, a line each; `cancel`;
-    anything else rejects the plan, with these words as the reason. As data what LangChain's
-    middleware takes, `{"decisions": [{"type": "approve"}]}`: `approve`, `reject` with a `message`,
-    or `edit` with an `edited_action` whose `args` are all `steps`, or a `step` and its `text`.
+    Text: `yes`; `edit 1: new text`; `edit` followed by all steps, one per line; `cancel`; any other
+    text rejects the plan, and is the reason. Data has the form of LangChain's middleware,
+    `{"decisions": [{"type": "approve"}]}`: `approve`, `reject` with a `message`, or `edit` with an
+    `edited_action` whose `args` are all `steps`, or a `step` and its `text`.
 
     Raises:
-        PlanError: it is none of these, or the change that it asks for does not fit the plan.
+        PlanError: it is none of these, or the edit does not fit the plan.
     """
     if isinstance(answer, bool):
         answer = "yes" if answer else "no"
     if isinstance(answer, str):
-        answer = _of_words(answer.strip())
+        answer = _parse_text(answer.strip())
     if isinstance(answer, Mapping):
         answer = answer.get("decisions") or answer
     if isinstance(answer, list) and len(answer) == 1:  # of chat UIs
         answer = answer[0]
-    said = answer if isinstance(answer, Mapping) else {}
-    kind = next((k for k, types in _TYPES.items() if said.get("type") in types), None)
+    data = answer if isinstance(answer, Mapping) else {}
+    kind = _kind(data.get("type"))
     if kind is None:
         raise PlanError(
             "An answer to a plan is `yes`, `edit …`, `cancel` or what should be different; as data "
             "it is a decision of the `type` `approve`, `edit` or `reject`."
         )
     if kind == "edit":
-        return Decision(kind, _edited(said, plan))
-    reason = said.get("message") or said.get("args") or ""
-    return Decision(kind, plan, str(reason) if kind == "reject" else "")
+        return Decision(kind, _edit_plan(data, plan))
+    if kind == "reject":
+        return Decision(kind, plan, str(data.get("message") or data.get("args") or ""))
+    return Decision(kind, plan)
 
 
-def _of_words(said: str) -> Any:
-    """An answer in words, as data."""
-    word, _, lines = said.partition("\n")
-    if (whole := said.lower().rstrip(".!")) in _YES:
+def _kind(name: Any) -> Kind | None:
+    for kind, names in _TYPES.items():
+        if name in names:
+            return kind
+    return None
+
+
+def _parse_text(text: str) -> Any:
+    """Parse an answer in words into data."""
+    word, _, lines = text.partition("\n")
+    lowered = text.lower().rstrip(".!")
+    if lowered in _YES:
         return {"type": "approve"}
-    if whole in ("cancel", "stop"):
+    if lowered in ("cancel", "stop"):
         return {"type": "ignore"}
     if word.strip().lower() == "edit" and lines.strip():
         steps = [line.strip() for line in lines.splitlines() if line.strip()]
         return {"type": "edit", "edited_action": {"args": {"steps": steps}}}
-    if match := _EDIT_LINE.match(said):
-        change = {"step": int(match[1]), "text": match[2].strip()}
+    edit = _EDIT_LINE.match(text)
+    if edit:
+        change = {"step": int(edit[1]), "text": edit[2].strip()}
         return {"type": "edit", "edited_action": {"args": change}}
-    rejected = _REJECT_LINE.match(said)
-    return {"type": "reject", "message": rejected[1].strip() if rejected else said}
+    rejection = _REJECT_LINE.match(text)
+    reason = rejection[1].strip() if rejection else text
+    return {"type": "reject", "message": reason}
 
 
-def _edited(said: Mapping[str, Any], plan: Plan) -> Plan:
-    given = (said.get("edited_action") or {}).get("args") or {}
-    if isinstance(steps := given.get("steps"), str):  # chat UIs edit it as a text
+def _edit_plan(data: Mapping[str, Any], plan: Plan) -> Plan:
+    """Return the plan as edited by a decision."""
+    arguments = (data.get("edited_action") or {}).get("args") or {}
+    steps = arguments.get("steps")
+    if isinstance(steps, str):  # chat UIs edit the list as text
         with contextlib.suppress(ValueError):
-            given = {**given, "steps": read_json(steps)}
-    if "steps" in given:
-        return merge_edit(plan, {**given, "id": plan["id"]})
-    if "step" in given:
-        return change_step(plan, given)
+            arguments = {**arguments, "steps": read_json(steps)}
+    if "steps" in arguments:
+        return merge_edit(plan, {**arguments, "id": plan["id"]})
+    if "step" in arguments:
+        return change_step(plan, arguments)
     raise PlanError("An edit needs all `steps`, or a `step` and its `text`.")

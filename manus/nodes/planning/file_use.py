@@ -1,9 +1,9 @@
-"""Which files of the workspace a step reads and writes, as far as its text or its plan says."""
+"""Infer which files a step reads and writes, from the plan or from the step's text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from manus.state.plan import Step
@@ -14,8 +14,8 @@ _NO_FILES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 _CLAUSE_END = re.compile(r"[.;:!?]\s|\n")
 _WORD = re.compile(r"[A-Za-z]+")
 
-# Words that tell what the step does to the file named next. They are looked at only where the plan
-# does not say what a step writes; a step whose words say nothing is taken for a reader.
+# Words that tell what the step does to the file named next. They count only if the plan does not
+# declare what the step writes; a step without such words counts as a reader.
 _CHANGE = re.compile(
     "add|append|change|clean|complete|correct|delete|edit|extend|fill|fix|format|improve|insert"
     "|modify|move|overwrite|patch|polish|refactor|remove|rename|repair|replace|revise|rewrite"
@@ -32,12 +32,12 @@ _SOURCE = re.compile(
     "about|according|after|against|based|by|for|from|given|of|on|over|per|through|via|with|within"
 )
 _TARGET = re.compile("as|called|into|named|onto|to")
-_PLACE = re.compile("at|in|inside")
+_LOCATION = re.compile("at|in|inside")
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """The files that a step names."""
+    """The files that a step reads and writes."""
 
     reads: frozenset[str]
     writes: frozenset[str]
@@ -46,39 +46,44 @@ class FileUse:
 def file_use_of(step: Step) -> FileUse:
     """Return which files a step reads and which it writes.
 
-    What the plan says in `writes` counts. Without it, the words before each file's name decide.
+    The plan's `writes` takes precedence. Without it, the words before each file name decide.
     """
     text = _ADDRESS.sub(" ", step["text"])
     matches = [match for match in _FILE.finditer(text) if match[0].lower() not in _NO_FILES]
-    named = {_normalized(match[0]) for match in matches}
+    writes = set[str]()
     declared = step.get("writes")
     if declared is not None:
-        writes = {_normalized(path) for path in declared}
+        writes.update(map(_normalize, declared))
     else:
-        writes = {_normalized(m[0]) for m in matches if _is_written(text[: m.start()])}
-    reads = {path for path in named if not _overlap([path], writes)}
+        for match in matches:
+            if _is_written(text[: match.start()]):
+                writes.add(_normalize(match[0]))
+    reads = set[str]()
+    for match in matches:
+        path = _normalize(match[0])
+        if not _overlap([path], writes):
+            reads.add(path)
     return FileUse(frozenset(reads), frozenset(writes))
 
 
-def take_turns(one: Step, other: Step) -> bool:
+def take_turns(first: Step, second: Step) -> bool:
     """Return whether one of two steps writes a file that the other one reads or writes."""
-    mine = file_use_of(one)
-    theirs = file_use_of(other)
+    first_use = file_use_of(first)
+    second_use = file_use_of(second)
     return (
-        _overlap(mine.writes, theirs.writes)
-        or _overlap(mine.writes, theirs.reads)
-        or _overlap(mine.reads, theirs.writes)
+        _overlap(first_use.writes, second_use.writes)
+        or _overlap(first_use.writes, second_use.reads)
+        or _overlap(first_use.reads, second_use.writes)
     )
 
 
-def _normalized(path: str) -> str:
+def _normalize(path: str) -> str:
     return path.strip().strip("`'\"").removeprefix("./")
 
 
-def _overlap(paths: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether some path may mean the same file as one of the others."""
-    others = list(others)
-    return any(_is_same(path, other) for path in paths for other in others)
+def _overlap(paths: Iterable[str], other_paths: Collection[str]) -> bool:
+    """Return whether some path may mean the same file as one of the other paths."""
+    return any(_is_same(path, other) for path in paths for other in other_paths)
 
 
 def _is_same(path: str, other: str) -> bool:
@@ -89,7 +94,7 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def _is_written(before: str) -> bool:
-    """Return whether the file that is named after a text is written, by the words of its clause.
+    """Return whether the file named after this text is written, judged by its clause.
 
     "Fix the bug in", "append a line to", "create" write the file that follows; "create a chart
     of", "count the rows in", "using" read it.
@@ -107,7 +112,7 @@ def _is_written(before: str) -> bool:
         if _TARGET.fullmatch(word) and not nearest_preposition:
             return True
         is_source = bool(_SOURCE.fullmatch(word))
-        if is_source or _PLACE.fullmatch(word):
+        if is_source or _LOCATION.fullmatch(word):
             nearest_preposition = nearest_preposition or word
             has_source = has_source or is_source
     return False

@@ -1,4 +1,4 @@
-"""Asking a model for a plan, or for a revision of one, with the `planning` tool."""
+"""Ask a model for a plan, or for a revision of one, with the `planning` tool."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from manus.tools.planning import NAME, PlanningArgs
 ROLE = "plan"
 
 Executors = Mapping[str, Profile]
-"""Who can carry out a step, by name; the first is the default."""
+"""Profiles that can execute a step, by name; the first is the default."""
 
 MakePlan = Callable[[PlanningArgs, list[NewStep]], Plan]
-"""Makes a plan of a call and its steps."""
+"""Builds a plan from the arguments of a call and its steps."""
 
 
 async def ask_planner(
@@ -41,48 +41,49 @@ async def ask_planner(
     question: HumanMessage,
     make: MakePlan,
 ) -> Plan | None:
-    """A plan, or None if there is no usable one after the second reply, or no budget for it.
+    """Return a plan, or None if the second reply has no usable one or the budget is used up.
 
-    The planner is told of the executors, and of what the thread was about.
+    The request lists the executors and has the history of the thread.
 
     Raises:
-        ManusError: the model cannot be asked.
+        ManusError: the model request failed.
     """
     choice = active_run.context.tool_choice
     if choice == "none":
         return None
     vision = active_run.model_settings(ROLE).vision
-    seen = [render_message(message, vision=vision) for message in state.get("messages", [])]
+    history = [render_message(message, vision=vision) for message in state.get("messages", [])]
     system = SystemMessage(await asyncio.to_thread(_system, active_run, executors))
-    asked = await fit_question(active_run, ROLE, system, *seen, question)
+    messages = await fit_question(active_run, ROLE, system, *history, question)
+    client = active_run.client
     tools = active_run.catalog.schemas()
-    for take in (make, partial(_make_in_order, make)):
+    for make_plan in (make, partial(_make_in_order, make)):
         try:
-            reply = await active_run.client.complete(ROLE, asked, tools=tools, tool_choice=choice)
+            reply = await client.complete(ROLE, messages, tools=tools, tool_choice=choice)
         except BudgetError:
             return None
-        plan, answers = _read(reply.message, active_run, take)
+        plan, answers = _read_reply(reply.message, active_run, make_plan)
         if plan is not None:
             return plan
-        why = prompts.CALL_ANSWERED if answers else prompts.NO_CALL
-        asked = [*asked, reply.message, *answers, ephemeral(prompts.ask_again(why))]
+        problem = prompts.CALL_ANSWERED if answers else prompts.NO_CALL
+        messages = [*messages, reply.message, *answers, ephemeral(prompts.ask_again(problem))]
     return None
 
 
 async def compact_thread(
     state: FlowState, active_run: ActiveRun, executors: Executors
 ) -> tuple[FlowState, dict[str, Any]]:
-    """The state with a history that the planner's window has room for, and what makes it so."""
+    """Return the state with a history that fits the planner's context window, and the update."""
     history = state.get("messages", [])
     request_id = str(last_request(history).id)
     system = await asyncio.to_thread(_system, active_run, executors)
     window = context_window(active_run, ROLE, system)
-    past = ThreadHistory(history, state.get("compaction"), request_id, can_recall=False)
-    await fit_history(past, active_run, window)
-    if not past.writes:
+    thread = ThreadHistory(history, state.get("compaction"), request_id, can_recall=False)
+    await fit_history(thread, active_run, window)
+    if not thread.writes:
         return state, {}
-    update = {"messages": past.writes, "compaction": past.compaction}
-    return {**state, "messages": past.messages}, update
+    update = {"messages": thread.writes, "compaction": thread.compaction}
+    return {**state, "messages": thread.messages}, update
 
 
 def _system(active_run: ActiveRun, executors: Executors) -> str:
@@ -93,45 +94,46 @@ def _system(active_run: ActiveRun, executors: Executors) -> str:
     )
 
 
-def _read(
+def _read_reply(
     message: AIMessage, active_run: ActiveRun, make: MakePlan
 ) -> tuple[Plan | None, list[BaseMessage]]:
-    """The plan of a reply, and the answers to its calls: what is wrong if there is no plan."""
+    """Return the plan of a reply, or None, and the answers to its calls with the errors."""
     plan: Plan | None = None
     answers: list[BaseMessage] = []
     for index, call in enumerate(calls_of(message)):
         call["id"] = call["id"] or f"plan-{index}"  # some servers leave it out
         if call.get("type") == "invalid_tool_call":
-            said = explain_malformed(call)  # type: ignore[arg-type]
+            answer = explain_malformed(call)  # type: ignore[arg-type]
         else:
-            made, said = _read_call(call, active_run, make)
-            plan = made or plan
-        answers.append(ToolMessage(said, tool_call_id=str(call["id"]), name=call["name"] or ""))
+            call_plan, answer = _read_call(call, active_run, make)
+            plan = call_plan or plan
+        answers.append(ToolMessage(answer, tool_call_id=str(call["id"]), name=call["name"] or ""))
     return plan, answers
 
 
 def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan | None, str]:
-    """The plan that one call makes, and what is said to the call."""
+    """Return the plan of one call, or None, and the answer to the call."""
     if call["name"].lower() != NAME:
         return None, active_run.catalog.explain_unknown(call["name"])
     try:
         args = PlanningArgs.model_validate(call["args"])
         if args.command not in ("create", "update"):
             return None, prompts.OTHER_COMMAND
-        wanted = args.requested_steps() or []
-        if not wanted:
+        steps = args.requested_steps() or []
+        if not steps:
             raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
-        return make(args, wanted), "Taken."
+        return make(args, steps), "Taken."
     except ValidationError as error:
         tool = active_run.catalog.find(NAME)
-        return None, explain_arguments(tool, error) if tool is not None else str(error)
+        explanation = explain_arguments(tool, error) if tool is not None else str(error)
+        return None, explanation
     except PlanError as error:
         return None, str(error)
 
 
-def _make_in_order(make: MakePlan, args: PlanningArgs, wanted: list[NewStep]) -> Plan:
-    """The plan; if its dependencies do not fit, with each step after the one before it."""
+def _make_in_order(make: MakePlan, args: PlanningArgs, steps: list[NewStep]) -> Plan:
+    """Build the plan; if its dependencies are invalid, each step depends on the one before it."""
     try:
-        return make(args, wanted)
+        return make(args, steps)
     except PlanError:
-        return make(args, [{**step, "depends_on": None} for step in wanted])
+        return make(args, [{**step, "depends_on": None} for step in steps])

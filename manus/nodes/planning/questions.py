@@ -1,9 +1,9 @@
-"""A step whose executor asks a person: the run waits now, or first does what else can be done.
+"""Decide when the question of a step's executor interrupts the run.
 
-LangGraph holds a superstep open while one of its tasks waits for a person, and nothing that
-depends on the other tasks can start. So a step that asks ends its task, and is set aside in the
-plan. When nothing else can be done, all steps that were set aside are sent again: each resumes its
-executor in the namespace in which it stopped, and then the question interrupts the run.
+LangGraph keeps a superstep open while one of its tasks waits for a person, and nothing that depends
+on the other tasks can start. So a step with a question ends its task, and is set aside in the plan.
+When no other step can start, all steps set aside are sent again: each resumes its executor in the
+namespace in which it stopped, and then the question interrupts the run.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from manus.state.plan import Waiting
 async def config_of_step(
     task: StepTask, active_run: ActiveRun, config: RunnableConfig
 ) -> RunnableConfig:
-    """Return the configuration of a step's executor, which resumes it where it was set aside.
+    """Return the configuration with which a step's executor starts, or resumes if set aside.
 
-    If the run was forked and another branch has gone on with the executor, it starts anew.
+    If the run was forked and another branch has continued the executor, it starts again.
     """
     space = task.get("space")
     waiting = task.get("waiting")
     if space is None or waiting is None:
         return config
     if await newest_checkpoint(config, str(config["configurable"]["checkpoint_ns"])):
-        return config  # it has started anew already
+        return config  # it was restarted before
     newest = await newest_checkpoint(config, space)
     if newest is None:
         return config
@@ -53,10 +53,10 @@ async def config_of_step(
 
 
 def interrupts_run(
-    task: StepTask, asked: Sequence[Interrupt], active_run: ActiveRun, config: RunnableConfig
+    task: StepTask, questions: Sequence[Interrupt], active_run: ActiveRun, config: RunnableConfig
 ) -> bool:
-    """Return whether the run waits for the answer now; else the step is to be set aside."""
-    if not has_checkpointer(config) or any(_is_of_model(interrupt) for interrupt in asked):
+    """Return whether the run waits for the answer now, rather than setting the step aside."""
+    if not has_checkpointer(config) or any(_is_of_model(interrupt) for interrupt in questions):
         return True
     if task["asks"] == "once":
         return _task_id(config) not in active_run.interrupted
@@ -65,45 +65,51 @@ def interrupts_run(
 
 async def waiting_of(
     task: StepTask,
-    asked: Sequence[Interrupt],
-    inner: SubagentResult,
+    questions: Sequence[Interrupt],
+    subagent: SubagentResult,
     files: dict[str, str],
     config: RunnableConfig,
 ) -> Waiting:
-    """Return what a step waits for, whose executor has this configuration.
+    """Return the record of a step set aside, whose executor has this configuration.
 
     A question that was asked before keeps its time.
     """
     newest = await newest_checkpoint(config, str(config["configurable"]["checkpoint_ns"]))
     before = task.get("waiting")
-    ids = [interrupt.id for interrupt in asked]
-    was_asked = before is not None and not set(ids).isdisjoint(before["ids"])
+    ids = [interrupt.id for interrupt in questions]
+    asked_at = time.time_ns()
+    if before is not None and not set(ids).isdisjoint(before["ids"]):
+        asked_at = before["asked_at"]
     return Waiting(
-        question="\n".join(_question_of(interrupt) for interrupt in asked),
+        question="\n".join(map(_question_of, questions)),
         ids=ids,
-        asked_at=before["asked_at"] if before is not None and was_asked else time.time_ns(),
+        asked_at=asked_at,
         is_put=False,
         checkpoint_id=_id_of(newest) if newest is not None else "",
-        usage=inner.usage,
+        usage=subagent.usage,
         files=files,
     )
 
 
 async def in_call_order(
-    stop: GraphInterrupt, executor: Any, config: RunnableConfig
+    interrupt: GraphInterrupt, executor: Any, config: RunnableConfig
 ) -> list[Interrupt]:
     """Return the interrupts of an executor in the order of the calls that ask.
 
-    LangGraph raises those of tasks side by side in no order.
+    LangGraph raises those of parallel tasks in any order.
     """
-    asked: list[Interrupt] = list(stop.args[0]) if stop.args else []
-    if len(asked) < 2 or not has_checkpointer(config):
-        return asked
-    named = ("thread_id", "checkpoint_ns", CHECKPOINTER)
-    configurable = {name: config["configurable"][name] for name in named}
+    questions: list[Interrupt] = list(interrupt.args[0]) if interrupt.args else []
+    if len(questions) < 2 or not has_checkpointer(config):
+        return questions
+    keys = ("thread_id", "checkpoint_ns", CHECKPOINTER)
+    configurable = {key: config["configurable"][key] for key in keys}
     snapshot = await executor.aget_state({"configurable": configurable})
-    places = {interrupt.id: place for place, interrupt in enumerate(snapshot.interrupts)}
-    return sorted(asked, key=lambda interrupt: places.get(interrupt.id, len(places)))
+    order = [question.id for question in snapshot.interrupts]
+    return sorted(questions, key=lambda item: _position(order, item.id))
+
+
+def _position(order: list[str], interrupt_id: str) -> int:
+    return order.index(interrupt_id) if interrupt_id in order else len(order)
 
 
 def _id_of(checkpoint: CheckpointTuple) -> str:
@@ -121,4 +127,6 @@ def _is_of_model(interrupt: Interrupt) -> bool:
 
 def _question_of(interrupt: Interrupt) -> str:
     value = interrupt.value
-    return str(value.get("question", value)) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict):
+        return str(value.get("question", value))
+    return str(value)

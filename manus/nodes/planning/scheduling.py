@@ -1,4 +1,4 @@
-"""Which steps go to work together, and what the executor of each is given."""
+"""Select the steps that start together, and build the task of each for its executor."""
 
 from __future__ import annotations
 
@@ -28,75 +28,92 @@ from manus.state.taint import is_tainted
 from manus.state.user_words import own_words
 
 _INDIRECT = 1_000
-"""Characters of the result of a step that another depends on only by way of a third."""
+"""Characters of the result of an indirect dependency."""
 _INDIRECT_STEPS = 8
-"""So many of these are told of, the nearest."""
+"""Number of indirect dependencies whose results a task has, the nearest."""
 
 
 def choose_steps(
-    plan: Plan, most: int, executors: Sequence[str], exclusive: Collection[str] = ()
+    plan: Plan, max_steps: int, executors: Sequence[str], exclusive: Collection[str] = ()
 ) -> dict[int, str]:
-    """Return the places of at most `most` steps that start now, each with its executor.
+    """Return the indexes of at most `max_steps` steps that start now, each with its executor.
 
     Steps that write the same file take turns, as do a step that writes a file and one that reads
     it, and executors in `exclusive`. Steps that only read a file run in parallel. A step that waits
-    for a person has had its turn, and has not ended it.
+    for a person still counts as running.
     """
     steps = plan["steps"]
-    chosen: dict[int, str] = {}
+    selected: dict[int, str] = {}
     busy = {index: executor_for(steps[index], executors) for index in waiting_steps(plan)}
     for index in ready_steps(plan):
-        if len(chosen) == most:
+        if len(selected) == max_steps:
             break
         executor = executor_for(steps[index], executors)
         is_taken = executor in exclusive and executor in busy.values()
         if not is_taken and not any(take_turns(steps[index], steps[other]) for other in busy):
-            chosen[index] = busy[index] = executor
-    return chosen
+            selected[index] = executor
+            busy[index] = executor
+    return selected
 
 
 def _is_tainted(state: FlowState) -> bool:
-    """Return whether the request, or what a step has found, holds untrusted text."""
+    """Return whether the request or a result of a step has untrusted text."""
     plans = (state["plan"], *state.get("plans", {}).values())
     return is_tainted(state["messages"], None) or any(map(has_tainted_step, plans))
 
 
 def question_mode(plan: Plan, index: int) -> QuestionMode:
-    """Return what becomes of a question that a step at work asks."""
+    """Return when a question of this step interrupts the run."""
     if plan["steps"][index].get("waiting"):
         return "once" if len(active_steps(plan)) > 1 else "now"
     return "later" if can_continue_without(plan, index) else "now"
 
 
 def task_of(state: FlowState, index: int) -> StepTask:
-    """All that the executor of a step may know, and nothing else."""
+    """Return the task of a step: everything that its executor gets, and nothing else."""
     plan = state["plan"]
     step = plan["steps"][index]
     request = last_request(state["messages"])
-    direct = step["depends_on"]
-    indirect = [i for i in all_dependencies(plan, index) if i not in direct][-_INDIRECT_STEPS:]
-    results = [
-        format_result(i, plan["steps"][i], None if i in direct else _INDIRECT)
-        for i in sorted([*direct, *indirect])
-    ]
-    said = text_of(request)
+    results = _dependency_results(plan, index)
+    in_progress = [other for other in plan["steps"] if other["status"] == "in_progress"]
     task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
-        request=prompts.step(said, format_plan(plan), results, index, step["text"]),
+        request=prompts.step(text_of(request), format_plan(plan), results, index, step["text"]),
         images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
         alone=len(active_steps(plan)) == 1,
-        is_shared=sum(other["status"] == "in_progress" for other in plan["steps"]) > 1,
+        is_shared=len(in_progress) > 1,
         title=short_title(step),
         asked=own_words(request),
         refused=refusals_of(plan),
-        approved=[r for s in plan["steps"] if s["result"] for r in s["result"].get("approved", ())],
+        approved=_approvals_of(plan),
         outside=_is_tainted(state),
         spent=usage_of(step),
         asks=question_mode(plan, index),
     )
-    if waiting := step.get("waiting"):
+    waiting = step.get("waiting")
+    if waiting:
         task["waiting"] = waiting
         task["space"] = step["space"]
     return task
+
+
+def _dependency_results(plan: Plan, index: int) -> list[str]:
+    """Return the results of the steps that a step depends on; indirect ones are truncated."""
+    direct = plan["steps"][index]["depends_on"]
+    indirect = [other for other in all_dependencies(plan, index) if other not in direct]
+    results = []
+    for other in sorted([*direct, *indirect[-_INDIRECT_STEPS:]]):
+        max_length = None if other in direct else _INDIRECT
+        results.append(format_result(other, plan["steps"][other], max_length))
+    return results
+
+
+def _approvals_of(plan: Plan) -> list[str]:
+    """Return the rules that a person has approved in the steps of a plan."""
+    rules: list[str] = []
+    for step in plan["steps"]:
+        if step["result"]:
+            rules.extend(step["result"].get("approved", ()))
+    return rules

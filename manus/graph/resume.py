@@ -1,0 +1,81 @@
+"""Restore an active run from the stored state of its thread."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from langgraph.types import StateSnapshot
+
+from manus.config.trust import approved_rules
+from manus.execution.siblings import Siblings
+from manus.graph.journal_check import asked_about, doubt_unfinished
+from manus.graph.pending_calls import siblings_in
+from manus.nodes.active_run import ActiveRun
+from manus.nodes.subgraph_config import CHECKPOINTER
+
+if TYPE_CHECKING:
+    from manus.graph.run_graph import RunGraph
+
+
+async def restore_run(
+    graph: RunGraph[Any], active_run: ActiveRun, configurable: dict[str, Any], *, is_new: bool
+) -> None:
+    """Set usage, approvals, questions and pending calls, and check the journal.
+
+    Raises:
+        StorageError: the journal cannot be written.
+    """
+    session = active_run.session
+    is_fork = bool(configurable.get("checkpoint_id"))
+    if is_fork:
+        session.journal.fork()  # a fork repeats effects on purpose
+    snapshot = None
+    if is_new:
+        # approvals of the previous run do not apply to a new one
+        root = session.workspace.root
+        active_run.approved = await asyncio.to_thread(approved_rules, root)
+        active_run.refused = []
+    else:
+        snapshot = await graph.stored_state(configurable)
+    session.asked = asked_about(snapshot)
+    active_run.interrupted = _interrupted_tasks(snapshot)
+    session.siblings = Siblings()
+    if snapshot is None:
+        session.journal.is_whole = True
+        return
+    _restore_usage(active_run, snapshot)
+    session.egress_guard.hear(snapshot.values.get("messages") or [])
+    if _is_replay(configurable, snapshot):
+        session.siblings = Siblings(unfinished=None)  # every call is repeated
+    else:
+        session.siblings = siblings_in(snapshot, active_run.catalog)
+    if is_fork:
+        session.journal.is_whole = True
+    else:
+        saver = configurable.get(CHECKPOINTER, graph.checkpointer)
+        await doubt_unfinished(saver, session.journal, snapshot, active_run.catalog)
+
+
+def _interrupted_tasks(snapshot: StateSnapshot | None) -> set[str]:
+    if snapshot is None:
+        return set()
+    return {task.id for task in snapshot.tasks if task.interrupts}
+
+
+def _restore_usage(active_run: ActiveRun, snapshot: StateSnapshot) -> None:
+    """Count the stored usage: a tool may ask a model before any node has counted it."""
+    usage = snapshot.values.get("usage")
+    if usage is None:
+        return
+    if active_run.is_inside:
+        active_run.budget.add(usage)
+    else:
+        active_run.budget.sync(usage)
+
+
+def _is_replay(configurable: dict[str, Any], snapshot: StateSnapshot) -> bool:
+    """Return whether the run starts from an older checkpoint than the newest."""
+    checkpoint_id = configurable.get("checkpoint_id")
+    newest = snapshot.config["configurable"].get("checkpoint_id")
+    return bool(checkpoint_id) and checkpoint_id != newest
