@@ -13,7 +13,7 @@ __all__ = ["build_agent", "build_flow"]
 
 
 def __getattr__(name: str) -> Any:
-    """`build_flow`, imported when it is first asked for: most runs are of the agent alone."""
+    """Import `build_flow` on first use, because most runs need only the agent graph."""
     if name != "build_flow":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from manus.graph.flow import build_flow

@@ -1,4 +1,4 @@
-"""The runs of a graph in this process: one at a time on a thread, and those that wait."""
+"""Registry of the active runs of a graph: one at a time per thread, and those that wait."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from manus.nodes.active_run import ActiveRun
 from manus.state.errors import ThreadBusyError
 
 LONGEST_WAIT = 900.0
-"""Seconds for which the live things of a run are kept open while it waits for a person."""
-_ENDING = 60.0
-"""Seconds that a run waits at most for the one before it on its thread to close what it opened."""
-_LOOK = 0.02
+"""Seconds that the live resources of a run stay open while it waits for a person."""
+_CLOSE_TIMEOUT = 60.0
+"""Seconds that a run waits for the previous one on its thread to close."""
+_POLL_INTERVAL = 0.02
 
 
 @dataclass(slots=True, eq=False)
 class StreamHandle:
-    """One stream of a run."""
+    """Handle of the stream of a run, which its caller may abandon."""
 
     active_run: ActiveRun | None = None
     stream: weakref.ref[AsyncGenerator[Any]] | None = None
     task: asyncio.Task[Any] | None = None
-    """In which it works: a server may take each part of a stream in a task of its own."""
+    """Task that last consumed it: a server may fetch each part in a different one."""
     is_idle: bool = False
-    """Whether its caller has a part in hand, and nobody waits for the next."""
+    """Whether nobody is waiting for its next part."""
 
 
 def key_of(config: RunnableConfig) -> tuple[str, bool]:
-    """The key of a run, and whether it has a thread under which it can be resumed.
+    """Return the key of a run, and whether it has a thread and can be resumed.
 
-    A subgraph runs in a checkpoint namespace of its own and is a run of its own.
+    The key is the thread and the checkpoint namespace: a subgraph is a run of its own.
     """
     configurable = config.get("configurable", {})
     thread = configurable.get("thread_id")
@@ -47,7 +47,7 @@ def key_of(config: RunnableConfig) -> tuple[str, bool]:
 
 
 class ActiveRuns:
-    """Belongs to a graph and its copies; the key of a run is its thread and namespace."""
+    """Active runs by key; shared by a graph and its copies."""
 
     def __init__(self) -> None:
         self._handles: dict[str, StreamHandle] = {}
@@ -55,19 +55,21 @@ class ActiveRuns:
         self._closing: set[asyncio.Task[None]] = set()
 
     def of_thread(self, thread: str) -> list[ActiveRun]:
-        """The runs that are at work on a thread, its own first, then those of agents inside it."""
-        handles = [handle for key, handle in self._handles.items() if key.startswith(f"{thread}:")]
-        return [handle.active_run for handle in handles if handle.active_run is not None]
+        """Return the active runs of a thread, its own first, then those nested in it."""
+        active_runs = []
+        for key, handle in self._handles.items():
+            if key.startswith(f"{thread}:") and handle.active_run is not None:
+                active_runs.append(handle.active_run)
+        return active_runs
 
     async def begin(self, key: str, handle: StreamHandle) -> ActiveRun | None:
-        """Take the thread; what the run before keeps open, if it waits for a person.
+        """Register a run, and return the previous one if it still waits for a person.
 
-        A stream that its caller has left, by `break` or by not asking for more, is closed first.
-        One that is being cancelled is waited for: a server begins the next run while the one before
-        still ends its processes.
+        A stream that its caller has abandoned is closed first. One that is being cancelled is
+        awaited: a server starts the next run while the previous one still ends its processes.
 
         Raises:
-            ThreadBusyError: a run of that key is at work.
+            ThreadBusyError: a run with this key is active.
         """
         while (before := self._handles.get(key)) is not None:
             task = before.task
@@ -79,32 +81,33 @@ class ActiveRuns:
                     "to end."
                 )
             if before.is_idle and stream is not None:
-                with contextlib.suppress(RuntimeError):  # it is being closed already
+                with contextlib.suppress(RuntimeError):  # it is already being closed
                     await stream.aclose()
-            await self._until_left(key, before)
+            await self._wait_until_closed(key, before)
         handle.task = asyncio.current_task()
         self._handles[key] = handle
         return self._waiting.pop(key, None)
 
-    async def _until_left(self, key: str, handle: StreamHandle) -> None:
-        limit = time.monotonic() + _ENDING
-        # no event: a server may keep its runs in several loops
+    async def _wait_until_closed(self, key: str, handle: StreamHandle) -> None:
+        deadline = time.monotonic() + _CLOSE_TIMEOUT
+        # no event: the runs of a server may be in several event loops
         while self._handles.get(key) is handle:
-            if time.monotonic() > limit:
+            if time.monotonic() > deadline:
                 raise ThreadBusyError(
-                    f"The run before on the thread {key.rpartition(':')[0]} does not end."
+                    f"The previous run on the thread {key.rpartition(':')[0]} does not end; "
+                    "try again later, or restart the process."
                 )
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_INTERVAL)
 
     async def end(self, key: str, handle: StreamHandle, *, may_wait: bool) -> None:
-        """Close what a run has opened, unless it waits for a person; then let go of the thread."""
+        """Close the live resources of a run unless it waits for a person; unregister it."""
         active_run = handle.active_run
         try:
             if active_run is None:
                 return
             if may_wait and active_run.session.waiting:
                 self._waiting[key] = active_run
-                asyncio.get_running_loop().call_later(LONGEST_WAIT, self._give_up, key, active_run)
+                asyncio.get_running_loop().call_later(LONGEST_WAIT, self._expire, key, active_run)
                 return
             await active_run.session.close()
             await self._close_waiting_inside(key)
@@ -112,13 +115,13 @@ class ActiveRuns:
             self._handles.pop(key, None)
 
     async def _close_waiting_inside(self, key: str) -> None:
-        """Close what waits inside a run that has ended, as a step whose question was dropped."""
-        inside = [other for other in self._waiting if other != key and other.startswith(key)]
-        for other in inside:
-            await self._waiting.pop(other).session.close()
+        """Close waiting runs nested in one that has ended, such as steps that were dropped."""
+        for nested in list(self._waiting):
+            if nested != key and nested.startswith(key):
+                await self._waiting.pop(nested).session.close()
 
-    def _give_up(self, key: str, active_run: ActiveRun) -> None:
-        """Close what a run kept open while nobody answered; an answer builds it again."""
+    def _expire(self, key: str, active_run: ActiveRun) -> None:
+        """Close the resources of a run that nobody answered; a later answer opens them again."""
         if self._waiting.get(key) is active_run:
             del self._waiting[key]
             task = asyncio.get_running_loop().create_task(active_run.session.close())
@@ -126,7 +129,7 @@ class ActiveRuns:
             task.add_done_callback(self._closing.discard)
 
     async def close_waiting(self) -> None:
-        """Close what waits: an answer that comes later finds the run as after a crash."""
+        """Close all waiting runs; a later answer resumes from the stored state."""
         while self._waiting:
             _, active_run = self._waiting.popitem()
             await active_run.session.close()

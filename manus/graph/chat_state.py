@@ -1,6 +1,6 @@
-"""What chat UIs read from a thread's state beside its messages: `todos`, `files`, open questions.
+"""Derive what chat UIs read from a thread's state: `todos`, `files`, open questions.
 
-Plan and files are derived when the state is read, so that no checkpoint holds them a second time.
+Plan and files are derived when the state is read, so that no checkpoint stores them twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from langgraph.types import StateSnapshot
+from langgraph.types import PregelTask, StateSnapshot
 
 from manus.execution.safe_open import look_at, open_file
 from manus.execution.workspace import Workspace
@@ -23,9 +23,9 @@ from manus.state.todos import todos_of
 TODOS = "todos"
 FILES = "files"
 _SOURCES = ("plans", "active_plan", "plan", "changed_files", "run")
-"""Keys of the state that they are derived from."""
+"""Keys of the state that `todos` and `files` are derived from."""
 MOST_FILES = 20
-"""The files that were changed last."""
+"""Number of files, the most recently changed ones."""
 MOST_OF_FILE = 20_000
 """Characters of one file."""
 MOST_OF_ALL = 100_000
@@ -33,20 +33,24 @@ MOST_OF_ALL = 100_000
 
 
 async def for_chat_uis(snapshot: StateSnapshot) -> StateSnapshot:
-    """Return a snapshot with what chat UIs read, and without the questions that are answered.
+    """Return a snapshot with `todos` and `files`, and without answered questions.
 
-    A thread of which one question was answered while another one waits still has both on record.
+    LangGraph keeps the questions of finished tasks while another task waits.
     """
     tasks = snapshot.tasks
     if any(task.result is None for task in tasks):
-        tasks = tuple(
-            task if task.result is None else task._replace(interrupts=()) for task in tasks
-        )
+        tasks = tuple(map(_drop_answered, tasks))
     values = snapshot.values
     if isinstance(values, dict):
         values = await with_chat_values(values)
     interrupts = tuple(chain.from_iterable(task.interrupts for task in tasks))
     return snapshot._replace(values=values, tasks=tasks, interrupts=interrupts)
+
+
+def _drop_answered(task: PregelTask) -> PregelTask:
+    if task.result is None:
+        return task
+    return task._replace(interrupts=())
 
 
 async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
@@ -59,44 +63,48 @@ async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
     workspace = (values.get("run") or {}).get("workspace")
     paths = _changed_files(values)
     if FILES not in values and workspace and paths:
-        files = await asyncio.to_thread(_read, workspace, paths)
-        derived |= {FILES: files} if files else {}
+        files = await asyncio.to_thread(_read_files, workspace, paths)
+        if files:
+            derived[FILES] = files
     return {**values, **derived} if derived else values
 
 
 def _changed_files(values: Mapping[str, Any]) -> list[str]:
     """Return the paths of changed files, the newest first."""
     steps = (values.get("plan") or {}).get("steps") or []
-    of_steps = chain.from_iterable((step.get("result") or {}).get("files", ()) for step in steps)
-    paths = [*of_steps, *(values.get("changed_files") or ())]
+    paths: list[str] = []
+    for step in steps:
+        result = step.get("result") or {}
+        paths += result.get("files", ())
+    paths += values.get("changed_files") or ()
     return list(dict.fromkeys(reversed(paths)))[:MOST_FILES]
 
 
-def _read(workspace: str, paths: Iterable[str]) -> dict[str, str]:
-    """Return the texts of files by their paths. Blocking.
+def _read_files(workspace: str, paths: Iterable[str]) -> dict[str, str]:
+    """Return the texts of files by path. Blocking.
 
-    A workspace outside of the root in which the server may work gives none: whoever may change the
-    state of a thread could name any folder.
+    A workspace outside the server's root gives none: whoever can change the state of a thread could
+    name any folder.
     """
     try:
         root = served_root()
-        place = Workspace(workspace)
+        folder = Workspace(workspace)
     except (ManusError, OSError, ValueError):
         return {}
-    if not place.root.is_relative_to(root):
+    if not folder.root.is_relative_to(root):
         return {}
     texts: dict[str, str] = {}
-    left = MOST_OF_ALL
+    remaining = MOST_OF_ALL
     for path in paths:
-        text = _text_of(place, path)
-        if text is not None and len(text) <= left:
+        text = _read_text(folder, path)
+        if text is not None and len(text) <= remaining:
             texts[path] = text
-            left -= len(text)
+            remaining -= len(text)
     return dict(sorted(texts.items()))
 
 
-def _text_of(workspace: Workspace, path: str) -> str | None:
-    """Return the text of a file; None if it is not there any more."""
+def _read_text(workspace: Workspace, path: str) -> str | None:
+    """Return the text of a file, or None if it no longer exists."""
     try:
         real = workspace.readable(path)
         about = look_at(real)
@@ -121,21 +129,23 @@ def _cached_text(real: Path, _: int, size: int) -> str:
 
 
 class ChatStream:
-    """Adds `todos` and `files` to the values that a run streams.
+    """Translator of a stream that adds `todos` and `files` to its values.
 
-    The server asks for the output of a run alone, so the stream is asked for what they are derived
-    from, too; that is taken out again.
+    The server requests only the output keys, so the keys that these are derived from are requested
+    too, and removed again.
     """
 
     def __init__(self, output_keys: Sequence[str], channels: Collection[str]) -> None:
-        self._added = {key for key in _SOURCES if key in channels and key not in output_keys}
+        self._added = set(_SOURCES).intersection(channels).difference(output_keys)
         self.output_keys = [*output_keys, *sorted(self._added)]
 
     async def translate(self, part: Any) -> Any:
-        """Return a part of the stream: its mode, its data, and before them its namespace."""
-        *_, mode, data = part if isinstance(part, tuple) else (None, None)
-        is_own = isinstance(part, tuple) and (len(part) == 2 or part[0] == ())
-        if not is_own or not isinstance(data, dict):
+        """Return a part of the stream, translated: `(mode, data)` or `(namespace, mode, data)`."""
+        if not isinstance(part, tuple):
+            return part
+        *namespace, mode, data = part
+        is_nested = bool(namespace and namespace[0])
+        if is_nested or not isinstance(data, dict):
             return part
         if mode == "values":
             data = await self._translate_values(data)
@@ -148,7 +158,9 @@ class ChatStream:
         return (*part[:-1], data)
 
     async def _translate_values(self, values: Any) -> Any:
-        return self._strip(await with_chat_values(values)) if isinstance(values, dict) else values
+        if not isinstance(values, dict):
+            return values
+        return self._strip(await with_chat_values(values))
 
     def _strip(self, values: Any) -> Any:
         if not isinstance(values, dict):

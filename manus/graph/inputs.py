@@ -1,4 +1,4 @@
-"""What a caller gives to a run, brought into the form in which the graph takes it."""
+"""Convert the input and context of a caller into the form that the graph takes."""
 
 from __future__ import annotations
 
@@ -31,72 +31,77 @@ NO_REQUEST = (
 )
 
 
-def to_input(given: Any) -> Any:
-    """The graph's input, with a request in words as a message of the user.
+def to_input(graph_input: Any) -> Any:
+    """Return the graph's input, with the `request` as a message of the user.
 
     Raises:
-        UsageError: it holds no request.
+        UsageError: there is no request.
     """
-    if not isinstance(given, dict):
-        return given
-    values = {**given, "status": "running"}
+    if not isinstance(graph_input, dict):
+        return graph_input
+    values = {**graph_input, "status": "running"}
     request = values.pop("request", None)
     messages = values.get("messages")
     if request is not None:
         if not isinstance(request, str) or not request.strip():
             raise UsageError(NO_REQUEST)
-        before = messages if isinstance(messages, list) else []
-        said = HumanMessage(sanitize(request), id=str(uuid.uuid4()))
-        values["messages"] = [*map(_storable, before), said]
-    elif not messages or not any(map(_asks_for_something, append_messages([], [messages]))):
+        history = messages if isinstance(messages, list) else []
+        message = HumanMessage(sanitize(request), id=str(uuid.uuid4()))
+        values["messages"] = [*map(_to_storable, history), message]
+    elif not messages or not any(map(_is_request, append_messages([], [messages]))):
         raise UsageError(NO_REQUEST)
     else:
-        values["messages"] = _storable(messages)
+        values["messages"] = _to_storable(messages)
     return values
 
 
-def _storable(given: Any) -> Any:
-    """Messages in any form, with text that every store can hold."""
-    if isinstance(given, BaseMessage):
-        return given.model_copy(update={"content": sanitize_all(given.content)})
-    return [*map(_storable, given)] if isinstance(given, list) else sanitize_all(given)
+def _to_storable(messages: Any) -> Any:
+    """Return messages in any form with text that every store can hold."""
+    if isinstance(messages, BaseMessage):
+        return messages.model_copy(update={"content": sanitize_all(messages.content)})
+    if isinstance(messages, list):
+        return [_to_storable(message) for message in messages]
+    return sanitize_all(messages)
 
 
-def _asks_for_something(message: AnyMessage) -> bool:
+def _is_request(message: AnyMessage) -> bool:
     if not isinstance(message, HumanMessage):
         return False
-    return bool(message.content.strip() if isinstance(message.content, str) else message.content)
+    content = message.content
+    if isinstance(content, str):
+        content = content.strip()
+    return bool(content)
 
 
-def to_context(given: Any) -> Context:
-    """The run's context from what the caller chose; an empty text counts as not given.
+def to_context(context: Any) -> Context:
+    """Return the context of a run; empty strings count as missing.
 
     Raises:
-        UsageError: a choice is unknown or does not fit.
+        UsageError: a field is unknown or its value invalid.
     """
-    if isinstance(given, Context):
-        return given
+    if isinstance(context, Context):
+        return context
     try:
-        return Context.model_validate(_chosen(given or {}))
+        return Context.model_validate(_without_empty(context or {}))
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(str(part) for part in problem["loc"]) or "context"
-        known = ", ".join(Context.model_fields)
+        fields = ", ".join(Context.model_fields)
+        message = f"{problem['msg'][:1].lower()}{problem['msg'][1:]}"
         raise UsageError(
-            f"The run's `{name}` does not fit: {problem['msg'][:1].lower()}{problem['msg'][1:]}. "
-            f"There are: {known}."
+            f"The run's `{name}` does not fit: {message}. There are: {fields}."
         ) from None
 
 
-def _chosen(given: Any) -> Any:
-    """Without the boxes of a form that were left empty."""
-    if isinstance(given, Mapping):
-        return {name: _chosen(value) for name, value in given.items() if value != ""}
-    return given
+def _without_empty(values: Any) -> Any:
+    """Drop fields with empty strings, such as those of an empty form."""
+    if not isinstance(values, Mapping):
+        return values
+    return {name: _without_empty(value) for name, value in values.items() if value != ""}
 
 
 def outer_context() -> Any:
-    """The context of the graph that a run is a node of."""
+    """Return the context of the outer graph, or None."""
     try:
         runtime: Any = get_runtime()
     except (RuntimeError, KeyError):  # outside of any graph
@@ -105,11 +110,11 @@ def outer_context() -> Any:
 
 
 def known_fields(context: Any) -> Any:
-    """Of a context of another kind: the fields that ours has too."""
+    """Return the fields of another kind of context that `Context` has too."""
     if context is None or isinstance(context, Context):
         return context
-    known = context if isinstance(context, Mapping) else vars(context)
-    return {name: known[name] for name in Context.model_fields if known.get(name) is not None}
+    values = context if isinstance(context, Mapping) else vars(context)
+    return {name: values[name] for name in Context.model_fields if values.get(name) is not None}
 
 
 def served_root() -> Path:
@@ -117,21 +122,21 @@ def served_root() -> Path:
 
     It is `MANUS_SERVED_ROOT`, else the folder of the configured workspace.
     """
-    chosen = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
-    return Path(chosen).expanduser().resolve()
+    root = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
+    return Path(root).expanduser().resolve()
 
 
 def check_served(context: Context) -> None:
-    """Check the files that a request to the server names: only below `served_root`. Blocking.
+    """Check that a request to the server names only files below `served_root`. Blocking.
 
     Raises:
-        UsageError: one lies elsewhere.
+        UsageError: a file is elsewhere.
     """
     root = served_root()
-    named = {"workspace": context.workspace, "record": context.record}
-    if (model := context.model or "").startswith(REPLAY):
-        named["model"] = model.removeprefix(REPLAY)
-    for name, path in named.items():
+    paths = {"workspace": context.workspace, "record": context.record}
+    if context.model is not None and context.model.startswith(REPLAY):
+        paths["model"] = context.model.removeprefix(REPLAY)
+    for name, path in paths.items():
         if path and not Path(path).expanduser().resolve().is_relative_to(root):
             raise UsageError(
                 f"The run's `{name}` lies outside of {root}: the server works only there "
@@ -140,31 +145,32 @@ def check_served(context: Context) -> None:
 
 
 _FOLDER = "uploads"
-_MOST_TEXT = 100_000
-"""Characters of a PDF that the model is given at once; the rest it can read in the file."""
+_MAX_TEXT = 100_000
+"""Characters of a PDF in the message; the agent can read the rest in the file."""
 
 
-def with_uploads(given: Any, workspace: Workspace) -> Any:
-    """The input of a run, with each file of its messages where the agent can use it. Blocking.
+def with_uploads(graph_input: Any, workspace: Workspace) -> Any:
+    """Return the input of a run with its attached files saved in the workspace. Blocking.
 
     Raises:
-        UsageError: one cannot be decoded or written.
+        UsageError: a file cannot be decoded or written.
     """
-    if not isinstance(given, dict) or not isinstance(given.get("messages"), list):
-        return given
-    return {**given, "messages": [_taken_up(m, workspace) for m in given["messages"]]}
+    if not isinstance(graph_input, dict) or not isinstance(graph_input.get("messages"), list):
+        return graph_input
+    messages = [_save_attachments(message, workspace) for message in graph_input["messages"]]
+    return {**graph_input, "messages": messages}
 
 
-def _taken_up(message: Any, workspace: Workspace) -> Any:
+def _save_attachments(message: Any, workspace: Workspace) -> Any:
     is_dict = isinstance(message, dict)
     content = message.get("content") if is_dict else getattr(message, "content", None)
     if not isinstance(content, list):
         return message
-    blocks = {"content": [_block(block, workspace) for block in content]}
+    blocks = {"content": [_save_block(block, workspace) for block in content]}
     return {**message, **blocks} if is_dict else message.model_copy(update=blocks)
 
 
-def _block(block: Any, workspace: Workspace) -> Any:
+def _save_block(block: Any, workspace: Workspace) -> Any:
     if not isinstance(block, dict) or block.get("type") not in ("image", "file"):
         return block
     data = block.get("base64") or block.get("data")
@@ -173,21 +179,21 @@ def _block(block: Any, workspace: Workspace) -> Any:
         return block
     if kind.startswith("image/"):
         return {"type": "image", "base64": data, "mime_type": kind}
-    known = {**block, **(block.get("metadata") or {})}
-    name = Path(str(known.get("name") or known.get("filename") or "")).name
+    metadata = {**block, **(block.get("metadata") or {})}
+    name = Path(str(metadata.get("name") or metadata.get("filename") or "")).name
     name = name or f"upload{mimetypes.guess_extension(kind) or ''}"
     try:
         file = base64.b64decode(data, validate=True)
         path = keep_upload(name, file, workspace)
     except (OSError, binascii.Error) as error:
-        raise UsageError(f"The file `{name}` cannot be taken up: {error}.") from None
-    return {"type": "text", "text": _said(path, kind, file)}
+        raise UsageError(f"The attached file `{name}` cannot be saved: {error}.") from None
+    return {"type": "text", "text": _describe_file(path, kind, file)}
 
 
 def keep_upload(name: str, data: bytes, workspace: Workspace) -> str:
-    """Return the path in the workspace of an attached file, written if it is not there. Blocking.
+    """Save an attached file in the workspace and return its path. Blocking.
 
-    A file of the project that is attached is used where it is; any other goes into `uploads/`. No
+    An attached file of the project is used where it is; any other is saved in `uploads/`. No
     existing file is overwritten.
 
     Raises:
@@ -200,13 +206,13 @@ def keep_upload(name: str, data: bytes, workspace: Workspace) -> str:
     suffix = Path(name).suffix
     numbered = (f"{stem}-{number}{suffix}" for number in itertools.count(2))
     for candidate in itertools.chain([name], numbered):
-        shown = f"{_FOLDER}/{candidate}"
-        path = workspace.writable(shown)
+        relative = f"{_FOLDER}/{candidate}"
+        path = workspace.writable(relative)
         if not path.exists():
             replace_file(path, data)
-            return shown
+            return relative
         if _has_content(path, data):
-            return shown
+            return relative
     raise AssertionError("unreachable: the names never end")
 
 
@@ -216,11 +222,11 @@ def _has_content(path: Path, data: bytes) -> bool:
     return path.stat().st_size == len(data) and path.read_bytes() == data
 
 
-def _said(path: str, kind: str, data: bytes) -> str:
+def _describe_file(path: str, kind: str, data: bytes) -> str:
     if kind != "application/pdf":
         return f"[The attached file is in the workspace: {path}]"
     try:
         text = extract_pdf(data)
     except ValueError as error:
         return f"[The attached file is in the workspace: {path}; {error}]"
-    return f'<file name="{path}">\n{text[:_MOST_TEXT]}\n</file>'
+    return f'<file name="{path}">\n{text[:_MAX_TEXT]}\n</file>'

@@ -1,4 +1,4 @@
-"""What came of a run, read from a snapshot of its thread."""
+"""Read the outcome of a run from a snapshot of its thread."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from manus.state.plan import refusals_of
 from manus.state.usage import Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
-_WHERE_KNOWN = ("cached_tokens", "cache_write_tokens", "cost", "estimated", "roles")
+_OPTIONAL_USAGE = ("cached_tokens", "cache_write_tokens", "cost", "estimated", "roles")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run's end, or the question it waits with."""
+    """Result of a run that has ended, or the questions of one that waits."""
 
     thread_id: str
     status: RunStatus
@@ -30,31 +30,31 @@ class Outcome:
     questions: tuple[Interrupt, ...] = ()
     plan: dict[str, Any] | None = None
     refused: tuple[Refusal, ...] = ()
-    """What was refused in the run, by a person or by its mode of approval."""
+    """Calls that were refused by a person or by the approval mode."""
 
     @property
     def waits_for_model(self) -> bool:
-        """Whether it stopped since the model's server is away, and nobody is asked anything."""
+        """Return whether it waits for the model server only, and for no person."""
         return bool(self.questions) and all(map(is_of_model, self.questions))
 
     @property
     def asks_person(self) -> bool:
-        """Whether somebody's answer is waited for."""
+        """Return whether it waits for a person's answer."""
         return bool(self.questions) and not self.waits_for_model
 
     @property
     def unasked(self) -> list[Refusal]:
-        """What was refused since the run refuses whatever would be asked."""
-        return [one for one in self.refused if one["by"] == "mode"]
+        """Return the calls that were refused because nobody can be asked."""
+        return [refusal for refusal in self.refused if refusal["by"] == "mode"]
 
     def as_json(self) -> dict[str, Any]:
-        """The outcome as the command line prints it with `--json`."""
+        """Return the outcome as the command line prints it with `--json`."""
         usage: dict[str, Any] = {name: self.usage.get(name, 0) for name in _USAGE}
         usage["seconds"] = round(usage["seconds"], 3)
-        for name in _WHERE_KNOWN:
+        for name in _OPTIONAL_USAGE:
             if self.usage.get(name):
                 usage[name] = self.usage.get(name)
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "thread_id": self.thread_id,
             "status": self.status,
             "stop_reason": self.stop_reason,
@@ -64,29 +64,38 @@ class Outcome:
             "usage": usage,
         }
         if self.unasked:
-            listed = [{"call": one["call"], "reason": one["reason"]} for one in self.unasked]
-            shown["refused"] = listed
-        return shown if self.plan is None else {**shown, "plan": self.plan}
+            refused = []
+            for refusal in self.unasked:
+                refused.append({"call": refusal["call"], "reason": refusal["reason"]})
+            fields["refused"] = refused
+        if self.plan is not None:
+            fields["plan"] = self.plan
+        return fields
 
 
 def outcome_of(snapshot: StateSnapshot) -> Outcome:
-    """The outcome of the newest run of a thread.
+    """Return the outcome of the newest run of a thread.
 
     A run that waits for a person has the stop reason `interrupted` and its questions as output;
-    one that broke off before its end has none.
+    one that was cut off has no stop reason.
     """
     values: dict[str, Any] = snapshot.values or {}
-    questions = tuple(snapshot.interrupts)
     plan = values.get("plan")
-    ended = is_over(snapshot)
-    if not ended and values.get("stop_reason"):  # what is known is of the run before
+    has_ended = is_over(snapshot)
+    if not has_ended and values.get("stop_reason"):  # the values are of the previous run
         values = {"status": values["status"]}
+    stop_reason = values.get("stop_reason") if has_ended else None
+    output = values.get("output", "")
+    questions = tuple(snapshot.interrupts)
+    if questions:
+        stop_reason = "interrupted"
+        output = "\n".join(map(question_of, questions))
     return Outcome(
         thread_id=str(snapshot.config["configurable"].get("thread_id", "")),
         status=values.get("status", "idle"),
-        stop_reason="interrupted" if questions else values.get("stop_reason") if ended else None,
-        success=bool(values.get("success")) and ended,
-        output="\n".join(map(question_of, questions)) if questions else values.get("output", ""),
+        stop_reason=stop_reason,
+        success=bool(values.get("success")) and has_ended,
+        output=output,
         results=values.get("results", []),
         usage=values.get("usage") or no_usage(),
         questions=questions,
@@ -96,41 +105,42 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
 
 
 def is_over(snapshot: StateSnapshot) -> bool:
-    """Whether a thread has nothing more to do.
+    """Return whether a thread has nothing left to do.
 
-    A task whose writes are all stored is not in `next` any more; until the next checkpoint has
-    taken them up, it is still among the tasks, and what comes after it is still to be done.
+    A task whose writes are all stored is no longer in `next`; until the next checkpoint applies
+    them, it is still among the tasks, and its successors still have to run.
     """
     return not (snapshot.next or snapshot.tasks)
 
 
 def is_of_model(interrupt: Interrupt) -> bool:
-    """Whether a run waits for its model server, and for no answer."""
+    """Return whether a run waits for its model server rather than for an answer."""
     return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
 
 
 def draft_of_change(interrupt: Interrupt) -> str:
-    """The answer that changes what is asked about, to be edited: empty where there is none.
+    """Return an `edit` answer for the user to change, or an empty string if there is none.
 
-    Of a call its arguments as JSON, of a plan its steps, a line each.
+    It has the arguments of a call as JSON, or the steps of a plan, one per line.
     """
     value = interrupt.value if isinstance(interrupt.value, dict) else {}
     if value.get("kind") == "plan":
-        return "\n".join(["edit", *(step["text"] for step in value["plan"]["steps"])])
+        steps = [step["text"] for step in value["plan"]["steps"]]
+        return "\n".join(["edit", *steps])
     if value.get("kind") == "approve":
         return f"edit {json.dumps(value['action_requests'][0]['args'], ensure_ascii=False)}"
     return ""
 
 
 def subject_of(interrupt: Interrupt) -> str:
-    """Return the question without how to answer in words, for a page that has buttons."""
+    """Return the question without instructions for the answer, for a page with buttons."""
     value = interrupt.value
     subject = value.get("subject") if isinstance(value, dict) else None
     return str(subject or question_of(interrupt))
 
 
 def question_of(interrupt: Interrupt) -> str:
-    """The question of an interrupt in words."""
+    """Return the question of an interrupt as text."""
     value = interrupt.value
     if isinstance(value, dict):
         return str(value.get("question") or value.get("inquire") or value)

@@ -1,4 +1,4 @@
-"""The agent profiles: those that come with the project, and how one is found by its name."""
+"""The built-in agent profiles, and the lookup of profiles by name."""
 
 from __future__ import annotations
 
@@ -79,81 +79,87 @@ PLANNER = Profile(
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _ROLES = ("main", "summary", "plan", "extract", "vision")
-"""Roles that there are without being configured: they are the main model's."""
+"""Roles that need no configuration: they default to the main model."""
 PROFILES = {profile.name: profile for profile in (MANUS, BROWSER, SWE, DATA_ANALYSIS, PLANNER)}
 
 
 def all_executors(first: str = "manus") -> tuple[str, ...]:
-    """Who can carry out the steps of a plan, the default one first.
+    """Return the profiles that can execute the steps of a plan, the default one first.
 
-    All profiles but the one that makes plans of its own, unless it is the first.
+    The profile that keeps its own plan is included only if it is the first.
     """
-    others = (name for name, profile in PROFILES.items() if not profile.extras.get(KEEPS_PLAN))
-    return (first, *(name for name in others if name != first.lower()))
+    names = [first]
+    for name, profile in PROFILES.items():
+        if name != first.lower() and not profile.extras.get(KEEPS_PLAN):
+            names.append(name)
+    return tuple(names)
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of that name, in any letter case: one of ours, or of the user's own. Blocking.
+    """Return the built-in or user profile of a name, in any letter case. Blocking.
 
-    Only for a name that is not one of ours is `manus.toml` read. `MODULE:NAME` is a profile made in
-    Python.
+    `manus.toml` is read only if the name is not built in. `MODULE:NAME` names a profile in Python.
 
     Raises:
-        SettingsError: there is none, and the message lists those there are; or it does not fit.
+        SettingsError: there is no such profile, and the message lists all; or it is invalid.
     """
     if name.lower() in PROFILES:
         return PROFILES[name.lower()]
     if not is_user_tool(name):
-        return _built(name, _checked_settings())
-    found = load_user_tool(name)
-    if not isinstance(found, Profile):
+        return _build_profile(name, _load_settings())
+    profile = load_user_tool(name)
+    if not isinstance(profile, Profile):
         raise SettingsError(
-            f"`{name}` is no profile but of the type `{type(found).__name__}`; "
-            "a profile is made with `manus.config.profile.Profile(...)`."
+            f"`{name}` is not a profile but a `{type(profile).__name__}`; "
+            "create one with `manus.config.profile.Profile(...)`."
         )
-    return found
+    return profile
 
 
 def all_profiles() -> dict[str, Profile]:
-    """All profiles by name: ours first, then those of `manus.toml`. Blocking.
+    """Return all profiles by name: the built-in ones, then those of `manus.toml`. Blocking.
 
     Raises:
-        SettingsError: one in the file does not fit.
+        SettingsError: a profile in the file is invalid.
     """
-    settings = _checked_settings()
-    return {**PROFILES, **{name: _built(name, settings) for name in settings.profiles}}
+    settings = _load_settings()
+    profiles = dict(PROFILES)
+    for name in settings.profiles:
+        profiles[name] = _build_profile(name, settings)
+    return profiles
 
 
-def _checked_settings() -> Settings:
-    """The settings, whose profiles have names of their own."""
+def _load_settings() -> Settings:
+    """Return the settings, after a check that the names of their profiles are valid and unique."""
     settings = load_settings(os.environ)
-    taken = set(PROFILES)
+    names = set(PROFILES)
     for name in settings.profiles:
         if not _NAME.fullmatch(name):
             raise SettingsError(
                 f"A profile cannot be named `{name}`; use letters without accents, digits, `_` "
                 "and `-`."
             )
-        if name.lower() in taken:
+        if name.lower() in names:
             raise SettingsError(
                 f"There is a profile `{name.lower()}` already; give yours another name and, to "
                 f'keep what that one has, `based_on = "{name.lower()}"`.'
             )
-        taken.add(name.lower())
+        names.add(name.lower())
     return settings
 
 
-def _built(name: str, settings: Settings) -> Profile:
-    """The user's own profile of that name, over the one it is based on."""
-    own = next((each for each in settings.profiles if each.lower() == name.lower()), None)
-    if own is None:
-        known = ", ".join([*PROFILES, *settings.profiles])
-        raise SettingsError(f"There is no profile `{name}`; known are: {known}.")
-    values = settings.profiles[own]
+def _build_profile(name: str, settings: Settings) -> Profile:
+    """Return a user profile, which overrides the one that it is based on."""
+    own_names = {own_name.lower(): own_name for own_name in settings.profiles}
+    own_name = own_names.get(name.lower())
+    if own_name is None:
+        names = ", ".join([*PROFILES, *settings.profiles])
+        raise SettingsError(f"There is no profile `{name}`; known are: {names}.")
+    values = settings.profiles[own_name]
     base = PROFILES.get(values.based_on.lower())
     if base is None:
         raise SettingsError(
-            f"The profile `{own}` can be based on {', '.join(PROFILES)}; not on "
+            f"The profile `{own_name}` can be based on {', '.join(PROFILES)}; not on "
             f"`{values.based_on}`."
         )
     changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
@@ -161,12 +167,12 @@ def _built(name: str, settings: Settings) -> Profile:
     roles = {*_ROLES, *settings.roles}
     if values.role not in (None, *roles):
         raise SettingsError(
-            f"The profile `{own}` wants a model for the role `{values.role}`, which is not "
+            f"The profile `{own_name}` wants a model for the role `{values.role}`, which is not "
             f"configured; known are: {', '.join(sorted(roles))}."
         )
     try:
         if values.tools is not None:
             changes["tools"] = tuple(map(resolve_entry, values.tools))
     except SettingsError as error:
-        raise SettingsError(f"The profile `{own}`: {error}") from error.__cause__
-    return replace(base, name=own, **changes)
+        raise SettingsError(f"The profile `{own_name}`: {error}") from error.__cause__
+    return replace(base, name=own_name, **changes)

@@ -1,8 +1,9 @@
-"""Every rule about what comes next: routers, plain functions of the state."""
+"""Routers: plain functions of the state that decide which node comes next."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
@@ -29,10 +30,10 @@ AfterExecuteStep = Literal["ended", "ready_steps", "blocked", "complete"]
 
 
 class Router(Runnable[Any, Any]):
-    """A router as a graph takes it.
+    """A router in the form that a graph takes.
 
-    LangGraph would call a plain function in a thread, since it might block, and make callbacks for
-    it; a router is done before the thread would have begun.
+    LangGraph would call a plain function in a thread, because it might block, and create callbacks
+    for it. A router finishes before the thread would have started.
     """
 
     def __init__(self, router: Callable[[Any], Any], name: str) -> None:
@@ -40,18 +41,18 @@ class Router(Runnable[Any, Any]):
         self._router = router
 
     def invoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002 - LangChain's name
-        """Where to go from this state."""
+        """Return the next node or tasks."""
         return self._router(input)
 
     async def ainvoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
-        """As `invoke`."""
+        """Return the next node or tasks."""
         return self._router(input)
 
 
 def route_after_think(
     state: AgentState, special: tuple[str, ...] = ("terminate",)
 ) -> list[Send] | AfterThink:
-    """One task of `act` for each call; with none to the stuck check; with no reply to the end."""
+    """Return one task of `act` for each call, or the label of the next node."""
     reason = state.get("stop_reason")
     if reason in ("budget", "error"):
         return reason
@@ -62,29 +63,31 @@ def route_after_think(
     wants_answer = "run" in state and lacks_answer(state["messages"], message, state["run"])
     tasks = to_tasks(message, special, state.get("loop"), wants_answer=wants_answer)
     tasks = [task for task in tasks if task["id"] not in answered]
-    if not tasks:  # a person has written into a thread whose calls were carried out
+    if not tasks:  # a person has added a message to a thread whose calls were executed
         return "no_call"
     compaction = state.get("compaction")
     facts = facts_of(state["messages"], compaction)
-    if approved := state.get("approved"):
+    approved = state.get("approved")
+    if approved:
         facts["approved"] = approved
-    if refused := state.get("refused"):
-        facts["refused"] = [rule for refusal in refused for rule in refusal["rules"]]
+    refused = state.get("refused")
+    if refused:
+        facts["refused"] = list(chain.from_iterable(refusal["rules"] for refusal in refused))
     tasks = [cast(ToolTask, {**task, **facts}) for task in tasks]
     for task in tasks:
         if compaction is not None and task["name"].lower() == RECALL:
-            # what it looks into: another process may be the one to make the call
+            # the archive to search: another process may execute the call
             task["compaction"] = compaction
     if len(tasks) > 1:
         ids = [task["id"] for task in tasks]
         for task in tasks:
             task["calls"] = ids
-    shelf = PlanCollection(state.get("plans", {}), state.get("active_plan"))
-    return [Send("act", task) for task in inject_plans(tasks, shelf)]
+    plans = PlanCollection(state.get("plans", {}), state.get("active_plan"))
+    return [Send("act", task) for task in inject_plans(tasks, plans)]
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
-    """To the next step, unless one of the rules in `stop_conditions` has ended the run."""
+    """Return `next_step`, or the reason why the run has ended."""
     reason = state.get("stop_reason")
     if reason is None:
         return "next_step"
@@ -94,9 +97,9 @@ def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
 
 
 def route_after_plan(state: FlowState) -> AfterPlan:
-    """To the first steps; before them to the person who approves, or back for another plan.
+    """Return the label for the first steps, the approval, another plan, or the end.
 
-    A plan that could not be made is made again in a run that goes on.
+    A resumed run whose planning failed makes a new plan.
     """
     reason = state.get("stop_reason")
     if reason is not None:
@@ -108,17 +111,17 @@ def route_after_plan(state: FlowState) -> AfterPlan:
 
 
 def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
-    """Send each step that was taken; when they have ended, name what can be done then.
+    """Return one task for each step that was started, or else the label of the next node.
 
-    A step that ends, or is set aside with its question, sees its siblings still in progress: the
-    node looks again when all have ended.
+    A step that ends, or is set aside with its question, still sees its siblings in progress: the
+    router runs again when all have ended.
     """
     run = state["run"]
     plan = state["plan"]
-    working = active_steps(plan)
-    if working and sorted(working) == last_started_steps(plan):
-        return [Send("execute_step", task_of(state, index)) for index in working]
-    if working:
+    started = active_steps(plan)
+    if started and sorted(started) == last_started_steps(plan):
+        return [Send("execute_step", task_of(state, index)) for index in started]
+    if started:
         return "ended"
     if "over" in run:
         return "complete"
@@ -128,7 +131,7 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
 
 
 def with_all_labels(drawing: Graph, builder: StateGraph[Any, Any, Any, Any]) -> Graph:
-    """The drawing with all labels of conditional edges; LangGraph draws one per pair of nodes."""
+    """Return the drawing with all labels of conditional edges; LangGraph keeps one per pair."""
     labels: dict[tuple[str, str], list[str]] = {}
     for source, branches in builder.branches.items():
         for branch in branches.values():

@@ -1,4 +1,4 @@
-"""The graphs that `langgraph.json` names, for the LangGraph server."""
+"""Graphs that `langgraph.json` names, for the LangGraph server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person writes into a graph's state, and what has a run that has ended go on."""
+"""Check state changes made by a person, and reopen runs that have ended."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Update = dict[str, Any]
 
 
 def checked_update(
-    values: Any, present: Mapping[str, Any], state: type = FlowState
+    values: Any, current: Mapping[str, Any], state: type = FlowState
 ) -> dict[str, Any]:
-    """The values as they are to be written; a whole plan as the person meant it.
+    """Return the values to write, with changes of the plan merged into the whole plan.
 
     Raises:
-        UsageError: they do not fit the state.
-        PlanError: the plan does not.
+        UsageError: the values do not fit the state.
+        PlanError: the plan is invalid.
     """
     if not isinstance(values, Mapping):
         raise UsageError(
@@ -42,38 +42,40 @@ def checked_update(
     types = _types(state)
     for name, value in values.items():
         if name not in types:
-            known = ", ".join(types)
-            raise UsageError(f"The state has no `{name}`; it has: {known}.")
+            names = ", ".join(types)
+            raise UsageError(f"The state has no `{name}`; it has: {names}.")
         if name == FILES or (name == TODOS and "active_plan" in types):
-            _check_derived(name, value, present)
+            _check_derived(name, value, current)
             del checked[name]
         elif name == "plan":
-            checked[name] = _plan(value, cast(Plan, present.get("plan") or {}))
+            checked[name] = _merge_plan(value, cast(Plan, current.get("plan") or {}))
         elif not isinstance(value, Overwrite):
             _check(name, value, types[name])
     return checked
 
 
-def _check_derived(name: str, value: Any, present: Mapping[str, Any]) -> None:
-    """Check that nobody changes what is derived; some clients send all that they were shown."""
-    if value != present.get(name, {} if name == FILES else []):
+def _check_derived(name: str, value: Any, current: Mapping[str, Any]) -> None:
+    """Check that a derived value is unchanged; some clients send back all values."""
+    empty: Any = {} if name == FILES else []
+    if value != current.get(name, empty):
         where = "the file in the workspace" if name == FILES else "the plan in `plans`"
         raise UsageError(f"`{name}` only shows the thread's state: change {where} instead.")
 
 
-def _plan(value: Any, present: Plan) -> Overwrite:
-    """The plan that it makes. A step that was under way begins anew, and is told so."""
+def _merge_plan(value: Any, current: Plan) -> Overwrite:
+    """Return the changed plan. A step in progress starts again, and its notes say so."""
     if isinstance(value, Overwrite):
-        present = cast(Plan, {})
+        current = cast(Plan, {})
         value = value.value
-    plan = fold_plan(present, value if isinstance(value, list) else [value or {"steps": []}])
-    again = [
-        {"step": index, "notes": prompts.BEGUN_BEFORE}
-        for index, step in enumerate(plan["steps"])
-        if step["status"] == "in_progress" and not (step["notes"] or step.get("waiting"))
-    ]
-    plan = fold_plan(plan, again)
-    return Overwrite(plan)
+    if not isinstance(value, list):
+        value = [value or {"steps": []}]
+    plan = fold_plan(current, value)
+    restarts = []
+    for index, step in enumerate(plan["steps"]):
+        has_context = step["notes"] or step.get("waiting")
+        if step["status"] == "in_progress" and not has_context:
+            restarts.append({"step": index, "notes": prompts.BEGUN_BEFORE})
+    return Overwrite(fold_plan(plan, restarts))
 
 
 def _check(name: str, value: Any, kind: TypeAdapter[Any]) -> None:
@@ -86,25 +88,25 @@ def _check(name: str, value: Any, kind: TypeAdapter[Any]) -> None:
             fold_plans({}, [value])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join([name, *map(str, first["loc"])])
-        raise UsageError(f"`{place}` does not fit the state: {first['msg']}.") from None
+        path = ".".join([name, *map(str, first["loc"])])
+        raise UsageError(f"`{path}` does not fit the state: {first['msg']}.") from None
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(f"`{name}` does not fit the state: {error}.") from None
 
 
 @cache
 def _types(state: type) -> dict[str, TypeAdapter[Any]]:
-    """What each channel holds; a plan of the thread can be deleted by None."""
+    """Return the type of each channel; None deletes a plan of the thread."""
     hints = get_type_hints(state)
     hints["plans"] = dict[str, dict[str, Any] | None]
     return {name: TypeAdapter(kind) for name, kind in hints.items()}
 
 
 async def reopen(graph: RunGraph, config: RunnableConfig) -> bool:
-    """Have the newest run of a thread go on when the graph is next given None.
+    """Reopen the newest run of a thread, so that None as input resumes it.
 
-    An agent thinks again. A flow tries again what was blocked, and begins what had not begun.
-    False, and nothing is changed, where the run has not ended or did what was asked.
+    An agent continues with `think`. A flow retries blocked steps and starts the remaining ones.
+    Return False without a change if the run has not ended or was successful.
     """
     values = (await graph.aget_state(config)).values
     if values.get("stop_reason") is None or values.get("success"):
@@ -119,11 +121,12 @@ async def reopen(graph: RunGraph, config: RunnableConfig) -> bool:
 
 
 def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:
-    """Add what goes on in an agent to the update: it forgets the loop that it was stuck in."""
-    run = {k: v for k, v in values["run"].items() if k != "closing"}
+    """Add the reopened run of an agent to the update, and return the node before it."""
+    run = dict(values["run"])
+    run.pop("closing", None)
     messages = values.get("messages", [])
     if values["stop_reason"] == "error" and not (messages and isinstance(messages[-1], AIMessage)):
-        run["step"] -= 1  # the model was asked in vain: the step is still to be taken
+        run["step"] -= 1  # the model did not reply: the step is repeated
     update |= {"run": run, "loop": None}
     if values["stop_reason"] == "stuck":
         update["trail"] = Overwrite([])
@@ -131,13 +134,16 @@ def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:
 
 
 def _reopen_flow(values: Mapping[str, Any], update: Update) -> str:
-    """Add what goes on in a flow to the update; the node after which it does."""
+    """Add the reopened run of a flow to the update, and return the node before it."""
     plan = values.get("plan")
     run = dict(values["run"])
     if not plan or run["approval"] == "wanted":
         return "plan"
     run.pop("over", None)
-    blocked = [i for i, step in enumerate(plan["steps"]) if step["status"] == "blocked"]
     update["run"] = {**run, "revised": []}
-    update["plan"] = [{"step": index, "status": "not_started"} for index in blocked]
+    update["plan"] = [
+        {"step": index, "status": "not_started"}
+        for index, step in enumerate(plan["steps"])
+        if step["status"] == "blocked"
+    ]
     return "execute_step"

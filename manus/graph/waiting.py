@@ -1,14 +1,15 @@
-"""What a person sends to a thread that waits: an answer, a message, or the end of the wait.
+"""Handle what a person sends to a waiting thread: an answer, a message, or the end of the wait.
 
-Chat UIs do not always resume a thread that waits. They post the typed text as a new message, with
-made-up results for the calls that wait; they name the newest checkpoint, which LangGraph takes for
-a fork; and they answer without saying which question they mean.
+Chat UIs do not always resume a waiting thread. They post the typed text as a new message, with
+invented results for the waiting calls; they name the newest checkpoint, which LangGraph treats as a
+fork; and they answer without naming the question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -36,77 +37,89 @@ _CHECKPOINT = ("checkpoint_id", "checkpoint_map")
 
 
 async def meet_wait(
-    graph: RunGraph, given: Any, configurable: dict[str, Any], journal: Journal, *, is_request: bool
+    graph: RunGraph[Any],
+    graph_input: Any,
+    configurable: dict[str, Any],
+    journal: Journal,
+    *,
+    is_request: bool,
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the input and the configuration with which a run goes on from where its thread waits.
+    """Return the input and the configuration with which a run continues a waiting thread.
 
-    A message becomes the answer to what is asked, unless it comes as a `request`: then the calls
-    that waited are recorded as not executed. `Command(goto=END)` ends the wait.
+    A message becomes the answer to the question, unless it comes as a `request`: then the waiting
+    calls are recorded as not executed. `Command(goto=END)` ends the wait.
     """
-    if not isinstance(given, dict | Command) or configurable.get("checkpoint_ns"):
-        return given, configurable
-    found = await graph.stored_state(configurable)
-    if found is None or not found.values:
-        return given, configurable
-    newest = found.config["configurable"].get("checkpoint_id")
+    if not isinstance(graph_input, dict | Command) or configurable.get("checkpoint_ns"):
+        return graph_input, configurable
+    snapshot = await graph.stored_state(configurable)
+    if snapshot is None or not snapshot.values:
+        return graph_input, configurable
+    newest = snapshot.config["configurable"].get("checkpoint_id")
     is_newest = configurable.get("checkpoint_id") in (None, newest)
-    at_newest = {k: v for k, v in configurable.items() if k not in _CHECKPOINT}
-    questions = [one for one in found.interrupts if not is_of_model(one)]
-    if isinstance(given, Command):
+    at_newest = {key: value for key, value in configurable.items() if key not in _CHECKPOINT}
+    questions = [interrupt for interrupt in snapshot.interrupts if not is_of_model(interrupt)]
+    if isinstance(graph_input, Command):
         if not is_newest:
-            return given, configurable
-        if _ends_wait(given) and found.tasks:
-            await _end_wait(graph, found, at_newest, journal)
+            return graph_input, configurable
+        if _ends_wait(graph_input) and snapshot.tasks:
+            await _end_wait(graph, snapshot, at_newest, journal)
             return None, at_newest
-        return _addressed(given, questions), at_newest if questions else configurable
-    messages = _without_made_up(given["messages"], found.values.get("messages", []))
+        command = _address_answer(graph_input, questions)
+        return command, at_newest if questions else configurable
+    history = snapshot.values.get("messages", [])
+    messages = _drop_invented(graph_input["messages"], history)
     if is_newest and questions and not is_request:
-        answer = _answer_in(messages, found.values.get("messages", []), questions)
+        answer = _find_answer(messages, history, questions)
         if answer is not None:
             return answer, at_newest
     if is_newest:
-        messages = [*_open_calls(found, journal, prompts.LEFT_WAITING), *messages]
-    return {**given, "messages": messages}, configurable
+        messages = [*_close_calls(snapshot, journal, prompts.LEFT_WAITING), *messages]
+    return {**graph_input, "messages": messages}, configurable
 
 
-def _without_made_up(given: Any, history: Sequence[AnyMessage]) -> list[Any]:
+def _drop_invented(messages: Any, history: Sequence[AnyMessage]) -> list[Any]:
     """Drop tool messages for calls that only `act` may answer: those of the thread's own history.
 
     agent-chat-ui sends "Successfully handled tool call." for each call without a tool message.
     """
-    items = given if isinstance(given, list) else [given]
-    parsed = [(item, as_messages(item)) for item in items]
-    known = {message.id for message in history}
-    imported: set[str] = set()  # calls of a history that is imported with this input
-    for _, messages in parsed:
-        for message in messages:
-            if isinstance(message, AIMessage) and (message.id is None or message.id not in known):
-                imported.update(call_ids(message))
+    items = messages if isinstance(messages, list) else [messages]
+    existing_ids = {message.id for message in history}
+    imported = _imported_calls(items, existing_ids)
 
-    def is_kept(message: BaseMessage) -> bool:
+    def is_valid(message: BaseMessage) -> bool:
         if not isinstance(message, ToolMessage):
             return True
-        return message.id in known or message.tool_call_id in imported
+        return message.id in existing_ids or message.tool_call_id in imported
 
-    return [item for item, messages in parsed if all(map(is_kept, messages))]
+    return [item for item in items if all(map(is_valid, as_messages(item)))]
 
 
-def _answer_in(
+def _imported_calls(items: Sequence[Any], existing_ids: Collection[str | None]) -> set[str]:
+    """Return the ids of calls in a history that the input brings along."""
+    imported: set[str] = set()
+    for message in chain.from_iterable(map(as_messages, items)):
+        is_new = message.id is None or message.id not in existing_ids
+        if isinstance(message, AIMessage) and is_new:
+            imported.update(call_ids(message))
+    return imported
+
+
+def _find_answer(
     messages: Sequence[Any], history: Sequence[AnyMessage], questions: Sequence[Interrupt]
 ) -> Command[Any] | None:
-    """Return new messages of the user as the answer to the first question; None if there are none.
+    """Return new messages of the user as the answer to the first question, or None.
 
-    Pictures go with the answer to a question of the agent's; a decision about a call has no use for
-    them.
+    Images are part of the answer to a question of the agent, but not of a decision about a call.
     """
-    known = {message.id for message in history}
-    new = [
-        message
-        for message in as_messages(list(messages))
-        if isinstance(message, HumanMessage) and (message.id is None or message.id not in known)
-    ]
-    text = "\n".join(filter(None, map(text_of, new))).strip()
-    images = [block for message in new for block in _images_in(message)]
+    existing_ids = {message.id for message in history}
+    texts: list[str] = []
+    images: list[dict[str, Any]] = []
+    for message in as_messages(list(messages)):
+        is_new = message.id is None or message.id not in existing_ids
+        if isinstance(message, HumanMessage) and is_new:
+            texts.append(text_of(message))
+            images += _images_in(message)
+    text = "\n".join(filter(None, texts)).strip()
     first = questions[0]
     if _kind(first) == QUESTION and images:
         decision = {"type": "respond", "message": text, "images": images}
@@ -119,18 +132,21 @@ def _answer_in(
 def _images_in(message: BaseMessage) -> list[dict[str, Any]]:
     if isinstance(message.content, str):
         return []
-    blocks = (block for block in message.content if isinstance(block, dict))
-    return [block for block in blocks if block.get("type") == "image" and "base64" in block]
+    images = []
+    for block in message.content:
+        if isinstance(block, dict) and block.get("type") == "image" and "base64" in block:
+            images.append(block)
+    return images
 
 
 def _kind(interrupt: Interrupt) -> str:
     return str(interrupt.value.get("kind")) if isinstance(interrupt.value, dict) else ""
 
 
-def _addressed(command: Command[Any], questions: Sequence[Interrupt]) -> Command[Any]:
-    """Return an answer under the id of the question that it is to.
+def _address_answer(command: Command[Any], questions: Sequence[Interrupt]) -> Command[Any]:
+    """Return a command whose answer names the question.
 
-    LangGraph would give one without an id to whichever call asks first.
+    LangGraph would give an answer without an id to whichever call asks first.
     """
     resume = command.resume
     is_by_id = isinstance(resume, Mapping) and any(q.id in resume for q in questions)
@@ -145,54 +161,70 @@ def _ends_wait(command: Command[Any]) -> bool:
 
 
 async def _end_wait(
-    graph: RunGraph, found: StateSnapshot, configurable: dict[str, Any], journal: Journal
+    graph: RunGraph[Any], snapshot: StateSnapshot, configurable: dict[str, Any], journal: Journal
 ) -> None:
-    """End the run of a thread that waits, as a person's "Mark as Resolved" asks."""
-    closed = _open_calls(found, journal, prompts.ENDED_WAITING)
-    await graph.write_state(configurable, None, END)  # keeps what has ended, drops what waits
-    now = await graph.stored_state(configurable)
-    values = now.values if now is not None else {}
-    ended: dict[str, Any] = {"status": "idle", "success": False}
+    """End the run of a waiting thread, as requested by a person's "Mark as Resolved"."""
+    answers = _close_calls(snapshot, journal, prompts.ENDED_WAITING)
+    await graph.write_state(configurable, None, END)  # keeps finished tasks, drops waiting ones
+    current = await graph.stored_state(configurable)
+    values = current.values if current is not None else {}
+    end: dict[str, Any] = {"status": "idle", "success": False}
     if "executors" in (values.get("run") or {}):  # a flow
-        steps = enumerate((values.get("plan") or {"steps": []})["steps"])
-        left = [index for index, step in steps if step["status"] == "in_progress"]
-        ended |= {"stop_reason": "plan_incomplete", "output": flow_prompts.ENDED_BY_PERSON}
-        if left:
-            blocked = {"status": "blocked", "notes": flow_prompts.ENDED_BY_PERSON}
-            ended["plan"] = [{"step": index, **blocked} for index in left]
-            ended["todos"] = dict.fromkeys(left, "pending")
-        await graph.write_state(configurable, ended, "summarize")
+        end |= {"stop_reason": "plan_incomplete", "output": flow_prompts.ENDED_BY_PERSON}
+        end |= _block_steps(values.get("plan") or {"steps": []})
+        await graph.write_state(configurable, end, "summarize")
     else:
-        ended |= {"stop_reason": "terminated", "output": prompts.ENDED_BY_PERSON}
-        await graph.write_state(configurable, {**ended, "messages": closed}, "stuck_check")
+        end |= {"stop_reason": "terminated", "output": prompts.ENDED_BY_PERSON}
+        end["messages"] = answers
+        await graph.write_state(configurable, end, "stuck_check")
 
 
-def _open_calls(found: StateSnapshot, journal: Journal, why: prompts.OpenCall) -> list[ToolMessage]:
-    """Return the tool messages of calls that a thread is left with while it waits for a person.
+def _block_steps(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the update that marks the steps in progress as blocked; empty if there are none."""
+    changes = []
+    todos = {}
+    for index, step in enumerate(plan["steps"]):
+        if step["status"] == "in_progress":
+            notes = flow_prompts.ENDED_BY_PERSON
+            changes.append({"step": index, "status": "blocked", "notes": notes})
+            todos[index] = "pending"
+    if not changes:
+        return {}
+    return {"plan": changes, "todos": todos}
 
-    All other calls of the step have ended in order, so one without a trace has not begun.
+
+def _close_calls(
+    snapshot: StateSnapshot, journal: Journal, reason: prompts.OpenCall
+) -> list[ToolMessage]:
+    """Return the tool messages that close the calls of a thread that waits for a person.
+
+    All other calls of the step have ended in order, so one without a record has not started.
     """
-    pairs = calls_by_task(found)
+    pairs = calls_by_task(snapshot)
     if not any(task.interrupts for task, _ in pairs):
         return []
-    written: list[ToolMessage] = []
+    answers: list[ToolMessage] = []
     for task, call in pairs:
-        if (message := message_in(task.result)) is not None:
-            written.append(message)
+        message = message_in(task.result)
+        if message is not None:
+            answers.append(message)
         elif journal.look_up(task.id) is None:
             name = str(call["name"])
-            call_id = str(call["id"])
-            text = why.question if _asks_itself(task, name) else why.approval
-            written.append(_not_executed(call_id, name, text))
-    return written
+            text = reason.question if _asks_itself(task, name) else reason.approval
+            answers.append(_not_executed(str(call["id"]), name, text))
+    return answers
 
 
 def _asks_itself(task: PregelTask, name: str) -> bool:
-    """Return whether the tool asks something, and not whether it may be called."""
-    return name.lower() == ASK_HUMAN or any(
-        _kind(one) != APPROVE or one.value["action_requests"][0]["name"] != name
-        for one in task.interrupts
-    )
+    """Return whether the tool itself asks, rather than the approval of its call."""
+    if name.lower() == ASK_HUMAN:
+        return True
+    for interrupt in task.interrupts:
+        if _kind(interrupt) != APPROVE:
+            return True
+        if interrupt.value["action_requests"][0]["name"] != name:
+            return True
+    return False
 
 
 def _not_executed(call_id: str, name: str, text: str) -> ToolMessage:

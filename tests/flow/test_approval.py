@@ -126,7 +126,7 @@ async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlo
     flow.sums_up(text("All."))
     stream = flow.graph.astream({"request": "Do it."}, T, context=flow.context())
     async for _ in stream:
-        with pytest.raises(UsageError, match="at work"):
+        with pytest.raises(UsageError, match="still running"):
             await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
     await flow.graph.aupdate_state(T, {"plan": {"step": 0, "notes": "n"}})
     assert (await flow.invoke(Command(resume="yes"))).stop_reason == "completed"
