@@ -26,7 +26,7 @@ from manus.execution.network.egress import is_loopback
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
-from manus.graph.profiles import profile_named
+from manus.graph.profiles import find_profile
 from manus.pages.server_guard import LOOPBACK_NAMES, Access, Guard, listen
 from manus.prompts.formatting import flat, main_argument
 from manus.runs.jobs import create_job, run_job
@@ -64,7 +64,7 @@ class ClientTools:
 
     def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
         self._settings = settings
-        self._profile = profile_named(profile)
+        self._profile = find_profile(profile)
         self.session = Session(workspace, profile=self._profile, settings=settings)
         entries = [
             entry

@@ -231,10 +231,10 @@ class Conversation:
         self._screen.line(f"The model is {endpoint.model or DEFAULT_MODEL}.")
 
     def _on_profile(self, name: str) -> None:
-        from manus.graph.profiles import profile_named
+        from manus.graph.profiles import find_profile
 
         if name:
-            self._args.profile = profile_named(name).name
+            self._args.profile = find_profile(name).name
             self._screen.line(f"The profile is {self._args.profile}.")
         else:
             self._call_command("profiles")

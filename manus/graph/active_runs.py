@@ -35,7 +35,7 @@ class StreamHandle:
     """Whether nobody is waiting for its next part."""
 
 
-def key_of(config: RunnableConfig) -> tuple[str, bool]:
+def run_key(config: RunnableConfig) -> tuple[str, bool]:
     """Return the key of a run, and whether it has a thread and can be resumed.
 
     The key is the thread and the checkpoint namespace: a subgraph is a run of its own.

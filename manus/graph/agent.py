@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from manus.config.context import Context
 from manus.config.model_settings import split_spec
 from manus.config.profile import Profile
-from manus.graph.profiles import profile_named
+from manus.graph.profiles import find_profile
 from manus.graph.routing import Router, route_after_stuck_check, route_after_think
 from manus.graph.run_graph import RunGraph
 from manus.models.wrapped import chat_model_in
@@ -103,7 +103,7 @@ def build_agent(
         model = profile
         profile = "manus"
     if not isinstance(profile, Profile):
-        profile = profile_named(str(profile))
+        profile = find_profile(str(profile))
     check_model(model)
     changes: dict[str, Any] = {}
     if model is not None:
@@ -125,10 +125,10 @@ def _build_graph(
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return the graph with its nodes and edges."""
     builder = StateGraph(
-        with_keys_of(AgentState, state_schema),
+        extend_schema(AgentState, state_schema),
         context_schema=context_schema,
-        input_schema=with_keys_of(AgentStart, state_schema),
-        output_schema=with_keys_of(AgentOutput, state_schema),
+        input_schema=extend_schema(AgentStart, state_schema),
+        output_schema=extend_schema(AgentOutput, state_schema),
     )
     # LangGraph passes state, runtime and configuration; its types allow only two of them
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
@@ -144,7 +144,7 @@ def _build_graph(
     return builder
 
 
-def with_keys_of(schema: type[Any], other: type[Any] | None) -> type[Any]:
+def extend_schema(schema: type[Any], other: type[Any] | None) -> type[Any]:
     """Return a state schema with the keys of another one that the agent does not have."""
     if other is None:
         return schema

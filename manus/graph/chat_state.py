@@ -32,7 +32,7 @@ MOST_OF_ALL = 100_000
 """Characters of all files together."""
 
 
-async def for_chat_uis(snapshot: StateSnapshot) -> StateSnapshot:
+async def adapt_for_chat_uis(snapshot: StateSnapshot) -> StateSnapshot:
     """Return a snapshot with `todos` and `files`, and without answered questions.
 
     LangGraph keeps the questions of finished tasks while another task waits.

@@ -17,7 +17,7 @@ from typing_extensions import override
 from manus.config.context import Context
 from manus.config.profile import Profile
 from manus.graph.agent import build_agent, check_model
-from manus.graph.profiles import profile_named
+from manus.graph.profiles import find_profile
 from manus.graph.routing import Router, route_after_execute_step, route_after_plan
 from manus.graph.run_graph import RunGraph
 from manus.nodes.execute_step import execute_step
@@ -206,7 +206,7 @@ def _profiles_by_name(
         elif isinstance(executor, Profile):
             profile = executor
         else:
-            profile = profile_named(executor)
+            profile = find_profile(executor)
         if profile.name.lower() in map(str.lower, profiles):
             raise UsageError(f"Two executors are named `{profile.name}`; each needs its own name.")
         profiles[profile.name] = profile

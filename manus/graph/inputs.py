@@ -109,7 +109,7 @@ def outer_context() -> Any:
     return getattr(runtime, "context", None)
 
 
-def known_fields(context: Any) -> Any:
+def shared_fields(context: Any) -> Any:
     """Return the fields of another kind of context that `Context` has too."""
     if context is None or isinstance(context, Context):
         return context

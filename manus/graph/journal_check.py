@@ -24,7 +24,7 @@ that another process takes over."""
 _RESUME = "__resume__"
 
 
-async def doubt_unfinished(
+async def mark_unfinished(
     saver: Any, journal: Journal, snapshot: StateSnapshot, catalog: Catalog
 ) -> None:
     """Mark unfinished calls as possibly executed if the journal and the state do not match.
@@ -112,7 +112,7 @@ def _started_tasks(
     return started
 
 
-def asked_about(snapshot: StateSnapshot | None) -> dict[str, str]:
+def approval_digests(snapshot: StateSnapshot | None) -> dict[str, str]:
     """Return, by waiting task, the digest of the call that a person was asked to approve.
 
     It is empty if the tool itself asks: that call has been approved.

@@ -95,7 +95,7 @@ def all_executors(first: str = "manus") -> tuple[str, ...]:
     return tuple(names)
 
 
-def profile_named(name: str) -> Profile:
+def find_profile(name: str) -> Profile:
     """Return the built-in or user profile of a name, in any letter case. Blocking.
 
     `manus.toml` is read only if the name is not built in. `MODULE:NAME` names a profile in Python.

@@ -9,7 +9,7 @@ from langgraph.types import StateSnapshot
 
 from manus.config.trust import approved_rules
 from manus.execution.siblings import Siblings
-from manus.graph.journal_check import asked_about, doubt_unfinished
+from manus.graph.journal_check import approval_digests, mark_unfinished
 from manus.graph.pending_calls import siblings_in
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.subgraph_config import CHECKPOINTER
@@ -38,7 +38,7 @@ async def restore_run(
         active_run.refused = []
     else:
         snapshot = await graph.stored_state(configurable)
-    session.asked = asked_about(snapshot)
+    session.asked = approval_digests(snapshot)
     active_run.interrupted = _interrupted_tasks(snapshot)
     session.siblings = Siblings()
     if snapshot is None:
@@ -54,7 +54,7 @@ async def restore_run(
         session.journal.is_whole = True
     else:
         saver = configurable.get(CHECKPOINTER, graph.checkpointer)
-        await doubt_unfinished(saver, session.journal, snapshot, active_run.catalog)
+        await mark_unfinished(saver, session.journal, snapshot, active_run.catalog)
 
 
 def _interrupted_tasks(snapshot: StateSnapshot | None) -> set[str]:

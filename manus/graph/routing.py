@@ -12,7 +12,7 @@ from langgraph.graph.state import StateGraph
 from langgraph.types import Send
 
 from manus.nodes.exchange.calls import lacks_answer, to_tasks
-from manus.nodes.planning.scheduling import task_of
+from manus.nodes.planning.scheduling import build_task
 from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
@@ -120,7 +120,7 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
     plan = state["plan"]
     started = active_steps(plan)
     if started and sorted(started) == last_started_steps(plan):
-        return [Send("execute_step", task_of(state, index)) for index in started]
+        return [Send("execute_step", build_task(state, index)) for index in started]
     if started:
         return "ended"
     if "over" in run:

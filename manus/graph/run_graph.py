@@ -20,12 +20,12 @@ from langgraph.types import All, Durability, Interrupt, StateSnapshot
 from manus.config.context import HELD, Context
 from manus.config.profile import Profile
 from manus.execution.decisions import QuestionSlot
-from manus.graph.active_runs import ActiveRuns, StreamHandle, key_of
-from manus.graph.chat_state import ChatStream, for_chat_uis
+from manus.graph.active_runs import ActiveRuns, StreamHandle, run_key
+from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
 from manus.graph.inputs import (
     check_served,
-    known_fields,
     outer_context,
+    shared_fields,
     to_context,
     to_input,
     with_uploads,
@@ -34,9 +34,9 @@ from manus.graph.journal_check import MARK
 from manus.graph.outcome import is_over, question_of
 from manus.graph.resume import restore_run
 from manus.graph.routing import with_all_labels
-from manus.graph.state_update import checked_update
+from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
-from manus.graph.waiting import meet_wait
+from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_run_of
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
@@ -194,7 +194,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         async with self._open(handle, config, run_context) as active_run:
             session = active_run.session
             graph_input = await asyncio.to_thread(with_uploads, graph_input, session.workspace)
-            graph_input, configurable = await meet_wait(
+            graph_input, configurable = await handle_waiting(
                 self,
                 graph_input,
                 config.get("configurable", {}),
@@ -227,7 +227,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         if is_ours or source is None:
             run_context = to_context(source)
             return run_context, run_context
-        return to_context(known_fields(source)), context
+        return to_context(shared_fields(source)), context
 
     def _stream_options(
         self, active_run: ActiveRun, options: dict[str, Any]
@@ -248,7 +248,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         self, handle: StreamHandle, config: RunnableConfig, context: Context
     ) -> AsyncGenerator[ActiveRun]:
         """Hold the thread of a run and its live resources until its stream has ended."""
-        key, is_durable = key_of(config)
+        key, is_durable = run_key(config)
         if not is_durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         waited = await self.active_runs.begin(key, handle)
@@ -296,10 +296,10 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             SettingsError: there is no such profile.
         """
         from manus.graph.agent import build_agent
-        from manus.graph.profiles import profile_named
+        from manus.graph.profiles import find_profile
 
         if name not in self.subagents:
-            profile = profile_named(name)
+            profile = find_profile(name)
             tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
             self.subagents[name] = build_agent(replace(profile, tools=tools))
         self.subagents[name].active_runs = self.active_runs
@@ -307,14 +307,14 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Return the state of a thread, with `todos` and `files` for chat UIs."""
-        return await for_chat_uis(await super().aget_state(config, subgraphs=subgraphs))
+        return await adapt_for_chat_uis(await super().aget_state(config, subgraphs=subgraphs))
 
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncGenerator[StateSnapshot]:
         """Yield the states of a thread, the newest first; see `aget_state`."""
         async for snapshot in super().aget_state_history(config, **options):
-            yield await for_chat_uis(snapshot)
+            yield await adapt_for_chat_uis(snapshot)
 
     async def aupdate_state(
         self,
@@ -331,7 +331,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         """
         if values is not None and as_node != START:
             current = (await self.aget_state(config)).values
-            values = checked_update(values, current, self.builder.state_schema)
+            values = check_update(values, current, self.builder.state_schema)
         return await super().aupdate_state(config, values, as_node, task_id)
 
     async def write_state(self, configurable: dict[str, Any], values: Any, as_node: str) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Update = dict[str, Any]
 
 
-def checked_update(
+def check_update(
     values: Any, current: Mapping[str, Any], state: type = FlowState
 ) -> dict[str, Any]:
     """Return the values to write, with changes of the plan merged into the whole plan.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _CHECKPOINT = ("checkpoint_id", "checkpoint_map")
 
 
-async def meet_wait(
+async def handle_waiting(
     graph: RunGraph[Any],
     graph_input: Any,
     configurable: dict[str, Any],

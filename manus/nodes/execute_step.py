@@ -17,10 +17,10 @@ from manus.execution.changed_files import MAX_FILES, changed_since, find_mention
 from manus.execution.shared_files import SharedFiles, StepFiles, fingerprints_of
 from manus.nodes.active_run import ActiveRun, active_run_of
 from manus.nodes.planning.questions import (
-    config_of_step,
-    in_call_order,
     interrupts_run,
-    waiting_of,
+    sort_by_call,
+    step_configuration,
+    waiting_record,
 )
 from manus.nodes.planning.scheduling import choose_steps
 from manus.nodes.subagent import SubagentResult, run_subagent
@@ -142,7 +142,7 @@ async def run_plan_step(
         emit(PlanActionEvent(type="plan_action", step=task["step"], event=event))
 
     _add_decisions(task, active_run)
-    step_config = await config_of_step(task, active_run, config)
+    step_config = await step_configuration(task, active_run, config)
     step_files = _watch_calls(task, active_run, step_config)
     async with active_run.slots:
         request = _request(task)
@@ -150,7 +150,7 @@ async def run_plan_step(
     space = str(step_config["configurable"].get("checkpoint_ns", ""))
     questions: list[Interrupt] = []
     if subagent.interrupt is not None:
-        questions = await in_call_order(subagent.interrupt, executor, step_config)
+        questions = await sort_by_call(subagent.interrupt, executor, step_config)
         if not questions or interrupts_run(task, questions, active_run, config):
             active_run.session.waiting = True
             raise GraphInterrupt(questions)
@@ -158,7 +158,7 @@ async def run_plan_step(
     if questions:
         root = active_run.session.workspace.root
         hashes = await asyncio.to_thread(fingerprints_of, root, files)
-        waiting = await waiting_of(task, questions, subagent, hashes, step_config)
+        waiting = await waiting_record(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
     update = _end_step(task, subagent, files, space)
     if step_files is not None and step_files.conflicts:

@@ -83,9 +83,7 @@ async def stuck_check(
         _emit_loop(loop, before, emit)
     if reason is None:
         return {**update, "status": "thinking"}
-    files = await changed_files(run, active_run)
-    if files:
-        update["changed_files"] = files
+    update |= await _changed_files(run, active_run)
     text = last_text(history, lines) if direct is None else direct
     end = final_update(reason, special, text, run["max_steps"], over)
     emit(StatusEvent(type="status", status=end["status"], stop_reason=reason))
@@ -113,13 +111,15 @@ def _has_person(active_run: ActiveRun) -> bool:
     return active_run.context.interactive and active_run.session.approve_mode != "refuse"
 
 
-async def changed_files(run: Run, active_run: ActiveRun) -> list[str]:
-    """Return the files that a served run has created or changed, the newest last."""
+async def _changed_files(run: Run, active_run: ActiveRun) -> Update:
+    """Return the update with the files that a served run has changed, the newest last."""
     if "began" not in run or active_run.is_inside:
-        return []
+        return {}
     root = active_run.session.workspace.root
     files = await asyncio.to_thread(changed_since, root, run["began"])
-    return files[:MAX_FILES][::-1]
+    if not files:
+        return {}
+    return {"changed_files": files[:MAX_FILES][::-1]}
 
 
 def _emit_loop(loop: Loop | None, before: Loop | None, emit: StreamWriter) -> None:

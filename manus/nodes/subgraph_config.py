@@ -29,13 +29,15 @@ async def newest_checkpoint(config: RunnableConfig, namespace: str) -> Checkpoin
     return checkpoint
 
 
-def was_made_here(checkpoint: CheckpointTuple, config: RunnableConfig) -> bool:
+def is_from_this_task(checkpoint: CheckpointTuple, config: RunnableConfig) -> bool:
     """Return whether a checkpoint is from an earlier execution of this same task."""
     parents: dict[str, Any] = config["configurable"].get(_PARENTS, {})
     return checkpoint.metadata.get("parents") == parents
 
 
-def resumed_in(namespace: str, config: RunnableConfig, *, with_answers: bool) -> RunnableConfig:
+def resume_configuration(
+    namespace: str, config: RunnableConfig, *, with_answers: bool
+) -> RunnableConfig:
     """Return the configuration that resumes a nested graph in its earlier namespace.
 
     Without it, LangGraph would start the graph again, in the namespace of the node's own task.

@@ -49,9 +49,9 @@ def subject(name: str, why: str, preview: str, problem: str = "") -> str:
     """
     problem = f"{problem}\n\n" if problem else ""
     reason = f"You are asked because {visible(why)}."
-    shown = visible(preview)
-    lines = "\n".join(f"  │ {line}" for line in shown.split("\n"))
-    is_long = len(shown) > _LONG_PREVIEW or shown.count("\n") > _MANY_LINES
+    text = visible(preview)
+    lines = "\n".join(f"  │ {line}" for line in text.split("\n"))
+    is_long = len(text) > _LONG_PREVIEW or text.count("\n") > _MANY_LINES
     again = f"\n(That was the whole call of `{visible(name)}`. {reason})" if is_long else ""
     return f"{problem}May it call `{visible(name)}`? {reason}\n{lines}{again}"
 
@@ -92,10 +92,10 @@ def other_tool(name: str, other: str) -> str:
     return f"An edit changes the arguments of `{visible(name)}`; it cannot call `{visible(other)}`."
 
 
-def unknown_arguments(name: str, unknown: Sequence[str], known: Sequence[str]) -> str:
+def unknown_arguments(name: str, unknown: Sequence[str], arguments: Sequence[str]) -> str:
     """Say which arguments of an edit a tool does not have."""
     names = visible(", ".join(unknown))
-    return f"`{visible(name)}` has no argument {names}; it takes: {', '.join(known)}."
+    return f"`{visible(name)}` has no argument {names}; it takes: {', '.join(arguments)}."
 
 
 def sends(hosts: Sequence[str], why_tainted: str) -> str:

@@ -28,7 +28,7 @@ def visible(text: str) -> str:
 
 
 def host_name(host: str) -> str:
-    """Return a host as it is asked for: in punycode where it is not ASCII."""
+    """Return a host name as it is resolved: in punycode if it is not ASCII."""
     if host.isascii():
         return host
     try:

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from manus.execution.changed_files import changed_since, find_mentioned
-from manus.nodes.planning.file_use import take_turns
+from manus.nodes.planning.file_use import must_take_turns
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.plan_changes import create
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
@@ -43,8 +43,8 @@ PAIRS = [
 @pytest.mark.parametrize(("one", "other", "turns"), PAIRS)
 def test_steps_that_write_one_file_take_turns(one: str, other: str, turns: bool) -> None:
     first, second = plan_of(one, other)["steps"]
-    assert take_turns(first, second) is turns
-    assert take_turns(second, first) is turns
+    assert must_take_turns(first, second) is turns
+    assert must_take_turns(second, first) is turns
 
 
 DECLARED: list[tuple[list[str], list[str], bool]] = [
@@ -63,7 +63,7 @@ def test_what_the_plan_says_counts(mine: list[str], theirs: list[str], turns: bo
         {"text": "write clean.csv", "writes": theirs, "depends_on": []},
     ]
     first, second = create("p", "P", asked)["steps"]
-    assert take_turns(first, second) is turns
+    assert must_take_turns(first, second) is turns
 
 
 TOGETHER: list[tuple[list[Any], int, list[int]]] = [

@@ -10,7 +10,7 @@ from manus.execution.catalog import BUILT_IN, build_catalog
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph import build_agent, build_flow
-from manus.graph.profiles import PROFILES, all_executors, all_profiles, profile_named
+from manus.graph.profiles import PROFILES, all_executors, all_profiles, find_profile
 from manus.prompts import render
 from manus.state.errors import SettingsError
 
@@ -31,7 +31,7 @@ def _write(home: Path, toml: str) -> None:
 
 def _refusal(name: str = "mine") -> str:
     with pytest.raises(SettingsError) as caught:
-        profile_named(name)
+        find_profile(name)
     said = str(caught.value)
     assert "\n" not in said
     return said
@@ -48,10 +48,10 @@ CONTRACT = {
 
 def test_profiles_have_the_tools_and_limits_of_the_contract(tmp_path: Path) -> None:
     for name, (tools, steps, characters) in CONTRACT.items():
-        profile = profile_named(name.upper())
+        profile = find_profile(name.upper())
         assert (profile.name, set(profile.tools)) == (name, set(tools.split()))
         assert (profile.max_steps, profile.max_observe) == (steps, characters)
-    assert profile_named("planner").tools == ("planning", *profile_named("manus").tools)
+    assert find_profile("planner").tools == ("planning", *find_profile("manus").tools)
     for profile in PROFILES.values():
         assert len(render(profile.system_prompt, workspace=tmp_path, place="")) > 500
         assert profile.next_step_prompt
@@ -85,8 +85,8 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
         system_prompt = "You work in $workspace for $$5."
         """,
     )
-    assert profile_named("Short") == replace(
-        profile_named("swe"),
+    assert find_profile("Short") == replace(
+        find_profile("swe"),
         name="short",
         description="A hasty engineer.",
         tools=("Bash", "terminate"),
@@ -122,6 +122,6 @@ def test_a_profile_made_in_python(home: Path) -> None:
         'TESTER = replace(SWE, name="tester", max_steps=4)\n'
         "NUMBER = 4\n"
     )
-    assert profile_named("my_agents:TESTER").max_steps == 4
+    assert find_profile("my_agents:TESTER").max_steps == 4
     assert build_agent("my_agents:TESTER").profile.name == "tester"
     assert "`my_agents:NUMBER`" in _refusal("my_agents:NUMBER")

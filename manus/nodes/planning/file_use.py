@@ -43,7 +43,7 @@ class FileUse:
     writes: frozenset[str]
 
 
-def file_use_of(step: Step) -> FileUse:
+def find_file_use(step: Step) -> FileUse:
     """Return which files a step reads and which it writes.
 
     The plan's `writes` takes precedence. Without it, the words before each file name decide.
@@ -66,10 +66,10 @@ def file_use_of(step: Step) -> FileUse:
     return FileUse(frozenset(reads), frozenset(writes))
 
 
-def take_turns(first: Step, second: Step) -> bool:
+def must_take_turns(first: Step, second: Step) -> bool:
     """Return whether one of two steps writes a file that the other one reads or writes."""
-    first_use = file_use_of(first)
-    second_use = file_use_of(second)
+    first_use = find_file_use(first)
+    second_use = find_file_use(second)
     return (
         _overlap(first_use.writes, second_use.writes)
         or _overlap(first_use.writes, second_use.reads)

@@ -22,15 +22,15 @@ from manus.nodes.subagent import SubagentResult
 from manus.nodes.subgraph_config import (
     CHECKPOINTER,
     has_checkpointer,
+    is_from_this_task,
     newest_checkpoint,
-    resumed_in,
-    was_made_here,
+    resume_configuration,
 )
 from manus.state.flow import StepTask
 from manus.state.plan import Waiting
 
 
-async def config_of_step(
+async def step_configuration(
     task: StepTask, active_run: ActiveRun, config: RunnableConfig
 ) -> RunnableConfig:
     """Return the configuration with which a step's executor starts, or resumes if set aside.
@@ -47,9 +47,11 @@ async def config_of_step(
     if newest is None:
         return config
     is_untouched = _id_of(newest) == waiting["checkpoint_id"]
-    if not (is_untouched or was_made_here(newest, config)):
+    if not (is_untouched or is_from_this_task(newest, config)):
         return config
-    return resumed_in(space, config, with_answers=_task_id(config) in active_run.interrupted)
+    return resume_configuration(
+        space, config, with_answers=_task_id(config) in active_run.interrupted
+    )
 
 
 def interrupts_run(
@@ -63,7 +65,7 @@ def interrupts_run(
     return task["asks"] == "now"
 
 
-async def waiting_of(
+async def waiting_record(
     task: StepTask,
     questions: Sequence[Interrupt],
     subagent: SubagentResult,
@@ -91,7 +93,7 @@ async def waiting_of(
     )
 
 
-async def in_call_order(
+async def sort_by_call(
     interrupt: GraphInterrupt, executor: Any, config: RunnableConfig
 ) -> list[Interrupt]:
     """Return the interrupts of an executor in the order of the calls that ask.

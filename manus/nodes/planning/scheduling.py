@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
-from manus.nodes.planning.file_use import take_turns
+from manus.nodes.planning.file_use import must_take_turns
 from manus.prompts import flow as prompts
 from manus.state.flow import FlowState, QuestionMode, StepTask
 from manus.state.messages import is_image, last_request, text_of
@@ -50,7 +50,7 @@ def choose_steps(
             break
         executor = executor_for(steps[index], executors)
         is_taken = executor in exclusive and executor in busy.values()
-        if not is_taken and not any(take_turns(steps[index], steps[other]) for other in busy):
+        if not is_taken and not any(must_take_turns(steps[index], steps[other]) for other in busy):
             selected[index] = executor
             busy[index] = executor
     return selected
@@ -69,7 +69,7 @@ def question_mode(plan: Plan, index: int) -> QuestionMode:
     return "later" if can_continue_without(plan, index) else "now"
 
 
-def task_of(state: FlowState, index: int) -> StepTask:
+def build_task(state: FlowState, index: int) -> StepTask:
     """Return the task of a step: everything that its executor gets, and nothing else."""
     plan = state["plan"]
     step = plan["steps"][index]
