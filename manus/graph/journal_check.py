@@ -103,11 +103,11 @@ def _started_tasks(
     task_ids = {task.id for task in snapshot.tasks}
     if answered - task_ids:
         answered = task_ids
-    held = held_tasks(snapshot, catalog, answered)
+    held_ids = held_tasks(snapshot, catalog, answered)
     started = []
     for task in snapshot.tasks:
         is_waiting = bool(task.interrupts) and task.id not in answered
-        if task.name == "act" and not is_waiting and task.id not in held:
+        if task.name == "act" and not is_waiting and task.id not in held_ids:
             started.append(task)
     return started
 

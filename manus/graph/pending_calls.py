@@ -42,7 +42,7 @@ def held_tasks(snapshot: StateSnapshot, catalog: Catalog, answered: Collection[s
 
     `answered`: ids of the tasks whose question has been answered.
     """
-    held: set[str] = set()
+    held_ids: set[str] = set()
     waiting: list[Needs] = []
     for task, call in calls_by_task(snapshot):
         if task.result is not None or task.id in answered:
@@ -52,8 +52,8 @@ def held_tasks(snapshot: StateSnapshot, catalog: Catalog, answered: Collection[s
             waiting.append(needs)
         elif any(needs.is_held_by(other) for other in waiting):
             waiting.append(needs)
-            held.add(task.id)
-    return held
+            held_ids.add(task.id)
+    return held_ids
 
 
 def message_in(result: Any) -> ToolMessage | None:
