@@ -25,6 +25,7 @@ from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
 from manus.state.agent import AgentOutput, AgentStart, AgentState
 from manus.state.results import AgentResult
+from manus.tools.delegate import DELEGATE
 
 _AFTER_THINK: dict[Hashable, str] = {
     "call": "act",
@@ -117,7 +118,18 @@ def build_agent(
     profile = replace(profile, **changes)
     builder = _build_graph(profile, context_schema, state_schema)
     compiled = builder.compile(checkpointer=checkpointer, store=store, name=name or profile.name)
-    return RunGraph.of(compiled, profile)
+    return RunGraph.of(compiled, profile, build_subagent)
+
+
+def build_subagent(name: str) -> RunGraph[Any]:
+    """Return the graph of a profile for delegated tasks: it cannot delegate in turn. Blocking.
+
+    Raises:
+        SettingsError: there is no such profile.
+    """
+    profile = find_profile(name)
+    tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
+    return build_agent(replace(profile, tools=tools))
 
 
 def _build_graph(

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from manus.config.context import Context
 from manus.config.profile import Profile
-from manus.graph.agent import build_agent, check_model
+from manus.graph.agent import build_agent, build_subagent, check_model
 from manus.graph.profiles import find_profile
 from manus.graph.routing import Router, route_after_execute_step, route_after_plan
 from manus.graph.run_graph import RunGraph
@@ -146,7 +146,7 @@ def build_flow(
     builder = _build_graph(profiles, graphs)
     compiled = builder.compile(checkpointer=checkpointer, store=store, name="flow")
     check_model(model)
-    flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model))
+    flow_graph = FlowGraph.of(compiled, replace(FLOW, model=model), build_subagent)
     flow_graph.executors = graphs
     for graph in graphs.values():
         graph.active_runs = flow_graph.active_runs

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import replace
 from typing import Any, Self, cast, overload
 
 from langchain_core.runnables import RunnableConfig
@@ -40,7 +39,6 @@ from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_run_of
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
-from manus.tools.delegate import DELEGATE
 
 NO_THREAD = (
     "A graph with a checkpointer needs to know the thread: give "
@@ -65,22 +63,30 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         self,
         *,
         profile: Profile,
+        build_subagent: Callable[[str], RunGraph[Any]],
         active_runs: ActiveRuns | None = None,
         subagents: dict[str, RunGraph[Any]] | None = None,
         **parts: Any,
     ) -> None:
         super().__init__(**parts)
         self.profile = profile
+        self.build_subagent = build_subagent
+        """Builds the graph of a profile for tasks that are delegated to it."""
         self.active_runs = active_runs or ActiveRuns()
         self.subagents = subagents if subagents is not None else {}
         """Graphs of the profiles that a task was delegated to, by name."""
 
     @classmethod
-    def of(cls, compiled: CompiledStateGraph[Any, Any, Any, Any], profile: Profile) -> Self:
+    def of(
+        cls,
+        compiled: CompiledStateGraph[Any, Any, Any, Any],
+        profile: Profile,
+        build_subagent: Callable[[str], RunGraph[Any]],
+    ) -> Self:
         """Return a compiled graph as a graph of a profile; copies its fields as `Pregel.copy`."""
         fields = dict(vars(compiled))
         fields.pop("__orig_class__", None)
-        return cls(profile=profile, **fields)
+        return cls(profile=profile, build_subagent=build_subagent, **fields)
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """Return the drawing, with the labels of all conditional edges."""
@@ -295,13 +301,8 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         Raises:
             SettingsError: there is no such profile.
         """
-        from manus.graph.agent import build_agent
-        from manus.graph.profiles import find_profile
-
         if name not in self.subagents:
-            profile = find_profile(name)
-            tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
-            self.subagents[name] = build_agent(replace(profile, tools=tools))
+            self.subagents[name] = self.build_subagent(name)
         self.subagents[name].active_runs = self.active_runs
         return self.subagents[name]
 
