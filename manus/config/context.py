@@ -36,7 +36,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
         default=None, ge=1, description="Maximum number of steps [default: the profile's]"
     )
     max_observe: int | None = Field(
-        default=None, ge=200, description="Characters of an observation that the model sees"
+        default=None, ge=200, description="Maximum characters of an observation that the model sees"
     )
     tool_choice: ToolChoice = Field(default="auto", description="none, auto or required")
     text_reply: Literal["finish", "continue"] = Field(
@@ -49,14 +49,14 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     interactive: bool = Field(default=False, description="Whether a person can answer questions")
     conversation: bool = Field(
         default=False,
-        description="Whether a person reads each reply and can answer: none is sent back for "
-        "announcing work without doing it",
+        description="Whether a person reads each reply and can answer: a reply that announces work "
+        "without a call is not sent back",
     )
     record: str | None = Field(default=None, description="File to record the model's turns in")
     max_parallel_steps: int = Field(default=3, ge=1, description="Plan steps running in parallel")
     max_replans: int = Field(default=2, ge=0, description="Plan revisions after blocked steps")
     approve_plan: bool = Field(
-        default=False, description="Whether a person approves each plan before it is carried out"
+        default=False, description="Whether a person approves each plan before it is executed"
     )
     approve: ApproveMode | None = Field(
         default=None, description="Which calls need approval: ask, auto, yolo, or refuse"

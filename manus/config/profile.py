@@ -57,9 +57,9 @@ class Profile:
                 render(getattr(self, field_name), workspace="", place="")
             except (KeyError, ValueError):
                 raise SettingsError(
-                    f"`{field_name}` of the profile `{self.name}` holds a `$` that stands for "
-                    "nothing; the variables are `$workspace` and `$place`, and a dollar sign is "
-                    "written `$$`."
+                    f"`{field_name}` of the profile `{self.name}` contains an unknown `$` "
+                    "variable; the variables are `$workspace` and `$place`, and a dollar sign is written "
+                    "`$$`."
                 ) from None
 
 

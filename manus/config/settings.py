@@ -259,7 +259,7 @@ def _explain(error: ErrorDetails, environment: Mapping[str, str], file: str | Pa
     value = "" if is_secret else f" is {reprlib.repr(error['input'])}, which"
     problem = error["msg"].removeprefix("Value error, ")
     problem = problem[:1].lower() + problem[1:]
-    return f"{source}: `{name}`{value} does not fit: {problem}."
+    return f"{source}: `{name}`{value} is not valid: {problem}."
 
 
 def _suggest_names(path: Sequence[str]) -> str:
@@ -269,7 +269,7 @@ def _suggest_names(path: Sequence[str]) -> str:
     close_names = difflib.get_close_matches(path[-1].lower(), names, n=1)
     if close_names:
         suggestion = f"; did you mean `{close_names[0]}`?"
-    return f"{suggestion} Known are: {', '.join(names)}."
+    return f"{suggestion} Known settings: {', '.join(names)}."
 
 
 def _names_at(path: Sequence[str]) -> Sequence[str]:

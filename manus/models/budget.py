@@ -99,6 +99,6 @@ def check_prices(settings: Settings, context: Context, role: str) -> None:
             model = endpoint.model or DEFAULT_MODEL
             if settings.price_of(model) is None:
                 raise UsageError(
-                    f"A limit of cost cannot be held, because there is no price of `{model}`: add "
+                    f"The cost cannot be limited, because there is no price of `{model}`: add "
                     f'[prices."{model}"] to manus.toml, or limit tokens instead.'
                 )

@@ -42,7 +42,7 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     try:
         check_name(spec)
     except ValueError as error:
-        raise SettingsError(f"The model cannot be asked: {error}.") from None
+        raise SettingsError(f"The model name is not valid: {error}.") from None
     if spec.startswith(REPLAY):
         from manus.models.recording import ReplayModel
 
@@ -95,8 +95,8 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
         client = DefaultAsyncHttpxClient(timeout=timeout, verify=ssl_context())
     except (OSError, ValueError, ImportError) as error:
         raise SettingsError(
-            "No model server can be asked; check SSL_CERT_FILE, SSL_CERT_DIR and the proxies that "
-            f"the environment names ({one_line(str(error), 300)})."
+            "The HTTP client for model servers cannot be created; check SSL_CERT_FILE, "
+            f"SSL_CERT_DIR and the proxy variables ({one_line(str(error), 300)})."
         ) from error
     values |= {
         "timeout": timeout,

@@ -305,7 +305,7 @@ def _join_failures(failures: Sequence[ModelError]) -> ModelError:
     error_class = type(failures[0])
     if any(type(failure) is ModelUnavailableError for failure in failures):
         error_class = ModelUnavailableError
-    return error_class(f"None of {len(failures)} models could be asked: {reasons}")
+    return error_class(f"All {len(failures)} models failed: {reasons}")
 
 
 def _explain_empty(message: AIMessage, endpoint: ModelSettings) -> str:

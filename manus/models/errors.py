@@ -250,31 +250,31 @@ U = ModelUnavailableError
 _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = (
     (_is_too_large, ContextOverflowError, "The request is larger than the context window of "
      "`{model}`: {message}"),
-    (_has_no_key, R, "{server} cannot be asked without a key; check {key}."),
+    (_has_no_key, R, "{server} requires an API key; check {key}."),
     (_is_key_refused, R, "{server} refused the key{number}{because}; check {key}."),
-    (lambda facts: facts.status == 404, R, "{server} does not know the model `{model}` or has no "
-     "such address (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
+    (lambda facts: facts.status == 404, R, "{server} does not have the model `{model}`, or the "
+     "address is wrong (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
     (_is_out_of_quota, R, "{server} says that the account has no credit left: {message}"),
-    (lambda facts: facts.status == 429, U, "{server} limits the rate of requests (429): {message}"),
+    (lambda facts: facts.status == 429, U, "{server}: rate limit exceeded (429): {message}"),
     (_is_final, R, "{server} refused the request{number}: {message}"),
     (lambda facts: facts.status, U, "{server} failed{number}: {message}"),
-    (lambda facts: facts.class_names & _BAD_ADDRESS, R, "{server} cannot be asked, since this is "
-     "not an address ({cause}); MANUS_BASE_URL must look like http://localhost:11434/v1."),
-    (_is_aws_configuration, R, "{server} cannot be asked ({cause}); check MANUS_BASE_URL and the "
+    (lambda facts: facts.class_names & _BAD_ADDRESS, R, "{server} cannot be called: the "
+     "address is not valid ({cause}); MANUS_BASE_URL must look like http://localhost:11434/v1."),
+    (_is_aws_configuration, R, "{server} cannot be called ({cause}); check MANUS_BASE_URL and the "
      "region."),
     (lambda facts: "SSLCertVerificationError" in facts.class_names, R, "{server} is not trusted: "
-     "its certificate was not accepted ({cause}). If it is the right server, set SSL_CERT_FILE to "
-     "a file with the certificates that are to be trusted, its authority's among them."),
+     "its TLS certificate cannot be verified ({cause}). If it is the right server, set "
+     "SSL_CERT_FILE to a file with all trusted certificates, including that of its authority."),
     (lambda facts: facts.class_names & _NEVER_CONNECTED, U, "{server} cannot be reached ({cause}); "
      "check MANUS_BASE_URL and the network."),
-    (lambda facts: "NoChoicesError" in facts.class_names, U, "{server} sent a reply with no "
-     "choices in it; try again, or use another model."),
-    (lambda facts: "timeout" in str(facts.class_names).lower(), U, "{server} said nothing for too "
-     "long; set a longer MANUS_TIMEOUT if it is only slow."),
+    (lambda facts: "NoChoicesError" in facts.class_names, U, "{server} sent a reply "
+     "without choices; try again, or use another model."),
+    (lambda facts: "timeout" in str(facts.class_names).lower(), U, "{server} timed out; if it is "
+     "only slow, increase MANUS_TIMEOUT."),
     (lambda facts: facts.details or facts.body, U, "{server} answered with an error: {message}"),
-    (lambda facts: facts.is_of_transport, U, "{server} broke the connection off: {cause}"),
-    (lambda _: True, R, "{server} answered with something that is no chat reply ({message}); check "
-     "MANUS_BASE_URL, which often ends in /v1."),
+    (lambda facts: facts.is_of_transport, U, "{server} closed the connection: {cause}"),
+    (lambda _: True, R, "{server} did not send a chat reply ({message}); check MANUS_BASE_URL, "
+     "which often ends in /v1."),
 )  # fmt: skip
 
 

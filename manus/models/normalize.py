@@ -205,7 +205,7 @@ def _raise_if_failed(chunk: Json, choice: Json) -> None:
         raise ValueError(chunk)
     reason = choice.get("finish_reason")
     if reason in _FAILED:
-        raise ValueError({"message": f"the reply failed on the way (finish reason `{reason}`)"})
+        raise ValueError({"message": f"generation of the reply failed (finish reason `{reason}`)"})
 
 
 def _read_text(delta: Json) -> tuple[str, str]:

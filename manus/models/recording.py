@@ -248,7 +248,7 @@ class ReplayModel(BaseChatModel):
             f"The recording {self.path} does not hold this conversation; message {same + 1} of "
             f"{len(conversation)} is the first that differs: {one_line(actual[start:], _EXCERPT)} "
             f"(recorded: {one_line(recorded[start:], _EXCERPT)}). "
-            "A recording answers only what was recorded; whatever else is asked needs a model "
+            "A replay contains only what was recorded; anything else needs a model "
             "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
         )
 

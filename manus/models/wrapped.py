@@ -30,8 +30,8 @@ def chat_model_in(model: object) -> BaseChatModel:
             inner = inner.runnable
         else:
             raise SettingsError(
-                f"`{type(model).__name__}` is no chat model: give `PROVIDER:NAME`, a chat model "
-                "of LangChain's, or one of these with `bind`, `with_retry` or `with_fallbacks`."
+                f"`{type(model).__name__}` is not a chat model: pass `PROVIDER:NAME`, a LangChain "
+                "chat model, or one wrapped by `bind`, `with_retry` or `with_fallbacks`."
             )
     return inner
 

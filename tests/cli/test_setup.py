@@ -220,7 +220,7 @@ def test_answers_of_other_kinds(status: int, state: str, said: str) -> None:
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/gemma3:4b does not support tools")
 TRIALS: dict[str, tuple[Scripted, int, tuple[str, ...]]] = {
     "no tools": (NO_TOOLS, 1, ("does not support tools", "MANUS_TOOL_CALLING=prompted")),
-    "no such model": (fail(404), 1, ("does not know the model", "Available models: other")),
+    "no such model": (fail(404), 1, ("does not have the model", "Available models: other")),
     "another tool": (call("other"), 1, ("without the requested tool call",)),
     "away": (fail(503), 0, ("note    model", "failed (503)")),
 }

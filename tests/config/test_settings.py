@@ -77,16 +77,16 @@ def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
 
 def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> None:
     assert _refusal({"MANUS_MAX_STEPS": "many"}, file) == (
-        "MANUS_MAX_STEPS: `max_steps` is 'many', which does not fit: "
+        "MANUS_MAX_STEPS: `max_steps` is 'many', which is not valid: "
         "input should be a valid integer, unable to parse string as an integer."
     )
     file.write_text("[roles.plan]\ntimeout = -1\n")
     assert _refusal({}, file) == (
-        f"{file}: `roles.plan.timeout` is -1, which does not fit: input should be greater than 0."
+        f"{file}: `roles.plan.timeout` is -1, which is not valid: input should be greater than 0."
     )
     file.write_text('api_key = ["hush"]\n')  # a key is never shown
     said = _refusal({}, file)
-    assert said.startswith(f"{file}: `api_key` does not fit: ")
+    assert said.startswith(f"{file}: `api_key` is not valid: ")
     assert "hush" not in said
     assert "hush" not in repr(load_settings({"MANUS_API_KEY": "hush"}, file))
 

@@ -149,7 +149,7 @@ async def test_tools_bound_before_give_way_to_those_of_the_run(server: ScriptedS
 
 
 def test_what_is_no_chat_model_is_refused() -> None:
-    with pytest.raises(SettingsError, match="`RunnableLambda` is no chat model"):
+    with pytest.raises(SettingsError, match="`RunnableLambda` is not a chat model"):
         build_agent(model=RunnableLambda(str))
 
 

@@ -99,9 +99,9 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
 
 
 _WRONG = {
-    "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which does not fit",
+    "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which is not valid",
     '[profiles.mine]\nbased_on = "swee"': "`mine` can be based on manus, browser, swe",
-    '[profiles.mine]\nsystem_prompt = "$5"': "`system_prompt` of the profile `mine` holds a `$`",
+    '[profiles.mine]\nsystem_prompt = "$5"': "of the profile `mine` contains an unknown `$` v",
     '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
     "[profiles.mine]\n[profiles.SWE]": "There is a profile `swe` already",
     '[profiles.mine]\ntools = ["failing_tools:x"]': "(ZeroDivisionError: division by zero)",

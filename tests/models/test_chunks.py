@@ -195,8 +195,8 @@ HALF = json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).enc
 BROKEN: list[tuple[Scripted, str]] = [
     (stream_of({"error": "Busy."}), "answered with an error: Busy."),
     (stream_of({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),  # OpenRouter
-    (stream_of(said({}, "error")), "the reply failed on the way"),
-    (stream_of(said({"content": "Ha"}, "network_error")), "failed on the way"),  # Zhipu
+    (stream_of(said({}, "error")), "generation of the reply failed"),
+    (stream_of(said({"content": "Ha"}, "network_error")), "of the reply failed"),  # Zhipu
     (raw(HALF, content_type="application/json"), "failed (502): Busy."),
 ]
 

@@ -41,7 +41,7 @@ async def test_if_all_fail_each_is_named(configured: ScriptedAgent, second: Scri
     second.script(fail(401))
     outcome = await configured.run(fail(404))
     assert outcome.stop_reason == "error"
-    assert "None of 2 models" in outcome.output
+    assert "All 2 models failed" in outcome.output
     assert "refused the key (401)" in outcome.output
 
 

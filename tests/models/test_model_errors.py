@@ -54,22 +54,22 @@ Kind = type[ModelError]
 TABLE: list[tuple[Scripted, Kind, str]] = [
     (fail(401), ModelRefusedError, "refused the key (401)"),
     (fail(403), ModelRefusedError, "there refused the key (403)"),
-    (fail(404), ModelRefusedError, "does not know the model `scripted`"),
+    (fail(404), ModelRefusedError, "does not have the model `scripted`"),
     (fail(400, message="Bad thing."), ModelRefusedError, "refused the request (400): Bad thing."),
     (fail(429, code="insufficient_quota"), ModelRefusedError, "no credit left: You exceeded"),
-    (fail(429), ModelUnavailableError, "limits the rate of requests (429)"),
+    (fail(429), ModelUnavailableError, "rate limit exceeded (429)"),
     (fail(500, message="Sorry."), ModelUnavailableError, "failed (500): Sorry."),
     (fail(503), ModelUnavailableError, "failed (503)"),
     (fail(400, code="context_length_exceeded"), ContextOverflowError, "window of `scripted`"),
     (fail(413, message="maximum context is 9"), ContextOverflowError, "maximum context is 9"),
     (raw(HTML, 502), ModelUnavailableError, "failed (502)"),
-    (raw(HTML, 200), ModelRefusedError, "no chat reply"),
+    (raw(HTML, 200), ModelRefusedError, "did not send a chat reply"),
     (raw(b"", 200, "application/json"), ModelUnavailableError, "before the reply was complete"),
-    (raw(b'{"choices": []}', 200, "application/json"), ModelUnavailableError, "no choices in it"),
-    (raw(b"[1]", 200, "application/json"), ModelRefusedError, "no chat reply"),
-    (cut(0), ModelUnavailableError, "there broke the connection off: Server disconnected"),
-    (cut(1), ModelUnavailableError, "there broke the connection off: "),
-    (hang(), ModelUnavailableError, "there said nothing for too long"),
+    (raw(b'{"choices": []}', 200, "application/json"), ModelUnavailableError, "without choices"),
+    (raw(b"[1]", 200, "application/json"), ModelRefusedError, "did not send a chat reply"),
+    (cut(0), ModelUnavailableError, "there closed the connection: Server disconnected"),
+    (cut(1), ModelUnavailableError, "there closed the connection: "),
+    (hang(), ModelUnavailableError, "there timed out"),
 ]
 
 
@@ -141,8 +141,8 @@ async def test_sentences(shared: ScriptedServer, reply: Scripted, kind: Kind, wo
 NOWHERE: dict[str, tuple[Kind, str]] = {
     "http://127.0.0.1:9/v1": (ModelUnavailableError, "cannot be reached"),
     "http://no.such.host.invalid/v1": (ModelUnavailableError, "cannot be reached"),
-    "localhost:8000": (ModelRefusedError, "this is not an address"),
-    "nonsense": (ModelRefusedError, "this is not an address"),
+    "localhost:8000": (ModelRefusedError, "the address is not valid"),
+    "nonsense": (ModelRefusedError, "the address is not valid"),
 }
 
 

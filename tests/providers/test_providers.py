@@ -254,6 +254,6 @@ async def test_no_key(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     outcome = await agent.ask()
     assert outcome.stop_reason == "error"
-    words = {"azure": "needs its key", "bedrock": "cannot be asked without a key"}
+    words = {"azure": "needs its key", "bedrock": "requires an API key"}
     assert words.get(agent.provider, "it needs a key: MANUS_API_KEY or") in outcome.output
     assert agent.server.requests == []
