@@ -58,8 +58,8 @@ class Profile:
             except (KeyError, ValueError):
                 raise SettingsError(
                     f"`{field_name}` of the profile `{self.name}` contains an unknown `$` "
-                    "variable; the variables are `$workspace` and `$place`, and a dollar sign is written "
-                    "`$$`."
+                    "variable; the variables are `$workspace` and `$place`, and a dollar sign is "
+                    "written `$$`."
                 ) from None
 
 
