@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from manus.runs.options import RunOptions, context_options
 from manus.state.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
     from manus.config.context import Context
     from manus.config.model_settings import ModelSettings
     from manus.config.settings import Settings
-    from manus.runs.options import RunOptions
 
 T = TypeVar("T")
-_CONTEXT_OPTIONS = ("workspace", "max_steps", "model", "record", "approve")
 _GENERATED_NAMES = {"manus.toml", "workspace"}
 
 
@@ -25,17 +24,20 @@ def build_context(args: RunOptions, **defaults: Any) -> Context:
     """Return the context of a run: its options override the `defaults`."""
     from manus.config.context import Context
 
-    values = {name: getattr(args, name) for name in _CONTEXT_OPTIONS}
-    overrides = {name: value for name, value in values.items() if value is not None}
-    if args.approve_plan:
-        overrides["approve_plan"] = True
+    overrides: dict[str, Any] = {}
+    for name in context_options():
+        if value := getattr(args, name):
+            overrides[name] = value
     if args.chat:
         overrides["conversation"] = True
     budget = dict(defaults.get("budget", {}))
     for limits in args.budget:
         budget |= limits
-    interactive = sys.stdin.isatty() if args.interactive is None else args.interactive
-    return Context(**{**defaults, **overrides, "budget": budget, "interactive": interactive})
+    overrides["budget"] = budget
+    overrides["interactive"] = args.interactive
+    if args.interactive is None:
+        overrides["interactive"] = sys.stdin.isatty()
+    return Context(**{**defaults, **overrides})
 
 
 def check_presence(context: Context, settings: Settings) -> Context:

@@ -17,7 +17,7 @@ from manus.config.settings import Settings
 from manus.graph.outcome import Outcome, is_over, outcome_of
 from manus.graph.state_update import reopen
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
-from manus.runs.options import RunOptions
+from manus.runs.options import RunOptions, stored_options
 from manus.state.errors import UsageError
 from manus.store.base import Store
 from manus.store.threads import Thread, get_thread, read_thread, thread_config
@@ -62,10 +62,7 @@ class Job:
         LangGraph copies its metadata into every checkpoint (plain values only), so that a run that
         died before its first node ended can be resumed with the same options.
         """
-        options = self.context.model_dump_json(
-            include={"model", "max_steps", "approve_plan", "approve", "budget"},
-            exclude_defaults=True,
-        )
+        options = self.context.model_dump_json(include=stored_options(), exclude_defaults=True)
         configurable: dict[str, Any] = {"thread_id": self.thread_id, HELD: True}
         if self.checkpoint_id:
             configurable["checkpoint_id"] = self.checkpoint_id

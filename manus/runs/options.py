@@ -1,8 +1,12 @@
-"""The options of a run, whether it is started by a command, the page or a server."""
+"""The options of a run, whether it is started by a command, the page or a server.
+
+A new option needs a field here and, for the command line, a click option in `manus/cli/options.py`.
+A field with the name of a `Context` field becomes part of the run's context.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 Limits = dict[str, float]
@@ -35,3 +39,19 @@ class RunOptions:
     """Whether a person can answer questions. None: if stdin is a terminal."""
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()
+
+
+_NOT_STORED = frozenset({"interactive", "record", "workspace"})
+"""Options that a resumed run does not take from its thread's checkpoints."""
+
+
+def context_options() -> set[str]:
+    """Return the names of the options that are fields of `Context`."""
+    from manus.config.context import Context
+
+    return {option.name for option in fields(RunOptions)} & Context.model_fields.keys()
+
+
+def stored_options() -> set[str]:
+    """Return the names of the options that are stored with a thread, for resuming it."""
+    return context_options() - _NOT_STORED

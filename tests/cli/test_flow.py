@@ -84,7 +84,7 @@ def test_a_plan_is_changed_at_the_terminal(manus: Program, server: ScriptedServe
     with manus.terminal("flow", "--approve-plan", "Cross it.") as terminal:
         terminal.expect("later): ")
         terminal.type("e\r")
-        terminal.expect_last("Change it: edit\nlook\nleap")
+        terminal.expect_last("Edit the draft: edit\nlook\nleap")
         terminal.type("\x7f" * 5 + "ed\r")
         assert terminal.wait() == 0, terminal.text
     assert "0. [✓] looked" in terminal.text

@@ -1,12 +1,15 @@
-"""What `run` is told means the same to `flow` and to `resume`: parse_limits, profiles."""
+"""What `run` is told means the same to `flow` and to `resume`: limits, profiles."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 
 from manus.cli.options import parse_limits
+from manus.runs.configuration import build_context
+from manus.runs.options import RunOptions, context_options, stored_options
 from tests.cli.program import Program, Result, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import ScriptedServer, call, calls, text
@@ -112,3 +115,21 @@ def test_one_that_does_not_fit(typed: Callable[..., Result]) -> None:
     result = typed("profiles")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert "The profile `x`: There is no tool `bsh`. Did you" in result.err
+
+
+def test_options_with_the_name_of_a_context_field_are_part_of_the_context() -> None:
+    """And all are stored but those that belong to one run of the program."""
+    options = RunOptions(
+        workspace="w", max_steps=7, budget=({"tokens": 5},), model="m", approve="ask"
+    )
+    context = build_context(replace(options, approve_plan=True, interactive=False))
+    chosen = context.model_dump(include=context_options(), exclude_defaults=True)
+    assert chosen == {
+        "workspace": "w",
+        "max_steps": 7,
+        "model": "m",
+        "approve": "ask",
+        "approve_plan": True,
+        "budget": {"tokens": 5},
+    }
+    assert stored_options() == {"approve", "approve_plan", "budget", "max_steps", "model"}
