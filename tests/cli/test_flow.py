@@ -22,9 +22,9 @@ def test_one_line_for_each_change_and_show_looks_into_each_step(
     progress = [line for line in lines if line.startswith(("plan ", "step "))]
     assert progress[:5] == [
         "plan    made: Trip (ID: p)",
-        "step 0  begun by manus: alpha",
+        "step 0  started by manus: alpha",
         "step 0  completed",
-        "step 1  begun by manus: beta",
+        "step 1  started by manus: beta",
         "step 1  completed",
     ]
     assert "Finished: 2 steps, " in result.err

@@ -120,7 +120,7 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
     old.write_text("old")
     done = manus("report", "t")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "The report on the thread t is in t.html.\n"
+    assert done.err == "The report of the thread t is in t.html.\n"
     html = old.read_text("utf-8")
     assert [p.name for p in manus.home.glob("*.html*")] == ["t.html"]
     assert html.startswith("<!doctype html>")
@@ -143,7 +143,7 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
     for place in ("none/run.html", "."):
         done = manus("report", "t", "-o", place)
         assert done.code == 2
-        assert done.err.startswith(f"manus: The report cannot be written to {place} (")
+        assert done.err.startswith(f"manus: Cannot write the report to {place} (")
         assert done.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
     (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout
