@@ -16,7 +16,7 @@ from typing import Literal
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.sandbox import try_wall
+from manus.execution.sandbox.sandbox import probe_sandbox
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
@@ -53,7 +53,7 @@ async def timed(call: Callable[[], Awaitable[object]]) -> float:
 async def measure(kind: Kind, repeat: int) -> list[float] | None:
     """The medians of a kind of sandbox; None if it does not stand on this machine."""
     try:
-        try_wall(SandboxSettings(kind=kind))
+        probe_sandbox(SandboxSettings(kind=kind))
     except ToolUnavailableError:
         return None
     with tempfile.TemporaryDirectory() as folder:

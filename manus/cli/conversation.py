@@ -21,7 +21,7 @@ from manus.cli.questions import LEAVE, request_session
 from manus.cli.screen import DONE, WARNING, Screen
 from manus.cli.settings import read_settings, with_store
 from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.sandbox import wall_in_words
+from manus.execution.sandbox.sandbox import describe_sandbox
 from manus.runs.attachments import Request, find_mentioned_files
 from manus.runs.configuration import resolve_workspace
 from manus.runs.options import RunOptions
@@ -117,7 +117,7 @@ class Conversation:
         self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
         ask_for_file_trust(self._args, settings)
-        wall = wall_in_words(settings.sandbox, Path(self._workspace))
+        wall = describe_sandbox(settings.sandbox, Path(self._workspace))
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
         if hidden_tools := report_tools(Path(self._workspace), settings.sandbox).in_words():
             self._screen.paragraph(hidden_tools, "dim")

@@ -92,12 +92,12 @@ def _workspace(settings: Settings) -> CheckResult:
 def _sandbox(settings: Settings) -> CheckResult:
     """Check which sandbox programs run in, what it leaves open, and how to get a stronger one."""
     from manus.execution.environment.report import report_tools
-    from manus.execution.sandbox.sandbox import try_wall
+    from manus.execution.sandbox.sandbox import probe_sandbox
 
     finding = partial(CheckResult, "sandbox")
     sandbox = settings.sandbox
     try:
-        wall, _, advice = try_wall(sandbox)
+        wall, _, advice = probe_sandbox(sandbox)
     except ManusError as error:
         text, _, remedy = str(error).partition(". ")
         return finding("missing", f"{text}.", remedy)

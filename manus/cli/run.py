@@ -19,7 +19,7 @@ from manus.cli.questions import ask_all, ask_for_more_steps
 from manus.cli.screen import Screen
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.sandbox import wall_in_words
+from manus.execution.sandbox.sandbox import describe_sandbox
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
 from manus.prompts.formatting import count, in_words
@@ -95,7 +95,7 @@ class JobRunner:
             self._workspace = job.context.workspace or ""
             if not (self._args.quiet or self._args.chat or job.is_report_only):
                 wall = await asyncio.to_thread(
-                    wall_in_words, self._settings.sandbox, Path(self._workspace)
+                    describe_sandbox, self._settings.sandbox, Path(self._workspace)
                 )
                 self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
                 await self._report_tools()

@@ -1,4 +1,4 @@
-"""The base of our tools: one that belongs to a session, its arguments, what is wrong with them."""
+"""The base class of our tools, the base class of their arguments, and errors about arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import functools
 import glob
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeGuard, Union, cast, get_args, get_origin
@@ -25,7 +25,7 @@ from manus.execution.session import EVERYTHING, Resource, Session
 from manus.state.errors import ToolError
 from manus.state.text import read_json
 
-_SAME = (
+_SYNONYMS = (
     ("command", "cmd"),
     ("path", "file_path", "filepath", "file_name", "filename", "file"),
     ("query", "q", "search_query"),
@@ -37,32 +37,32 @@ _SAME = (
     ("new_str", "new_string", "new_text"),
     ("answer", "summary", "message", "text", "output", "result"),
 )
-"""Names that models use for the same thing."""
-_SHOWN = 10
-"""Problems named at most."""
+"""Groups of synonyms that models use for argument names."""
+_MAX_PROBLEMS = 10
+"""Maximum number of problems listed."""
 
 
 class Arguments(BaseModel, extra="forbid"):
-    """Base of argument schemas: an argument nobody knows is said to the model, not dropped."""
+    """The base class of argument schemas: an unknown argument is an error, not dropped."""
 
     @classmethod
-    def tidy(cls, given: Any) -> Any:
-        """Arguments under our names, where another name can mean only one of them.
+    def tidy(cls, arguments: Any) -> Any:
+        """Normalize arguments: replace synonyms that are unambiguous by our names.
 
-        A list or an object that comes as JSON in a string, as some models write it, is unpacked; a
-        null where none may be counts as not given.
+        A list or an object that a model sent as JSON in a string is parsed; a null for an optional
+        argument that does not accept one is dropped.
         """
-        if not isinstance(given, dict):
-            return given
+        if not isinstance(arguments, dict):
+            return arguments
         fields = cls.model_fields
         tidied = {}
-        for other, value in given.items():
-            name = other if other in fields else _meant(other, fields, given)
+        for key, value in arguments.items():
+            name = key if key in fields else _resolve_name(key, fields, arguments)
             field = fields.get(name)
             if field is not None and value is None and _cannot_be_null(field):
                 continue
             if field is not None and isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-                value = _unpacked(field, value)
+                value = _parse_json_value(field, value)
             tidied[name] = value
         return tidied
 
@@ -70,78 +70,96 @@ class Arguments(BaseModel, extra="forbid"):
 
 
 def _cannot_be_null(field: FieldInfo) -> bool:
-    """Whether a null for a field can only mean its default."""
+    """Return whether a null for a field can only mean its default."""
     may_be = field.annotation is Any or type(None) in get_args(field.annotation)
     return not (may_be or field.is_required())
 
 
-def _meant(name: str, fields: Iterable[str], given: Mapping[str, Any]) -> str:
-    unknown = [other for other in given if other not in fields]
-    free = {field for field in fields if field not in given}
-    of = {group for group in _SAME if name in group}
-    found = {field for group in of for field in group if field in free}
-    rivals = [other for other in unknown if any(other in group for group in of)]
-    return found.pop() if len(found) == 1 and rivals == [name] else name
+def _resolve_name(name: str, fields: Collection[str], arguments: Mapping[str, Any]) -> str:
+    """Return the missing field that an unknown name is a synonym of; else the name itself.
+
+    The name is kept if several fields match, or if several unknown names match one field.
+    """
+    synonyms: set[str] = set()
+    for group in _SYNONYMS:
+        if name in group:
+            synonyms.update(group)
+    candidates = [field for field in fields if field in synonyms and field not in arguments]
+    rivals = [other for other in arguments if other in synonyms and other not in fields]
+    if len(candidates) == 1 and rivals == [name]:
+        return candidates[0]
+    return name
 
 
-def _unpacked(field: FieldInfo, value: str) -> Any:
-    wanted = field.annotation
-    kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
-    taken = {get_origin(kind) or kind for kind in kinds}
-    many = [kind for kind in taken if isinstance(kind, type)]
-    if taken & {str, Any} or not any(issubclass(kind, list | dict | BaseModel) for kind in many):
+def _parse_json_value(field: FieldInfo, value: str) -> Any:
+    """Parse a JSON list or object if the field accepts one and does not accept a string."""
+    annotation = field.annotation
+    members: tuple[Any, ...] = (annotation,)
+    if get_origin(annotation) in (Union, UnionType):
+        members = get_args(annotation)
+    types = {get_origin(member) or member for member in members}
+    if str in types or Any in types or not any(map(_is_container, types)):
         return value
     try:
         return read_json(value)
     except ValueError:
-        return value  # the schema says what is wrong with it
+        return value  # validation reports the error
+
+
+def _is_container(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, list | dict | BaseModel)
 
 
 def explain_arguments(tool: BaseTool, error: ValidationError) -> str:
-    """What was wrong with the arguments of a call, one line each, and what the tool takes."""
-    taken = cast("type[BaseModel]", tool.tool_call_schema)  # without what is injected
-    problems = [_problem(details, taken) for details in error.errors(include_url=False)[:_SHOWN]]
-    if len(problems) == 1 and problems[0].endswith("?"):  # it says already what would be right
+    """Describe the problems of a call's arguments, one per line, and the tool's arguments."""
+    schema = cast("type[BaseModel]", tool.tool_call_schema)  # without injected arguments
+    errors = error.errors(include_url=False)[:_MAX_PROBLEMS]
+    problems = [_describe_problem(details, schema) for details in errors]
+    if len(problems) == 1 and problems[0].endswith("?"):  # it already has a suggestion
         return f"The arguments do not fit `{tool.name}`: {problems[0]}"
     wrong = "\n".join(f"- {problem}" for problem in problems)
-    return f"The arguments do not fit `{tool.name}`:\n{wrong}\nIt takes: {_names(taken)}."
+    expected = _describe_arguments(schema)
+    return f"The arguments do not fit `{tool.name}`:\n{wrong}\nIt takes: {expected}."
 
 
-def _problem(details: ErrorDetails, taken: type[BaseModel]) -> str:
-    """One of them in pydantic's words, and which name or choice may have been meant."""
-    where, given = details["loc"], details["input"]
-    known: list[str] = []
-    place = f"`{'.'.join(map(str, where)) or 'arguments'}`"
-    said = f"{place}: {details['msg']}"
+def _describe_problem(details: ErrorDetails, schema: type[BaseModel]) -> str:
+    """Describe one problem in pydantic's words, with a suggestion for a name or a choice."""
+    location = details["loc"]
+    value = details["input"]
+    candidates: list[str] = []
+    label = f"`{'.'.join(map(str, location)) or 'arguments'}`"
+    problem = f"{label}: {details['msg']}"
     if details["type"] == "extra_forbidden":
-        given, known = where[-1], list(taken.model_fields)
+        value = location[-1]
+        candidates = list(schema.model_fields)
     elif details["type"] != "missing":
-        said += f" (got {reprlib.repr(given)})"
+        problem += f" (got {reprlib.repr(value)})"
     if details["type"] == "literal_error":
-        known = re.findall(r"\w+", details["ctx"]["expected"])
-    word = str(given)[:60].lower()
-    near = [name for name in known if name.startswith(f"{word}_")]
+        candidates = re.findall(r"\w+", details["ctx"]["expected"])
+    word = str(value)[:60].lower()
+    suggestions = [name for name in candidates if name.startswith(f"{word}_")]
     if details["type"] == "extra_forbidden":
-        near += [name for name in known if name.endswith(f"_{word}")]
-    near += difflib.get_close_matches(word, known, n=1, cutoff=0.75)
-    if near and details["type"] == "literal_error":  # all choices are in the schema
-        said = f"{place}: there is no {reprlib.repr(given)}"
-    return f"{said}; did you mean `{near[0]}`?" if near else said
+        suggestions += [name for name in candidates if name.endswith(f"_{word}")]
+    suggestions += difflib.get_close_matches(word, candidates, n=1, cutoff=0.75)
+    if suggestions and details["type"] == "literal_error":  # all choices are in the schema
+        problem = f"{label}: there is no {reprlib.repr(value)}"
+    return f"{problem}; did you mean `{suggestions[0]}`?" if suggestions else problem
 
 
 def is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
-    """Whether a type is a pydantic model."""
+    """Return whether a type is a pydantic model."""
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _names(taken: type[BaseModel]) -> str:
-    """What a schema takes, `?` at what may be left out; what an object takes behind its name."""
-    named = []
-    for name, field in taken.model_fields.items():
+def _describe_arguments(schema: type[BaseModel]) -> str:
+    """List the arguments of a schema, optional ones with `?`, and nested ones in parentheses."""
+    descriptions = []
+    for name, field in schema.model_fields.items():
         inner = field.annotation
-        of = f" ({_names(inner)})" if is_model(inner) else ""
-        named.append(f"`{field.alias or name}{'' if field.is_required() else '?'}`{of}")
-    return ", ".join(named) or "no arguments"
+        nested = f" ({_describe_arguments(inner)})" if is_model(inner) else ""
+        mark = "" if field.is_required() else "?"
+        descriptions.append(f"`{field.alias or name}{mark}`{nested}")
+    return ", ".join(descriptions) or "no arguments"
 
 
 class AgentTool(BaseTool):
@@ -155,35 +173,35 @@ class AgentTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     session: Session = Field(exclude=True, repr=False)
     time_limit: ClassVar[float] = 900.0
-    """Seconds after which a call is cancelled from outside, whatever its own limit."""
+    """Timeout in seconds after which a call is cancelled, whatever its own limit."""
     channels: ClassVar[frozenset[str]] = frozenset()
-    """Channels of the state, beside the messages, that a call may change."""
+    """Channels of the state besides the messages that a call may change."""
     uses: ClassVar[str] = EVERYTHING
-    """The one resource that each call uses and may change; else see `resources`."""
+    """The resource that each call uses and may change; override `resources` for others."""
     without_effect: ClassVar[bool] = False
-    """Whether no call uses or changes anything that another might."""
+    """Whether calls have no side effects and use no shared resource."""
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
-        """What a call uses; calls that use the same do not run side by side."""
+        """Return the resources of a call; calls that share one do not run concurrently."""
         return frozenset() if self.without_effect else frozenset({Resource(self.uses)})
 
     def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
-        """Return the resources that a call expects as the earlier calls of its message leave them.
+        """Return the resources that a call expects as earlier calls of its message leave them.
 
         It is not executed after one of those has failed.
         """
         return frozenset(r for r in self.resources(args) if r.name != EVERYTHING)
 
     def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
-        """Whether a call may be carried out again after a crash because it changes nothing."""
+        """Return whether a call has no side effects, so that it may be repeated after a crash."""
         return self.without_effect
 
     def builds_on_file(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
-        """Return whether a call changes what its file holds then, and does not write it anew."""
+        """Return whether a call modifies the content of its file rather than replacing it."""
         return False
 
     def leaves(self, args: dict[str, Any]) -> str:  # noqa: ARG002
-        """Why a call reaches beyond workspace and sandbox; empty if it does not. Blocking."""
+        """Return why a call has effects outside workspace and sandbox; else empty. Blocking."""
         return ""
 
     def changes_repository(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
@@ -191,30 +209,30 @@ class AgentTool(BaseTool):
         return False
 
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
-        """What rules about calls fit their patterns to, such as a path or a host. Blocking."""
+        """Return the texts that rules about calls match, such as a path or a host. Blocking."""
         return ()
 
     def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:  # noqa: ARG002
-        """Return the hosts to which a call itself sends what the model made up. Blocking."""
+        """Return the hosts to which a call sends text of the model. Blocking."""
         return ()
 
     def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
-        """Return what rules that allow a call have to cover, all of it. Blocking.
+        """Return the texts that allowing rules must cover, all of them. Blocking.
 
-        None if the call is none that a rule with a pattern can describe.
+        None if no rule with a pattern can describe the call.
         """
         return self.subjects(args)
 
     def scope(self, subject: str) -> str:
-        """The pattern of the subjects for which the approval of this one may hold."""
+        """Return the pattern of subjects that an approval of this subject may cover."""
         return glob.escape(subject)
 
     def preview(self, args: dict[str, Any]) -> str:  # noqa: ARG002
-        """What a person sees of a call that they are to approve; all arguments if empty."""
+        """Return the preview of a call for its approval; if empty, all arguments are shown."""
         return ""
 
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
-        """Carry out one call with validated arguments."""
+        """Execute one call with validated arguments."""
         raise NotImplementedError
 
     @override
@@ -228,11 +246,11 @@ class AgentTool(BaseTool):
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self._once(**arguments))
+            return asyncio.run(self._run_once(**arguments))
         raise ToolError(f"`{self.name}` is asynchronous: use `ainvoke` inside an event loop.")
 
-    async def _once(self, **arguments: Any) -> tuple[Any, Observation]:
-        """A call on a loop of its own, with which a shell or a browser that it began must end."""
+    async def _run_once(self, **arguments: Any) -> tuple[Any, Observation]:
+        """Execute a call in its own event loop, and close the shell or browser that it started."""
         try:
             return await self._arun(**arguments)
         finally:
@@ -241,10 +259,9 @@ class AgentTool(BaseTool):
 
 @contextmanager
 def exit_is_error() -> Iterator[None]:
-    """Make an error of `sys.exit()` in a tool.
+    """Convert `sys.exit()` in a tool to an error.
 
-    LangChain runs a tool in a task, and asyncio ends the event loop where a `SystemExit` comes out
-    of one.
+    LangChain runs a tool in a task, and a `SystemExit` in a task ends the event loop.
     """
     try:
         yield
@@ -252,8 +269,8 @@ def exit_is_error() -> Iterator[None]:
         raise ToolException(f"The tool tried to end the program: SystemExit: {error}") from error
 
 
-def contained(tool: BaseTool) -> BaseTool:
-    """The tool with `sys.exit()` in what it runs made an error."""
+def wrap_exit(tool: BaseTool) -> BaseTool:
+    """Return a copy of a tool in which `sys.exit()` is an error."""
     arun = tool._arun
 
     @functools.wraps(arun)
@@ -262,6 +279,8 @@ def contained(tool: BaseTool) -> BaseTool:
             return await arun(*args, **kwargs)
 
     shell = tool.model_copy()
-    object.__setattr__(shell, "_run", exit_is_error()(tool._run))  # pydantic refuses it otherwise
+    object.__setattr__(
+        shell, "_run", exit_is_error()(tool._run)
+    )  # pydantic refuses a plain assignment
     object.__setattr__(shell, "_arun", contained_arun)
     return shell

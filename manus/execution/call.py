@@ -197,7 +197,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     started_at = now()
     try:
         with (
-            session.egress_guard.admitting(verdict.accesses, verdict.digest) as under_way,
+            session.egress_guard.admitting(verdict.accesses, verdict.digest) as running_call,
             session.git_guard.admitting(
                 verdict.digest, is_approved=verdict.may_change_git
             ) as git_call,
@@ -213,7 +213,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         entry = Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
         result_of_refusal = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
         return replace(result_of_refusal, refused=(entry,))
-    has_fetched = under_way.has_fetched
+    has_fetched = running_call.has_fetched
     await note_downloads(session, args, observation.source, started_at, has_fetched=has_fetched)
     if observation.handoff is not None and not session.is_in_other_graph:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
@@ -222,8 +222,8 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     result = await _to_result(task, observation, session, key)
     refusals: tuple[Refusal, ...] = ()
     if session.approve_mode == "refuse":
-        refusals = _blocked_connections(call, under_way.held)
-        if git_call.is_held:
+        refusals = _blocked_connections(call, running_call.blocked)
+        if git_call.is_blocked:
             refusals += (_git_refusal(call),)
     return replace(result, approved=verdict.rules, refused=refusals)
 

@@ -1,9 +1,8 @@
-"""The egress guard of a run: to which hosts it may send what the model made up.
+"""The egress guard of a run: protection against exfiltration by prompt injection.
 
-Once a run is tainted (it has read untrusted text), it asks before it sends anything of its own
-making to a host that the user has not named: an address that it has not read, text that it types
-into a page, whatever a program sends. One answer holds for a host and a kind of access until the
-run ends.
+Once a run is tainted (it has read untrusted text), it needs approval to send data to a host that
+the user has not named: by an address that it has not read, text that it types into a page, or a
+connection of a program. One answer is valid for a host and a kind of access until the run ends.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ HOST = "host"
 """The name of rules about hosts, whatever the kind of access: `host(example.org)`."""
 
 AccessKind = Literal["open", "type", "program"]
-"""How a run sends something: an address that the browser opens, text that it types into a page, a
-connection of a program."""
+"""How a run sends data: the browser opens an address, it types text into a page, or a program
+connects to a host."""
 
 _PROGRAM_RULE = f"{HOST}-program("
-"""How the rules begin that a person's yes to a program's connection leaves behind."""
+"""The prefix of rules that approve connections of programs."""
 _SEARCH_FIELDS = frozenset(
     {"q", "query", "s", "search", "k", "keyword", "keywords", "text", "term"}
 )
@@ -51,7 +50,7 @@ class Access(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The approval rule that covers exactly this."""
+        """The approval rule that covers exactly this access."""
         return f"{HOST}-{self.kind}({glob.escape(self.host)})"
 
     def is_covered_by(self, rules: Iterable[str]) -> bool:
@@ -62,31 +61,31 @@ class Access(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class CallUnderWay:
-    """A call that is being carried out."""
+class RunningCall:
+    """A call that is being executed."""
 
     admitted: frozenset[Access]
-    """What a person has let it do."""
-    held: list[Access]
-    """What was held back of its programs."""
+    """Accesses that the user has approved for it."""
+    blocked: list[Access]
+    """Accesses of its programs that were blocked."""
     has_fetched: bool = False
-    """Whether a program was answered by a host."""
+    """Whether a program received a response from a host."""
 
 
 class EgressGuard:
-    """Knows the taint of a run, the hosts its user has named and the addresses it has read."""
+    """The taint of a run, the hosts its user has named, and the addresses it has read."""
 
     def __init__(self, root: Path, *, trusts_folder: bool = True) -> None:
-        """`root` is the workspace; files of a folder that is not trusted are untrusted text."""
-        self.named: tuple[str, ...] = ()
-        """The hosts that the user has named, in the settings or in words."""
+        """Create the guard of a workspace; files of an untrusted folder are untrusted text."""
+        self.named_hosts: tuple[str, ...] = ()
+        """Hosts that the user has named, in the settings or in messages."""
         self.words = ""
         """The user's own words."""
         self.asking: dict[Access, str] = {}
-        """What a person is being asked about, with the key of the call that asks."""
+        """Accesses that the user is being asked about, with the key of the asking call."""
         self.shares_network = False
-        """Whether programs use the machine's network, restricted by Landlock: the first connection
-        of a program in a tainted run is asked about, wherever it leads."""
+        """Whether programs share the machine's network, restricted by Landlock: the first
+        connection of a program in a tainted run needs approval, whatever its host."""
         self._root = root
         self._taint = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
         self._fetched_from = ""
@@ -95,40 +94,40 @@ class EgressGuard:
         self._entries: list[RuleEntry] = []
         self._rules: tuple[str, ...] = ()
         self._refused: tuple[str, ...] = ()
-        self._names: dict[str, bool] = {}
-        self._used: set[str] = set()
-        self._calls: list[CallUnderWay] = []
+        self._host_names: dict[str, bool] = {}
+        self._used_hosts: set[str] = set()
+        self._calls: list[RunningCall] = []
         self._addresses_read: set[str] = set()
-        self._held_by_call: dict[str, tuple[Access, ...]] = {}
+        self._blocked_by_call: dict[str, tuple[Access, ...]] = {}
 
     @property
     def is_tainted(self) -> bool:
-        """Whether the run has read untrusted text, and questions are asked at all."""
+        """Whether the run has read untrusted text, and approval is required at all."""
         return bool(self._taint) and not self._is_free
 
     @property
     def why_tainted(self) -> str:
-        """The reason in words, for the question."""
+        """The reason of the taint, for the question."""
         return self._taint
 
     def taint(self, reason: str) -> None:
-        """Note that untrusted text is before the model; the first reason is kept."""
+        """Mark the run as tainted; the first reason is kept."""
         self._taint = self._taint or reason
 
-    def hear(self, messages: Iterable[AnyMessage]) -> None:
-        """Take over the user's own words from a history."""
+    def read_user_words(self, messages: Iterable[AnyMessage]) -> None:
+        """Read the user's own words from a message history."""
         self.words = all_own_words(messages)
 
     async def begin(
         self, task: ToolTask, settings: Settings, *, is_free: bool, asks: bool = True
     ) -> None:
-        """Take over what holds for a call and for those to come.
+        """Set the settings and rules for this call and later ones.
 
-        `is_free`: every host is free. `asks`: a person can be asked about those that are not.
+        `is_free`: every host is allowed. `asks`: the user can be asked for approval.
         """
         self._is_free = is_free
         self._asks = asks
-        # what a server says of its tools stands in each request
+        # the descriptions of a server's tools are part of each request
         if any(server.enabled and not server.trust for server in settings.mcp.values()):
             self.taint(prompts.SERVER_TEXT)
         if task.get("outside"):
@@ -136,36 +135,38 @@ class EgressGuard:
         self._taint_by_fetch()
         trusted = (*settings.egress.allow, *(s.host for s in settings.secrets.values()))
         hosts = [name for name in task.get("mentioned", ()) if await self._is_host(name)]
-        self.named = (*trusted, *task.get("named", ()), *hosts)
-        self._entries = [replace(parse_entry(name), port=None) for name in self.named]
+        self.named_hosts = (*trusted, *task.get("named", ()), *hosts)
+        self._entries = [replace(parse_entry(name), port=None) for name in self.named_hosts]
         self._rules = (*settings.approve.allow, *task.get("approved", ()))
         self._refused = tuple(task.get("refused", ()))
 
     async def _is_host(self, name: str) -> bool:
-        """Return whether a name that the user wrote is that of nothing in the workspace."""
+        """Return whether a name that the user wrote is a host, not a name in the workspace."""
         if not self.is_tainted:
-            return False  # it makes no difference yet
-        if name not in self._names:
-            self._names[name] = not await asyncio.to_thread(is_workspace_name, self._root, name)
-        return self._names[name]
+            return False  # irrelevant until the run is tainted
+        if name not in self._host_names:
+            self._host_names[name] = not await asyncio.to_thread(
+                is_workspace_name, self._root, name
+            )
+        return self._host_names[name]
 
     def read(self, text: str, page_address: str = "") -> None:
-        """Take note of the addresses in an untrusted text: whoever wrote them knows them.
+        """Record the addresses in an untrusted text: its author knows them already.
 
-        A page of this machine is left out: the agent may have made it.
+        Pages of this machine are skipped, since the agent may have created them.
         """
         parts = urlsplit(page_address)
         if parts.scheme != "file" and not is_loopback(parts.hostname or ""):
             self._addresses_read |= addresses_in(text)
 
     def has_read(self, address: str) -> bool:
-        """Return whether exactly that address stood in an untrusted text."""
+        """Return whether an untrusted text contained exactly this address."""
         return bool(self._forms(address) & self._addresses_read)
 
     def is_known_search(self, address: str) -> bool:
-        """Return whether an address adds nothing but the user's words to one that was read.
+        """Return whether an address is a read one plus a search for the user's own words.
 
-        `https://shop.example/search?q=kite` does, where the page and "kite" are known.
+        An example is `https://shop.example/search?q=kite`, if the user wrote "kite".
         """
         parts = urlsplit(address)
         page = address.partition("?")[0]
@@ -180,43 +181,43 @@ class EgressGuard:
     @staticmethod
     def _forms(address: str) -> set[str]:
         address = address.strip()
-        whole = [address] if "://" in address else [f"http://{address}", f"https://{address}"]
-        return {with_path(form) for form in whole}
+        addresses = [address] if "://" in address else [f"http://{address}", f"https://{address}"]
+        return {with_path(form) for form in addresses}
 
     def needs_approval(self, access: Access) -> bool:
-        """Return whether a person has to be asked about a kind of access to a host."""
+        """Return whether an access to a host needs approval."""
         host = access.host
         if self.is_first_use(access):
             return True
         if not self.is_tainted:
-            self._used.add(host)
-        if host in self._used or self.is_named(host):
+            self._used_hosts.add(host)
+        if host in self._used_hosts or self.is_named(host):
             return False
         if any(access in call.admitted for call in self._calls):
             return False
         return not access.is_covered_by(self._rules)
 
     def is_first_use(self, access: Access) -> bool:
-        """Return whether no person has let a program use the machine's network in this run yet."""
+        """Return whether this is the first, unapproved use of the network by a program."""
         if not self.shares_network or access.kind != "program" or not self.is_tainted:
             return False
         if is_loopback(access.host) or access.is_covered_by(self._rules):
             return False
-        admitted = [known for call in self._calls for known in call.admitted]
-        is_approved = any(known.kind == "program" for known in admitted)
+        admitted = [access_admitted for call in self._calls for access_admitted in call.admitted]
+        is_approved = any(access_admitted.kind == "program" for access_admitted in admitted)
         return not is_approved and not any(rule.startswith(_PROGRAM_RULE) for rule in self._rules)
 
     def is_named(self, host: str) -> bool:
-        """Return whether the user has named a host, or one above it; this machine is the user's."""
+        """Return whether the user has named a host or its parent domain; loopback always counts."""
         address = literal_address(host)
         return is_loopback(host) or any(e.covers(host, 0, address) for e in self._entries)
 
     def was_refused(self, access: Access) -> bool:
-        """Return whether this was refused before in the run."""
+        """Return whether an access was refused earlier in the run."""
         return access.is_covered_by(self._refused) or self.was_network_refused(access)
 
     def was_network_refused(self, access: Access) -> bool:
-        """Return whether programs were refused the machine's network, to whatever host."""
+        """Return whether the user refused programs the machine's network altogether."""
         is_refused = any(rule.startswith(_PROGRAM_RULE) for rule in self._refused)
         return is_refused and self.is_first_use(access)
 
@@ -228,7 +229,7 @@ class EgressGuard:
         if not self.is_first_use(access) and host in await registry_hosts(self._root):
             return ""
         for call in self._calls:
-            call.held.append(access)
+            call.blocked.append(access)
         if self.was_network_refused(access):
             return prompts.NETWORK_REFUSED
         if self.was_refused(access) or not self._asks:
@@ -238,10 +239,10 @@ class EgressGuard:
         return prompts.held(host, self._taint)
 
     def note_response(self, host: str) -> None:
-        """Note that a program was answered by a host: its output may hold what the host sent.
+        """Record that a program received a response, which its output may contain.
 
-        The model reads it when the call has ended; from then on the run is tainted. Until then the
-        program goes on as the model has started it: `curl -L` follows a redirect.
+        The model reads the output when the call has ended, and the run is tainted from then on.
+        Until then the program continues as started: `curl -L` follows a redirect.
         """
         if is_loopback(host):
             return
@@ -250,33 +251,30 @@ class EgressGuard:
             call.has_fetched = True
 
     def accesses_held(self, call: str, arguments: str) -> tuple[Access, ...]:
-        """Return what was held when the call of that digest was made before.
+        """Return the accesses that were blocked when the call with this digest ran before.
 
-        And what was held of another call, if the arguments of this one name the host.
+        Blocked accesses of other calls are included if the arguments contain their host.
         """
-        named = [
-            access
-            for accesses in self._held_by_call.values()
-            for access in accesses
-            if access.host in arguments
-        ]
-        return tuple(dict.fromkeys([*self._held_by_call.get(call, ()), *named]))
+        blocked = list(self._blocked_by_call.get(call, ()))
+        for accesses in self._blocked_by_call.values():
+            blocked += [access for access in accesses if access.host in arguments]
+        return tuple(dict.fromkeys(blocked))
 
     @contextmanager
-    def admitting(self, accesses: Iterable[Access], call: str) -> Iterator[CallUnderWay]:
-        """Let these accesses through for the length of a block, which carries out a call.
+    def admitting(self, accesses: Iterable[Access], call: str) -> Iterator[RunningCall]:
+        """Allow accesses for the length of a block that executes a call.
 
-        Yields what is known of the call's programs at the end of the block.
+        Yields the record of the call, complete at the end of the block.
         """
-        under_way = CallUnderWay(frozenset(accesses), [])
-        self._calls.append(under_way)
+        running_call = RunningCall(frozenset(accesses), [])
+        self._calls.append(running_call)
         try:
-            yield under_way
+            yield running_call
         finally:
-            self._calls.remove(under_way)
-            if under_way.held:
-                wanted = [*under_way.admitted, *under_way.held]
-                self._held_by_call[call] = tuple(dict.fromkeys(wanted))
+            self._calls.remove(running_call)
+            if running_call.blocked:
+                accesses_of_call = [*running_call.admitted, *running_call.blocked]
+                self._blocked_by_call[call] = tuple(dict.fromkeys(accesses_of_call))
             self._taint_by_fetch()
 
     def _taint_by_fetch(self) -> None:

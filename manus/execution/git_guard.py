@@ -1,8 +1,8 @@
-"""The git guard of a run: whether its programs may change the repositories that were there before.
+"""The git guard of a run: whether its programs may change repositories that existed before the run.
 
-The user is asked once a run: before a command that plainly changes a repository, or, where a
-program turns out to do so, when the call is made again. What the user's request plainly asks for
-needs no question.
+The user is asked once per run: before a command that plainly changes a repository, or, if a program
+was blocked from doing so, when the call is repeated. Changes that the user's request plainly asks
+for need no approval.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from manus.prompts import approval as prompts
 from manus.state.user_words import asks_for_git
 
 GIT = "git"
-"""The rule that lets programs change repositories, and in `deny` forbids it."""
+"""The rule that allows programs to change repositories; in `deny` it forbids that."""
 
 
 @dataclass(slots=True, eq=False)
 class GitCall:
-    """A call that is being carried out."""
+    """A call that is being executed."""
 
     is_admitted: bool
     """Whether its programs may change repositories."""
-    is_held: bool = False
-    """Whether a program was kept from it."""
+    is_blocked: bool = False
+    """Whether a program was blocked from it."""
 
 
 class GitGuard:
-    """Knows what the user has said about changes to their repositories."""
+    """The user's decisions about changes to their repositories."""
 
     def __init__(self) -> None:
         self._is_free = True
@@ -39,7 +39,7 @@ class GitGuard:
         self._allow: tuple[str, ...] = ()
         self._deny: tuple[str, ...] = ()
         self._calls: list[GitCall] = []
-        self._held: set[str] = set()
+        self._blocked: set[str] = set()
 
     def begin(
         self,
@@ -50,10 +50,10 @@ class GitGuard:
         is_free: bool,
         asks: bool = True,
     ) -> None:
-        """Take over what holds for a call and for those to come.
+        """Set the rules for this call and later ones.
 
-        `rules` let calls through, and `words` are the user's own. `is_free`: nobody is asked about
-        anything. `asks`: a person can be asked.
+        `rules` allow calls, and `words` are the user's own. `is_free`: nothing needs approval.
+        `asks`: the user can be asked.
         """
         self._allow = tuple(rules)
         self._deny = tuple(deny)
@@ -62,7 +62,7 @@ class GitGuard:
         self._asks = asks
 
     def needs_approval(self) -> bool:
-        """Return whether a person has to be asked."""
+        """Return whether a change needs approval."""
         if self._is_free or is_covered(self._allow, GIT, [""]):
             return False
         return not asks_for_git(self._words)
@@ -74,21 +74,21 @@ class GitGuard:
         if any(call.is_admitted for call in self._calls) or not self.needs_approval():
             return ""
         for call in self._calls:
-            call.is_held = True
+            call.is_blocked = True
         return prompts.GIT_HELD if self._asks else prompts.GIT_REFUSED
 
     def was_held(self, call: str) -> bool:
-        """Return whether a program of the call with that digest was kept from a change before."""
-        return call in self._held
+        """Return whether a program of the call with this digest was blocked before."""
+        return call in self._blocked
 
     @contextmanager
     def admitting(self, call: str, *, is_approved: bool) -> Iterator[GitCall]:
-        """Carry out a call in the block; its programs may change repositories if `is_approved`."""
-        under_way = GitCall(is_approved)
-        self._calls.append(under_way)
+        """Execute a call in the block; its programs may change repositories if `is_approved`."""
+        running_call = GitCall(is_approved)
+        self._calls.append(running_call)
         try:
-            yield under_way
+            yield running_call
         finally:
-            self._calls.remove(under_way)
-            if under_way.is_held:
-                self._held.add(call)
+            self._calls.remove(running_call)
+            if running_call.is_blocked:
+                self._blocked.add(call)

@@ -17,7 +17,7 @@ from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
 from manus.config.context import is_watched
-from manus.execution.base import AgentTool, contained, exit_is_error, explain_arguments, is_model
+from manus.execution.base import AgentTool, exit_is_error, explain_arguments, is_model, wrap_exit
 from manus.execution.foreign_results import as_observation
 from manus.execution.result import Observation
 from manus.state.errors import ManusError, ToolError
@@ -81,7 +81,7 @@ async def _invoke(
     call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
     if isinstance(tool, AgentTool):
         return as_observation(await tool.ainvoke(call, config), call_id)
-    tool = contained(tool)
+    tool = wrap_exit(tool)
     try:
         get_runtime()
     except (RuntimeError, KeyError):  # outside a graph

@@ -1,8 +1,8 @@
-"""Names in a workspace that configure programs which run outside of the sandbox.
+"""Names of files in a workspace that configure programs outside the sandbox.
 
-Whoever opens the folder in an editor, a shell or git runs what these files say. The editor asks
-before it writes one, programs in a sandbox cannot change those that exist, and new ones that a
-program makes are moved into quarantine.
+A user who opens the folder in an editor, a shell or git executes what these files configure. The
+editor tool needs approval to write one, programs in a sandbox cannot change existing ones, and new
+ones are moved into quarantine.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _EXAMPLES = (".example", ".sample", ".template")
 def is_protected(path: str) -> bool:
     """Return whether a path, relative to the workspace, is protected.
 
-    Letter case does not matter, since it does not on some file systems. Texts for agents
-    (`AGENTS.md`) are not protected: people have them written, and see them in the diff.
+    Case-insensitive, like some file systems. Texts for agents
+    (`AGENTS.md`) are not protected: agents are asked to write them, and the diff shows them.
     """
     parts = PurePosixPath(path.lower()).parts
     if not parts:

@@ -100,7 +100,7 @@ async def _describe_environment(before: str, active_run: ActiveRun) -> str:
 def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     """Return the state channels of a new step, which starts a new run if the request is new."""
     request = last_request(state.get("messages", []))
-    active_run.session.egress_guard.hear(state.get("messages", []))
+    active_run.session.egress_guard.read_user_words(state.get("messages", []))
     before = state.get("run")
     # a caller may change these on resume: the model is told the current values
     current: Any = {

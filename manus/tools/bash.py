@@ -18,7 +18,7 @@ from manus.state.errors import ToolError
 from manus.tools.shell.commands import plain_commands, possible_commands
 from manus.tools.shell.shell import CommandResult, Shell
 
-_LONGEST = 3600.0
+_MAX_TIMEOUT = 3600.0
 _RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
 _FRESH = (
     "[the shell had ended since the last command: this one ran in a fresh shell, without the "
@@ -45,7 +45,7 @@ class BashArgs(Arguments):
     timeout: float = Field(
         120.0,
         gt=0,
-        le=_LONGEST,
+        le=_MAX_TIMEOUT,
         description="Seconds after which the command is stopped, with all that the shell started",
     )
     restart: bool = Field(
@@ -66,8 +66,8 @@ class Bash(AgentTool):
         "background job prints later is not shown."
     )
     args_schema: type[BaseModel] = BashArgs
-    uses: ClassVar[str] = WORKSPACE  # nobody can tell what it changes
-    time_limit: ClassVar[float] = _LONGEST + 120
+    uses: ClassVar[str] = WORKSPACE  # a command may change any file
+    time_limit: ClassVar[float] = _MAX_TIMEOUT + 120
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
@@ -83,29 +83,29 @@ class Bash(AgentTool):
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = BashArgs.model_construct(**arguments)
-        if wanted.command is None and not wanted.restart:
+        request = BashArgs.model_construct(**arguments)
+        if request.command is None and not request.restart:
             raise ToolError(
                 "`command` is missing; give the command to execute, or `restart`: true."
             )
         shell = await self.session.obtain("shell", self._open)
-        if wanted.restart:
+        if request.restart:
             await shell.restart()
-        if wanted.command is None:
+        if request.command is None:
             return Observation(_RESTARTED)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
         if sandbox.names is not None:
             await sandbox.names.begin()
-        text = wanted.command.encode("utf-8", "surrogatepass")  # bash says what it cannot read
-        outcome = await shell.run(text, wanted.timeout)
-        said = _describe(outcome, self.session.workspace, wanted.timeout)
-        said += sandbox.remarks(mark, outcome.output)
+        text = request.command.encode("utf-8", "surrogatepass")  # bash reports invalid characters
+        outcome = await shell.run(text, request.timeout)
+        output = _describe(outcome, self.session.workspace, request.timeout)
+        output += sandbox.remarks(mark, outcome.output)
         if sandbox.names is not None:
-            said += await sandbox.names.finish()
-        said = f"{_RESTARTED}\n{said}" if wanted.restart else said
+            output += await sandbox.names.finish()
+        output = f"{_RESTARTED}\n{output}" if request.restart else output
         return Observation(
-            said,
+            output,
             is_error=outcome.status != 0,
             is_exit_code=outcome.status is not None,
             source=COMMAND,
@@ -116,16 +116,16 @@ class Bash(AgentTool):
 
 
 def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
-    """The observation of a command: what it printed, and how it ended."""
+    """Describe the output of a command, and how it ended."""
     parts = [_FRESH] if outcome.fresh else []
     if outcome.output:
         parts.append(outcome.output.removesuffix("\n"))
-    where = workspace.show(outcome.directory)
-    where = "the workspace" if where == "." else f"`{where}`"
+    directory = workspace.show(outcome.directory)
+    directory = "the workspace" if directory == "." else f"`{directory}`"
     if outcome.status is None:
-        parts.append(_STOPPED.format(seconds=seconds, where=where))
+        parts.append(_STOPPED.format(seconds=seconds, where=directory))
     elif outcome.exited:
-        parts.append(_EXITED.format(how=exit_state(outcome.status), where=where))
+        parts.append(_EXITED.format(how=exit_state(outcome.status), where=directory))
     else:
         silent = "" if outcome.output else ", no output"
         parts.append(f"[{exit_state(outcome.status)}{silent}]")

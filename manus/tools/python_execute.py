@@ -62,12 +62,12 @@ class PythonExecute(AgentTool):
 
     @override
     async def observe(self, **arguments: Any) -> Observation:
-        wanted = PythonExecuteArgs.model_construct(**arguments)
-        if not wanted.code.strip():
+        request = PythonExecuteArgs.model_construct(**arguments)
+        if not request.code.strip():
             raise ToolError("`code` is empty; give the Python code to execute.")
         workspace = self.session.workspace
-        code = wanted.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
-        script = await asyncio.to_thread(_lay_down, code, workspace)
+        code = request.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
+        script = await asyncio.to_thread(_write_code, code, workspace)
         python, is_own = await asyncio.to_thread(self._choose_python)
         sandbox = await sandbox_of(self.session)
         mark = sandbox.mark
@@ -76,19 +76,19 @@ class PythonExecute(AgentTool):
         finished = await run(
             [python, str(script)],
             workspace=workspace,
-            seconds=wanted.timeout,
+            seconds=request.timeout,
             extra={"PYTHONPATH": str(workspace.root)},
             sandbox=sandbox,
         )
         # Tracebacks name the file as it is found from the workspace, the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        said = _describe(output, finished, wanted.timeout)
-        said += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
-        said += sandbox.remarks(mark, finished.output)
+        text = _describe(output, finished, request.timeout)
+        text += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
+        text += sandbox.remarks(mark, finished.output)
         if sandbox.names is not None:
-            said += await sandbox.names.finish()
+            text += await sandbox.names.finish()
         return Observation(
-            said,
+            text,
             is_error=finished.returncode != 0,
             is_exit_code=finished.returncode is not None,
             source=COMMAND,
@@ -112,11 +112,11 @@ def _interpreter_note(python: str, output: str, *, is_own: bool) -> str:
     return "\n[Python: manus's own]" if "ModuleNotFoundError: " in output else ""
 
 
-def _lay_down(code: bytes, workspace: Workspace) -> Path:
-    """The code in a file named by its content. Blocking.
+def _write_code(code: bytes, workspace: Workspace) -> Path:
+    """Write the code to a file named by its hash. Blocking.
 
     A file, so that tracebacks show the line and `multiprocessing` finds the main module; written
-    aside and moved there, since another session may be executing the same code.
+    atomically, since another session may be executing the same code.
     """
     path = workspace.root / _FOLDER / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
     try:
@@ -130,7 +130,7 @@ def _lay_down(code: bytes, workspace: Workspace) -> Path:
 
 
 def _describe(output: str, finished: ProcessResult, seconds: float) -> str:
-    """The observation of an execution: what it printed, and how it ended."""
+    """Describe the output of an execution, and how it ended."""
     parts = [output.removesuffix("\n")] if output else []
     if finished.returncode is None:
         parts.append(_STOPPED.format(seconds=seconds))

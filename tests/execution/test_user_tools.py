@@ -384,7 +384,7 @@ asyncio.run(main())
 
 def test_the_environment_that_manus_runs_in_cannot_be_changed(home: Path) -> None:
     """Programs of a run could otherwise leave something there that the next start executes."""
-    if bubblewrap.fault():
+    if bubblewrap.find_fault():
         pytest.skip("only bubblewrap can except a folder of the workspace")
     root = home / "project"
     prefix = make_environment(root / ".venv", "from here")
@@ -409,7 +409,7 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     """An MCP server is given keys, so that no program of the workspace may stand in for it."""
     make_environment(root / ".venv", "from here")
     sandbox = await sandbox_of(session)
-    started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, chosen=True)
+    started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_users=True)
     assert started.environment["PATH"] == "/usr/bin:/bin"
 
 

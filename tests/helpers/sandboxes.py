@@ -13,7 +13,7 @@ import pytest
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.sandbox import try_wall
+from manus.execution.sandbox.sandbox import probe_sandbox
 from manus.state.errors import ToolUnavailableError
 
 Kind = Literal["bubblewrap", "landlock", "none"]
@@ -25,7 +25,7 @@ VARIABLE = "MANUS_SANDBOX"
 def fault_of(kind: Kind) -> str:
     """Return why a sandbox does not work on this machine; nothing if it does."""
     try:
-        try_wall(SandboxSettings(kind=kind))
+        probe_sandbox(SandboxSettings(kind=kind))
     except ToolUnavailableError as error:
         return str(error).partition("none works here: ")[2].partition(". ")[0]
     return ""

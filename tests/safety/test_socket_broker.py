@@ -245,7 +245,7 @@ def test_without_a_broker_there_are_no_local_sockets(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         read = [Path("/usr"), Path("/lib"), Path("/lib64"), Path(sys.base_prefix), Path(sys.prefix)]
-        front = landlock.words(
+        front = landlock.build_command(
             sys.executable,
             tmp_path,
             tmp_path,

@@ -104,7 +104,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("address", SEARCHES)
 def test_a_search_for_the_users_words_is_known(guard: EgressGuard, address: str) -> None:
-    guard.hear([HumanMessage("Find red kites. My password is hunter2.")])
+    guard.read_user_words([HumanMessage("Find red kites. My password is hunter2.")])
     assert guard.is_known_search(address) is SEARCHES[address]
 
 

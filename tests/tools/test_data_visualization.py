@@ -55,7 +55,7 @@ async def _draw(session: Session, data: str, chart: dict[str, Any], **more: Any)
 async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wall = (await sandbox_of(session)).wall
+    wall = (await sandbox_of(session)).kind
     python = root / ".manus/python"
     python.write_text(f'#!/bin/sh\ncat /proc/1/comm > seen\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)

@@ -67,8 +67,8 @@ def _find_hidden(
 ) -> list[str]:
     read = [root, *(Path(each).expanduser() for each in settings.read), *tools.exposure.read]
     folders = [folder for folder in path if _programs_in(folder)]
-    hidden = bubblewrap.unseen(dict.fromkeys([*folders, *_find_sources(tools)]), read)
-    programs = bubblewrap.unseen_programs(read)
+    hidden = bubblewrap.find_hidden(dict.fromkeys([*folders, *_find_sources(tools)]), read)
+    programs = bubblewrap.find_hidden_programs(read)
     if omitted := programs[_MAX_PROGRAMS:]:
         folder = Path(omitted[0]).parent
         return [*hidden, *programs[:_MAX_PROGRAMS], f"{len(omitted)} more programs as in {folder}"]

@@ -66,7 +66,7 @@ class Incident(NamedTuple):
     host: str
     reason: str
     refused: bool
-    door: int
+    proxy_port: int
     """The port of the proxy that received it: programs in a sandbox have their own."""
 
 
@@ -118,9 +118,9 @@ class EgressProxy:
         await asyncio.sleep(0)  # closing the connections takes one iteration of the loop
 
     def _accept(self, *client: Any) -> None:
-        door = client[1].get_extra_info("sockname")[1]
-        task = asyncio.get_running_loop().create_task(self._serve(client, door))
-        self._connections[task] = door
+        proxy_port = client[1].get_extra_info("sockname")[1]
+        task = asyncio.get_running_loop().create_task(self._serve(client, proxy_port))
+        self._connections[task] = proxy_port
 
         def forget(task: asyncio.Task[None]) -> None:
             self._connections.pop(task, None)
@@ -128,28 +128,28 @@ class EgressProxy:
 
         task.add_done_callback(forget)
 
-    async def _serve(self, client: _Streams, door: int) -> None:
+    async def _serve(self, client: _Streams, proxy_port: int) -> None:
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
                 head = await client[0].readuntil(b"\r\n\r\n")
-            await self._handle(client, door, head)
+            await self._handle(client, proxy_port, head)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # one side is gone; the other sees the connection close
         finally:
             _drop(client[1])
 
-    async def _handle(self, client: _Streams, door: int, head: bytes) -> None:
+    async def _handle(self, client: _Streams, proxy_port: int, head: bytes) -> None:
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
         target, _, version = rest.rpartition(" ")
         host = target
         tunnel = method.upper() == "CONNECT"
         try:
             host, port = _parse_target(target, tunnel)
-            await self._check_door(host, door, head)
+            await self._check_program(host, proxy_port, head)
             server = await self._connect(host, port)
         except ToolError as error:
             is_refused = isinstance(error, EgressRefusedError)
-            self.incidents.add(Incident(host, str(error), is_refused, door))
+            self.incidents.add(Incident(host, str(error), is_refused, proxy_port))
             client[1].write(
                 _error_response(str(error), "403 Forbidden" if is_refused else "502 Bad Gateway")
             )
@@ -163,32 +163,36 @@ class EgressProxy:
             else:
                 path = target if self.rules.upstream is not None else _origin_form(target)
                 server[1].write(_close_after(head, f"{method} {path} {version}".encode("latin-1")))
-            on_response = partial(self._note_response, host, door, head)
+            on_response = partial(self._note_response, host, proxy_port, head)
             await _relay(client, server, on_response, tunnel=tunnel)
         finally:
             _drop(server[1])
 
-    async def _check_door(self, host: str, door: int, head: bytes) -> None:
+    async def _check_program(self, host: str, proxy_port: int, head: bytes) -> None:
         """Ask the guard about requests of programs, or of pages that programs may have created."""
-        if door == self.port and is_loopback(host):
+        if proxy_port == self.port and is_loopback(host):
             self.show_own()
-        is_held = self.shows_own if door == self.port else self._is_program(door, head)
+        is_held = self.shows_own if proxy_port == self.port else self._is_program(proxy_port, head)
         if self.guard is not None and is_held and (reason := await self.guard.hold(host)):
             raise EgressRefusedError(reason)
 
-    def _is_program(self, door: int, head: bytes) -> bool:
+    def _is_program(self, proxy_port: int, head: bytes) -> bool:
         """Return whether a request comes from a program of the model rather than of the user."""
-        return door != self.port and base64.b64encode(self.key.encode()) not in head
+        return proxy_port != self.port and base64.b64encode(self.key.encode()) not in head
 
-    def _note_response(self, host: str, door: int, head: bytes) -> None:
+    def _note_response(self, host: str, proxy_port: int, head: bytes) -> None:
         """Notify the guard that a program receives a response."""
-        if self.guard is not None and self._is_program(door, head):
+        if self.guard is not None and self._is_program(proxy_port, head):
             self.guard.note_response(host)
 
     def show_own(self) -> None:
         """Guard the browser from now on, and close its open connections."""
-        for task, door in self._connections.items():
-            if not self.shows_own and door == self.port and task is not asyncio.current_task():
+        for task, proxy_port in self._connections.items():
+            if (
+                not self.shows_own
+                and proxy_port == self.port
+                and task is not asyncio.current_task()
+            ):
                 task.cancel()
         self.shows_own = True
 

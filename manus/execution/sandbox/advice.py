@@ -1,4 +1,4 @@
-"""What keeps bubblewrap from working on a machine, and what the user can do about it."""
+"""Why bubblewrap does not work on a machine, and what the user can do about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONTAINER = "allow user namespaces to this machine or container"
 
 
 class Advice(NamedTuple):
-    """Why bubblewrap does not work (what follows its name in a sentence), and what helps."""
+    """Why bubblewrap does not work (a phrase after its name), and the remedy."""
 
     reason: str
     remedy: str

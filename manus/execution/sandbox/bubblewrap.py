@@ -1,6 +1,6 @@
-"""bubblewrap: the programs of a run see a small read-only system and the workspace, no more.
+"""bubblewrap: the programs of a run see only a small read-only system and the workspace.
 
-What was tried against it is in `tests/safety/escape`.
+Attempts to escape are tested in `tests/safety/escape`.
 """
 
 from __future__ import annotations
@@ -39,55 +39,55 @@ _TOOLCHAINS = (
     *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )
-"""What people install below their home to program with. The few files there that may hold a key
-are hidden (`manus.execution.environment.exposure`). Of `~/.local/bin` and `/opt` only tools are
-shown (`manus.execution.environment.user_programs`)."""
+"""Developer tools that users install in their home. The few files there that may contain a key are
+hidden (`manus.execution.environment.exposure`). Of `~/.local/bin` and `/opt` only tools are exposed
+(`manus.execution.environment.user_programs`)."""
 _CONDA = ("miniconda3", "anaconda3", "miniforge3")
-"""Shown in parts: tokens lie beside the programs, and other environments below."""
+"""Exposed in parts: they also contain tokens and other environments."""
 _EMPTY = "empty"
-"""A folder that stands for those that are hidden."""
+"""The empty folder that is mounted over hidden folders."""
 _SHARED_MEMORY_BYTES = 1 << 30
-"""Of `/dev/shm`, which has half of the machine's memory otherwise."""
+"""Size of `/dev/shm`, which is half of the machine's memory by default."""
 EXAMPLES = (".example", ".sample", ".template")
-"""Endings of files that show what a file of secrets looks like."""
-_WALLS = (
+"""Endings of example files for files with secrets."""
+_NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session"),
     *("--hostname", "sandbox"),
 )
 
 
-def program() -> str | None:
-    """Where bubblewrap is, if it is here."""
+def find_program() -> str | None:
+    """Return the path of bubblewrap, or None."""
     return find_host_program("bwrap")
 
 
-def fault() -> str:
-    """Why bubblewrap does not work on this machine; empty if it does. Blocking; tried once."""
-    return "it is not installed" if (path := program()) is None else _fault_of(path)
+def find_fault() -> str:
+    """Return why bubblewrap does not work here; empty if it does. Blocking; cached."""
+    return "it is not installed" if (path := find_program()) is None else _probe(path)
 
 
 @functools.cache
-def _fault_of(_path: str) -> str:
+def _probe(_path: str) -> str:
     with closing(SandboxHome()) as home:
-        lay_out(home.path)
+        prepare_etc(home.path)
         inside = home.path / "tmp"
         try:
-            done = subprocess.run(
-                [*words(inside, home.path, inside, read=(), filter_at=""), "true"],
+            result = subprocess.run(
+                [*build_command(inside, home.path, inside, read=(), filter_at=""), "true"],
                 capture_output=True,
                 timeout=_TRY_SECONDS,
                 env={"PATH": os.defpath},
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-    return done.stderr.decode("utf-8", "replace").strip() if done.returncode else ""
+    return result.stderr.decode("utf-8", "replace").strip() if result.returncode else ""
 
 
-def lay_out(home: Path) -> None:
-    """Put `etc` into a run's own folder. Blocking.
+def prepare_etc(home: Path) -> None:
+    """Create `etc` in a run's own folder. Blocking.
 
-    Each mount costs every program a millisecond: so small files are copied, once a run, and only
+    Each mount costs every program a millisecond, so small files are copied once per run, and only
     folders are mounted.
     """
     etc = home / "etc"
@@ -103,7 +103,8 @@ def lay_out(home: Path) -> None:
             (etc / name).mkdir(mode=0o755, parents=True)
         except OSError:
             continue  # not on this machine
-    user, group = os.getuid(), os.getgid()
+    user = os.getuid()
+    group = os.getgid()
     root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
     roots = "" if group == 0 else "root:x:0:\n"
     (etc / "passwd").write_text(f"{root}agent:x:{user}:{group}:agent:{HOME}:/bin/bash\n")
@@ -111,7 +112,7 @@ def lay_out(home: Path) -> None:
     (etc / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
 
 
-def words(
+def build_command(
     workspace: Path,
     home: Path,
     directory: Path,
@@ -122,75 +123,84 @@ def words(
     writable: Iterable[Path] = (),
     filter_at: str,
 ) -> list[str]:
-    """What stands before a command, which starts in a visible `directory`. Blocking.
+    """Return the command line before a command that starts in a visible `directory`. Blocking.
 
-    `workspace` can be written at its own path; `home` holds what becomes `$HOME`, `/tmp` and
-    `/etc`; `read` can be read, too, but for the `hidden` files there. `read_only` is what in the
-    workspace cannot be written; `writable` is what outside of it can. `filter_at` is the descriptor
-    of the filter for system calls.
+    `workspace` is writable at its own path; `home` contains the folders for `$HOME`, `/tmp` and
+    `/etc`; `read` is readable except for `hidden` files. `read_only` are paths in the workspace
+    that are not writable; `writable` are paths outside it that are. `filter_at` is the descriptor
+    of the seccomp filter.
     """
-    found = [program() or "/usr/bin/bwrap", *_WALLS]
+    arguments = [find_program() or "/usr/bin/bwrap", *_NAMESPACES]
     for path in map(Path, _SYSTEM):
         if path.is_symlink():
-            found += ["--symlink", str(path.readlink()), str(path)]
+            arguments += ["--symlink", str(path.readlink()), str(path)]
         elif path.exists():
-            found += ["--ro-bind", str(path), str(path)]
-    found += ["--ro-bind", str(home / "etc"), str(_ETC)]
+            arguments += ["--ro-bind", str(path), str(path)]
+    arguments += ["--ro-bind", str(home / "etc"), str(_ETC)]
     for name in _FROM_ETC:
         if (home / "etc" / name).is_dir():
-            found += ["--ro-bind-try", str(_ETC / name), str(_ETC / name)]
-    found += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    found += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
-    found += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
-    found += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
+            arguments += ["--ro-bind-try", str(_ETC / name), str(_ETC / name)]
+    arguments += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    arguments += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
+    arguments += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
+    arguments += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
     for path in _outermost(read):
-        found += ["--ro-bind-try", str(path), str(path)]
+        arguments += ["--ro-bind-try", str(path), str(path)]
     for path in filter(Path.exists, {*private_paths(), *hidden}):
-        found += ["--ro-bind", str(home / _EMPTY) if path.is_dir() else os.devnull, str(path)]
+        arguments += ["--ro-bind", str(home / _EMPTY) if path.is_dir() else os.devnull, str(path)]
     for path in (workspace, *writable):
-        found += ["--bind", str(path), str(path)]
-    found += _kept(workspace, read_only)
+        arguments += ["--bind", str(path), str(path)]
+    arguments += _read_only_mounts(workspace, read_only)
     for path in (data_folder(), state_folder()):
-        if path.is_relative_to(workspace) and path.exists():  # a workspace that is one's home
-            found += ["--tmpfs", str(path)]
+        if path.is_relative_to(workspace) and path.exists():  # if the workspace is the user's home
+            arguments += ["--tmpfs", str(path)]
     if filter_at:
-        found += ["--seccomp", filter_at]
-    # the root and `/dev` are file systems in memory without a size of their own
-    return [*found, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(directory), "--"]
+        arguments += ["--seccomp", filter_at]
+    # the root and `/dev` are file systems in memory without a size limit
+    return [
+        *arguments,
+        "--remount-ro",
+        "/dev",
+        "--remount-ro",
+        "/",
+        "--chdir",
+        str(directory),
+        "--",
+    ]
 
 
-def programs() -> Exposure:
-    """Return the running Python, and what the user programs with. Blocking."""
+def expose_programs() -> Exposure:
+    """Return the running Python and the user's developer tools. Blocking."""
     home = Path.home()
     parts = [prefix for prefix in own_prefixes() if not is_of_system(prefix)]
     parts += [home / name for name in _CONDA]
-    whole = tuple(filter(Path.is_dir, (home / name for name in _TOOLCHAINS)))
-    return join([*map(expose_environment, parts), Exposure(whole), user_programs().exposure])
+    toolchains = tuple(filter(Path.is_dir, (home / name for name in _TOOLCHAINS)))
+    return join([*map(expose_environment, parts), Exposure(toolchains), user_programs().exposure])
 
 
 def user_programs() -> UserPrograms:
-    """Return what the user's `PATH` finds in `~/.local/bin` and `/opt`. Blocking."""
+    """Return the programs of the user's `PATH` in `~/.local/bin` and `/opt`. Blocking."""
     return expose_user_programs(os.environ.get("PATH", os.defpath), Path.home())
 
 
 @functools.cache
 def private_paths() -> tuple[Path, ...]:
-    """Return what root could read of the settings of the machine, and others cannot. Blocking."""
+    """Return the machine's settings that only root can read. Blocking."""
     if os.geteuid() != 0:
         return ()
-    found: list[Path] = []
+    paths: list[Path] = []
     for top in (_ETC / name for name in _FROM_ETC):
         if not top.is_symlink() and top.exists() and _is_private(top.stat().st_mode):
-            found.append(top)
+            paths.append(top)
         elif top.is_dir():
-            found += _private_below(str(top))
-    return tuple(found)
+            paths += _private_below(str(top))
+    return tuple(paths)
 
 
 def _private_below(folder: str) -> Iterator[Path]:
     try:
-        with os.scandir(folder) as opened:
-            entries = [entry for entry in opened if not entry.is_symlink()]
+        with os.scandir(folder) as scan:
+            entries = [entry for entry in scan if not entry.is_symlink()]
     except OSError:
         return
     for entry in entries:
@@ -201,57 +211,56 @@ def _private_below(folder: str) -> Iterator[Path]:
 
 
 def _is_private(mode: int) -> bool:
-    """Return whether a file or folder is closed to users whom it does not belong to."""
+    """Return whether a file or folder is unreadable for other users."""
     needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
     return mode & needed != needed
 
 
 def is_of_system(path: Path) -> bool:
-    """Return whether a path is in the part of the machine that every program sees."""
+    """Return whether a path is in the system folders that every program sees."""
     return any(path.is_relative_to(folder) for folder in _SYSTEM)
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths without those that the system, or another one of them, includes."""
-    found: list[Path] = []
+    """Return the paths without those in system folders or in another one of the paths."""
+    paths_kept: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
-        if not is_of_system(path) and not any(map(path.is_relative_to, found)):
-            found.append(path)
-    return found
+        if not is_of_system(path) and not any(map(path.is_relative_to, paths_kept)):
+            paths_kept.append(path)
+    return paths_kept
 
 
-def system() -> Exposure:
-    """Return what of the machine's own files every program may read. Blocking."""
+def expose_system() -> Exposure:
+    """Return the system files that every program may read. Blocking."""
     folders = (*map(Path, _SYSTEM), *(_ETC / name for name in _FROM_ETC))
     return Exposure(folders, private_paths())
 
 
-def unseen(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
-    """Return those of the paths, such as the folders of a `PATH`, that programs do not see.
+def find_hidden(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
+    """Return the paths, such as folders of a `PATH`, that programs cannot see.
 
     Blocking.
     """
-    seen = [*map(Path, _SYSTEM), *programs().read, *read]
-    return [path for path in paths if not any(map(Path(path).is_relative_to, seen))]
+    visible = [*map(Path, _SYSTEM), *expose_programs().read, *read]
+    return [path for path in paths if not any(map(Path(path).is_relative_to, visible))]
 
 
-def unseen_programs(read: Iterable[Path]) -> list[str]:
+def find_hidden_programs(read: Iterable[Path]) -> list[str]:
     """Return the programs of `~/.local/bin` and `/opt` that stay hidden. Blocking."""
     read = list(read)
     return [str(p) for p in user_programs().hidden if not any(map(p.is_relative_to, read))]
 
 
-def _kept(workspace: Path, read_only: Iterable[Path]) -> list[str]:
-    """Return the mounts of what cannot be written, of what is there when the program starts.
+def _read_only_mounts(workspace: Path, read_only: Iterable[Path]) -> list[str]:
+    """Return the read-only mounts of paths that exist when the program starts.
 
-    These are our own files, files of secrets, and `read_only`, such as git directories. Each is a
-    mount of its own, so that it cannot be swapped by a rename. A FIFO there can be written all the
-    same.
+    These are our own files, files with secrets, and `read_only`, such as git directories. Each is a
+    separate mount, so that it cannot be replaced by a rename. FIFOs there remain writable.
     """
-    found: list[str] = []
-    kept = [workspace / PRIVATE, workspace / "manus.toml"]
-    kept += [path for path in workspace.glob(".env*") if not path.name.endswith(EXAMPLES)]
-    for path in dict.fromkeys((*kept, *read_only)):
+    mounts: list[str] = []
+    protected = [workspace / PRIVATE, workspace / "manus.toml"]
+    protected += [path for path in workspace.glob(".env*") if not path.name.endswith(EXAMPLES)]
+    for path in dict.fromkeys((*protected, *read_only)):
         if path.exists() and not path.is_symlink() and not path.parent.is_symlink():
-            found += ["--ro-bind", str(path), str(path)]
-    return found
+            mounts += ["--ro-bind", str(path), str(path)]
+    return mounts

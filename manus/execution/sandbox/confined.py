@@ -1,4 +1,4 @@
-"""A program as a sandbox starts it."""
+"""The command line and environment of a program in a sandbox."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Confined(NamedTuple):
-    """A program as it is really started: its words and environment."""
+    """The actual command line and environment of a program."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]

@@ -238,14 +238,14 @@ def _judge_config(command: Command) -> Judgement:
 
 def _without_values(words: Iterable[str]) -> list[str]:
     """Return the arguments without options and their values."""
-    kept: list[str] = []
+    arguments: list[str] = []
     words = iter(words)
     for word in words:
         if word in _CONFIG_WITH_VALUE:
             next(words, None)
         elif not word.startswith("-"):
-            kept.append(word)
-    return kept
+            arguments.append(word)
+    return arguments
 
 
 def _positional(words: Iterable[str]) -> list[str]:

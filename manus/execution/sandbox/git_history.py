@@ -56,9 +56,9 @@ class GitHistory:
             return False
         for folder in repository.directories[-1:]:
             inside = path.relative_to(repository.git.parent).as_posix()
-            wanted = "".join(f"{commit}:{inside}\n" for commit in self._commits.get(folder, ()))
-            found = _git(folder, ["cat-file", "--batch-check=%(objectname)"], wanted.encode())
-            if _blob(content) in found.split():
+            queries = "".join(f"{commit}:{inside}\n" for commit in self._commits.get(folder, ()))
+            names = _git(folder, ["cat-file", "--batch-check=%(objectname)"], queries.encode())
+            if _blob(content) in names.split():
                 return True
         return False
 
@@ -75,20 +75,20 @@ class HiddenSubmodules:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Path, tuple[tuple[int, int], list[str]]] = {}
+        self._cache: dict[Path, tuple[tuple[int, int], list[str]]] = {}
 
     def find(self, directory: Path) -> list[str]:
         """Return the paths of such submodules in the index of a git directory. Blocking."""
         try:
-            about = (directory / "index").stat()
+            status = (directory / "index").stat()
         except OSError:
             return []
-        stamp = (about.st_mtime_ns, about.st_size)
-        known = self._known.get(directory)
-        if known is None or known[0] != stamp:
-            known = stamp, _hidden_submodules(directory)
-            self._known[directory] = known
-        return known[1]
+        stamp = (status.st_mtime_ns, status.st_size)
+        cached = self._cache.get(directory)
+        if cached is None or cached[0] != stamp:
+            cached = stamp, _hidden_submodules(directory)
+            self._cache[directory] = cached
+        return cached[1]
 
 
 def _hidden_submodules(directory: Path) -> list[str]:
@@ -119,7 +119,7 @@ def _git(folder: Path, words: Sequence[str], text: bytes = b"") -> str:
     if git is None:
         return ""
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [git, "--git-dir", str(folder), "-c", "core.fsmonitor=false", *words],
             input=text,
             capture_output=True,
@@ -129,4 +129,4 @@ def _git(folder: Path, words: Sequence[str], text: bytes = b"") -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.decode("utf-8", "replace")
+    return completed.stdout.decode("utf-8", "replace")

@@ -37,14 +37,14 @@ class ClosedPaths(NamedTuple):
 
 def closed_paths(repositories: Iterable[Repository], workspace: Path) -> ClosedPaths:
     """Return what is read-only of the repositories in a workspace."""
-    closed = ClosedPaths([], [], [])
+    paths_inside = ClosedPaths([], [], [])
     for repository in repositories:
-        for path in (repository.git, *repository.directories, *repository.named):
+        for path in (repository.git, *repository.directories, *repository.named_files):
             is_inside = path.is_relative_to(workspace)
-            (closed.inside if is_inside else closed.outside).append(path)
-        closed.programs.extend(folder / "hooks" for folder in repository.directories)
-        closed.programs.extend(repository.named)
-    return closed
+            (paths_inside.inside if is_inside else paths_inside.outside).append(path)
+        paths_inside.programs.extend(folder / "hooks" for folder in repository.directories)
+        paths_inside.programs.extend(repository.named_files)
+    return paths_inside
 
 
 def lay_out_git(folder: Path, workspace: Path) -> str | None:
@@ -71,6 +71,6 @@ def lay_out_git(folder: Path, workspace: Path) -> str | None:
 
 def git_environment(git: str, variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a git that the service starts; no program has a say in it."""
-    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ") if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TZ") if name in os.environ}
     path = f"{Path(git).parent}{os.pathsep}{os.defpath}"
-    return {**kept, **variables, **_VARIABLES, "PATH": path}
+    return {**inherited, **variables, **_VARIABLES, "PATH": path}

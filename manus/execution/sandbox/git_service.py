@@ -151,19 +151,20 @@ class GitService:
 
     async def _serve(self, name: str) -> None:
         with contextlib.suppress(OSError, ValueError), _open(self._spool / name) as exchange:
-            loop, gone = asyncio.get_running_loop(), asyncio.Event()
-            loop.add_reader(exchange.alive, gone.set)
+            loop = asyncio.get_running_loop()
+            is_gone = asyncio.Event()
+            loop.add_reader(exchange.alive, is_gone.set)
             try:
-                code = await self._answer(exchange, gone)
+                code = await self._answer(exchange, is_gone)
                 os.write(exchange.answer, f"{code}\n".encode())
                 async with asyncio.timeout(_SECONDS):
-                    await gone.wait()  # what is in the FIFO is lost when it is closed
+                    await is_gone.wait()  # what is in the FIFO is lost when it is closed
             except TimeoutError:
                 pass
             finally:
                 loop.remove_reader(exchange.alive)
 
-    async def _answer(self, exchange: _Exchange, gone: asyncio.Event) -> str:
+    async def _answer(self, exchange: _Exchange, is_gone: asyncio.Event) -> str:
         """Carry out a command, or say why not; return its exit code, or `here`."""
         request = exchange.request
         judgement = judge(request.arguments)
@@ -177,24 +178,24 @@ class GitService:
             return "128"
         async with self._turn:
             await self._names.begin()
-            code = await self._run(exchange, gone)
+            code = await self._run(exchange, is_gone)
             if note := await self._names.finish():
                 _say(exchange.err, note.strip())
-        if hooks := await asyncio.to_thread(self._hooks_left_out, request):
+        if hooks := await asyncio.to_thread(self._find_omitted_hooks, request):
             _say(exchange.err, _HOOKS.format(names=", ".join(hooks)))
         return str(code)
 
-    def _hooks_left_out(self, request: Request) -> list[str]:
+    def _find_omitted_hooks(self, request: Request) -> list[str]:
         """Return the names of the hooks that the user's own git would have started. Blocking."""
         names = _HOOKS_OF.get(parse(request.arguments).name, ())
         repository = self._history.nearest_repository(request.directory)
         if not names or repository is None:
             return []
         folders = [folder / "hooks" for folder in repository.directories]
-        folders += filter(Path.is_dir, repository.named)
+        folders += filter(Path.is_dir, repository.named_files)
         paths = ((name, folder / name) for name in names for folder in folders)
-        found = [name for name, path in paths if path.is_file() and os.access(path, os.X_OK)]
-        return list(dict.fromkeys(found))
+        executable = [name for name, path in paths if path.is_file() and os.access(path, os.X_OK)]
+        return list(dict.fromkeys(executable))
 
     def _objection(self, request: Request) -> str:
         """Return why a command is not carried out. Blocking."""
@@ -217,7 +218,7 @@ class GitService:
         paths = (base / word for word in command.arguments if not word.startswith("-"))
         return all(Path(os.path.realpath(path)).is_relative_to(self._workspace) for path in paths)
 
-    async def _run(self, exchange: _Exchange, gone: asyncio.Event) -> int:
+    async def _run(self, exchange: _Exchange, is_gone: asyncio.Event) -> int:
         request = exchange.request
         argv = ("git", *FIXED_CONFIGURATION, *request.arguments)
         confined = await asyncio.to_thread(self._confine, argv, request.directory)
@@ -231,7 +232,7 @@ class GitService:
             stderr=exchange.err,
             start_new_session=True,
         )
-        leaving = asyncio.ensure_future(gone.wait())
+        leaving = asyncio.ensure_future(is_gone.wait())
         ending = asyncio.ensure_future(process.wait())
         try:
             async with self._limits.watching(process.pid):
@@ -285,16 +286,16 @@ def _open(folder: Path) -> Iterator[_Exchange]:
         request = opened("request", os.O_RDONLY | patient, stat.S_ISREG)
         text = os.read(request, _MOST_BYTES)
         try:
-            given = opened("input", os.O_RDONLY | patient, stat.S_ISREG)
+            input_descriptor = opened("input", os.O_RDONLY | patient, stat.S_ISREG)
         except FileNotFoundError:
-            given = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-            stack.callback(os.close, given)
-        made = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+            input_descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            stack.callback(os.close, input_descriptor)
+        new_file = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
         yield _Exchange(
             _read_request(text),
-            input=given,
-            out=opened("out", made, stat.S_ISREG, 0o600),
-            err=opened("err", made, stat.S_ISREG, 0o600),
+            input=input_descriptor,
+            out=opened("out", new_file, stat.S_ISREG, 0o600),
+            err=opened("err", new_file, stat.S_ISREG, 0o600),
             answer=opened("answer", os.O_RDWR | patient, stat.S_ISFIFO),
             alive=opened("alive", os.O_RDONLY | patient, stat.S_ISFIFO),
         )

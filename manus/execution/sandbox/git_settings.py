@@ -69,8 +69,8 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the files of settings, from the weakest to the strongest."""
     home = Path.home()
     files = [Path("/etc/gitconfig")]
-    if chosen := environ.get(VARIABLE):
-        files.append(Path(chosen))
+    if configured := environ.get(VARIABLE):
+        files.append(Path(configured))
     else:
         folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
         files += [folder / "git" / "config", home / ".gitconfig"]
@@ -83,7 +83,7 @@ def _read(file: Path, workspace: Path) -> list[_Setting]:
     if program is None:
         return []
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [program, "config", "--file", str(file), "--includes", "--list", "--null"],
             cwd=workspace,
             env={"PATH": os.defpath, "HOME": str(Path.home())},
@@ -92,7 +92,7 @@ def _read(file: Path, workspace: Path) -> list[_Setting]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    entries = done.stdout.decode("utf-8", "replace").split("\0")[:-1]
+    entries = completed.stdout.decode("utf-8", "replace").split("\0")[:-1]
     return [(name, value if has_value else None) for name, has_value, value in map(_split, entries)]
 
 

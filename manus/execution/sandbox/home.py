@@ -1,6 +1,6 @@
-"""The folder that is `$HOME` and `/tmp` to the programs of a run; it goes with the run.
+"""The temporary folder with `$HOME` and `/tmp` of a run's programs, removed when the run ends.
 
-Where the run was killed, the next one removes it: it finds that nobody holds its lock any more.
+If the run was killed, the next one removes it, since its lock is free.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 _PREFIX = "manus-sandbox-"
 _LOCK = "lock"
 HOME = "/home/agent"
-"""What it is called inside, where a wall can give it another name."""
+"""The path of `$HOME` in a sandbox with its own mounts."""
 
 
 class SandboxHome:
-    """Holds `home` and `tmp`. All of it is blocking.
+    """The folder with `home` and `tmp`. All methods are blocking.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: the folder cannot be created.
     """
 
     def __init__(self) -> None:
@@ -31,12 +31,12 @@ class SandboxHome:
         fresh = self.path / f"{_LOCK}.new"
         self._lock = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        fresh.rename(self.path / _LOCK)  # nobody meets it unlocked
+        fresh.rename(self.path / _LOCK)  # no other process sees it unlocked
         for name in ("tmp", "home"):
             (self.path / name).mkdir(mode=0o700)
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the folder."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 

@@ -1,4 +1,4 @@
-"""Programs that manus itself starts outside of a sandbox: bubblewrap, nsenter, the browser."""
+"""Find programs that manus itself starts outside a sandbox: bubblewrap, nsenter, the browser."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 
 
 def find_host_program(name: str) -> str | None:
-    """Return the path of a program on the `PATH`, None if there is none. Blocking.
+    """Return the path of a program on the `PATH`, or None. Blocking.
 
-    It is not looked for where programs of a run may have put one of the same name: in an active
-    environment, which may lie in the workspace, in the folder that manus was started in, or below a
-    relative entry.
+    Folders in which programs of a run may have placed one of the same name are skipped: an active
+    environment, which may be in the workspace, the current directory, and relative entries.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     trusted = [folder for folder in folders if not _may_be_written(Path(folder))]

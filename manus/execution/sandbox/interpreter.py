@@ -20,7 +20,7 @@ def own_prefixes() -> list[Path]:
 def without_parent_steps(path: str) -> Path:
     """Return an absolute path to the same file, without `..`. Blocking.
 
-    A sandbox does not have the folders that a `..` passes through. Links are kept: the Python of a
+    A sandbox lacks the folders that a `..` passes through. Links are kept: the Python of a
     virtual environment is a link and finds its environment by its own path. Only a folder reached
     by `LINK/..` is resolved, since its name cannot be read off the path.
     """

@@ -1,12 +1,12 @@
-"""Landlock and seccomp: a wall that needs no package and no namespace, as inside a container.
+"""Landlock and seccomp: a sandbox that needs no package and no namespace, as inside a container.
 
-It keeps files, processes and most of the network from the programs of a run. Unlike bubblewrap it
-leaves them the machine's process list and its loopback addresses at one port, that of the proxy.
-Their own local and loopback sockets come from a broker in the process of the run.
+It restricts files, processes and most of the network for the programs of a run. Unlike bubblewrap
+it exposes the machine's process list, and the proxy's port on its loopback addresses. A broker in
+the process of the run creates the programs' own local and loopback sockets.
 
-Executed by itself, without the package, this file is what stands before a program: it confines
-itself and becomes the program. Each import costs every program milliseconds. See `man 7 landlock`
-for the numbers.
+This file is executed as a script, without the package, before a program: it confines itself and
+executes the program. Each import costs every program milliseconds. See `man 7 landlock` for the
+numbers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446
-_PATH, _PORT = 1, 2
+_CREATE = 444
+_ADD = 445
+_RESTRICT = 446
+_PATH = 1
+_PORT = 2
 _CONNECT = 2
 _SIGNALS_AND_ABSTRACT_SOCKETS = 3
 _READ = 0b1101
@@ -34,7 +37,8 @@ _NO_NEW_PRIVILEGES = 38
 _MAKE_SOCKET = 1 << 9
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_FILTER = 1
-_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
+_NEW_LISTENER = 1 << 3
+_WAIT_KILLABLE = 1 << 5
 _DROP_FROM_BOUND = 24
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 
@@ -49,12 +53,12 @@ _WRITABLE = (
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def version() -> int:
-    """Which version of Landlock the kernel has; 0 if none."""
+def find_version() -> int:
+    """Return the Landlock ABI version of the kernel; 0 if it has none."""
     return max(0, int(libc.syscall(_CREATE, None, 0, 1)))
 
 
-def words(
+def build_command(
     python: str,
     workspace: Path,
     home: Path,
@@ -66,36 +70,38 @@ def words(
     broker: str = "",
     broker_rules: bytes = b"",
 ) -> list[str]:
-    """What stands before a command. `python` starts this file, outside of the sandbox.
+    """Return the command line before a command. `python` starts this file outside the sandbox.
 
-    `workspace` and `home`, for `$HOME` and `$TMPDIR`, may be written, what is to `read` (the
-    system's, too) only that. With `network` it is closed but for `port`, that of the run's proxy.
-    `rules` are the filter for system calls. Where there is a `broker` at an abstract address, it is
-    `broker_rules` if the kernel lets this process have a supervisor.
+    `workspace` and `home`, for `$HOME` and `$TMPDIR`, are writable; `read` (system files included)
+    is only readable. With `network`, the network is closed except for `port`, the run's proxy.
+    `rules` is the seccomp filter. With a `broker` at an abstract address, the filter is
+    `broker_rules` if the kernel allows this process a supervisor.
     """
     readable = [*_READABLE, *map(str, read)]
     writable = [*_WRITABLE, str(workspace), str(home)]
     paths = [str(len(readable)), *readable, str(len(writable)), *writable]
-    reached = str(port or "none") if network else "all"
+    network_access = str(port or "none") if network else "all"
     filters = [rules.hex(), broker, broker_rules.hex()]
-    return [python, "-I", "-S", __file__, reached, *filters, *paths]
+    return [python, "-I", "-S", __file__, network_access, *filters, *paths]
 
 
 def main() -> None:
-    """Confine this process as its arguments say, and become the program behind them."""
-    _, reached, rules, broker, broker_rules, *rest = sys.argv
-    readable, rest = _several(rest)
-    writable, program = _several(rest)
-    known = version()
-    if not known:
+    """Confine this process according to its arguments, and execute the program in them."""
+    _, network_access, rules, broker, broker_rules, *rest = sys.argv
+    readable, rest = _split_paths(rest)
+    writable, program = _split_paths(rest)
+    abi = find_version()
+    if not abi:
         sys.exit("Landlock is not to be had here")
-    handled = _HANDLED.get(known, (1 << 16) - 1)
-    ruleset = _new_ruleset(known, handled, network=reached != "all")
+    handled = _HANDLED.get(abi, (1 << 16) - 1)
+    ruleset = _new_ruleset(abi, handled, network=network_access != "all")
     for paths, allowed in ((readable, _READ), (writable, handled)):
         for path in paths:
             _allow_path(ruleset, path, allowed & handled)
-    if known >= 4 and reached.isdecimal():
-        _check(libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, int(reached)), 0))
+    if abi >= 4 and network_access.isdecimal():
+        _check(
+            libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, int(network_access)), 0)
+        )
     wire = _connect(broker)  # Landlock will refuse it
     _drop_capabilities()
     _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
@@ -106,10 +112,10 @@ def main() -> None:
     os.execvp(program[0], program)
 
 
-def _several(words: list[str]) -> tuple[list[str], list[str]]:
+def _split_paths(build_command: list[str]) -> tuple[list[str], list[str]]:
     """So many words as the first one says, and the rest."""
-    end = int(words[0]) + 1
-    return words[1:end], words[end:]
+    end = int(build_command[0]) + 1
+    return build_command[1:end], build_command[end:]
 
 
 def _check(answer: int) -> int:
@@ -118,11 +124,11 @@ def _check(answer: int) -> int:
     return answer
 
 
-def _new_ruleset(known: int, handled: int, *, network: bool) -> int:
+def _new_ruleset(abi: int, handled: int, *, network: bool) -> int:
     parts = [handled]
-    if known >= 4:
+    if abi >= 4:
         parts.append(_CONNECT if network else 0)
-    if known >= 6:
+    if abi >= 6:
         parts.append(_SIGNALS_AND_ABSTRACT_SOCKETS)
     attributes = struct.pack(f"={len(parts)}Q", *parts)
     return _check(libc.syscall(_CREATE, attributes, len(attributes), 0))

@@ -1,4 +1,4 @@
-"""What the programs of a run may take of the machine: memory and processes, summed over all."""
+"""Limits of the programs of a run: total memory and number of processes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ import psutil
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.sandbox.memory import used_bytes
 
-_SECONDS = 0.25
-"""Between two looks."""
+_POLL_SECONDS = 0.25
+"""Seconds between two checks."""
 
 
 class Limits:
-    """Watches programs while they work, and ends those that take too much."""
+    """The limits of a run's programs, which are killed if they exceed one."""
 
     def __init__(self, settings: SandboxSettings) -> None:
         self._settings = settings
         self._exceeded = ""
 
     def take(self) -> str:
-        """A line on why programs were ended since the last call; empty if none was."""
-        said, self._exceeded = self._exceeded, ""
-        return f"\n[ended by the sandbox: {said}]" if said else ""
+        """Return a note on why programs were killed since the last call; empty if none was."""
+        reason = self._exceeded
+        self._exceeded = ""
+        return f"\n[ended by the sandbox: {reason}]" if reason else ""
 
     @asynccontextmanager
     async def watching(self, root: int) -> AsyncIterator[None]:
-        """Hold a process and all below it to the limits for the length of a block."""
+        """Enforce the limits on a process and its descendants for the length of a block."""
         task = asyncio.create_task(self._watch(root))
         try:
             yield
@@ -40,25 +41,25 @@ class Limits:
 
     async def _watch(self, root: int) -> None:
         while not self._exceeded:
-            await asyncio.sleep(_SECONDS)
-            await asyncio.to_thread(self._look, root)
+            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.to_thread(self._enforce, root)
 
-    def _look(self, root: int) -> None:
-        """End what takes too much, having noted which limit it was."""
+    def _enforce(self, root: int) -> None:
+        """Kill the processes if they exceed a limit, and record which."""
         try:
             top = psutil.Process(root)
             family = [top, *top.children(recursive=True)]
         except psutil.Error:
             return
         memory = used_bytes(family) // 1_000_000
-        said = ""
+        reason = ""
         if memory > self._settings.memory_megabytes:
             limit = self._settings.memory_megabytes
-            said = f"more than {limit:,} MB of memory (`sandbox.memory_megabytes`)"
+            reason = f"more than {limit:,} MB of memory (`sandbox.memory_megabytes`)"
         elif len(family) > self._settings.processes:
-            said = f"more than {self._settings.processes} processes (`sandbox.processes`)"
-        self._exceeded = said
-        if said:
+            reason = f"more than {self._settings.processes} processes (`sandbox.processes`)"
+        self._exceeded = reason
+        if reason:
             for process in family:
                 with contextlib.suppress(psutil.Error):
                     process.kill()

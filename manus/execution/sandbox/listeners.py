@@ -13,14 +13,19 @@ _TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
 _LISTENS = 10
 """TCP_LISTEN, a state of a socket."""
 
-_DIAGNOSIS, _BY_FAMILY, _REQUEST_DUMP = 4, 20, 0x301
+_DIAGNOSIS = 4
+_BY_FAMILY = 20
+_REQUEST_DUMP = 0x301
 """NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY and the flags of a request (`man 7 sock_diag`)."""
 _HEADER = struct.Struct("=IHHII")
 _REQUEST = struct.Struct("=BBBxI48x")
-_PORT, _INODE = struct.Struct("!H"), struct.Struct("=I")
-_PORT_OFFSET, _INODE_OFFSET = 4, 68
+_PORT = struct.Struct("!H")
+_INODE = struct.Struct("=I")
+_PORT_OFFSET = 4
+_INODE_OFFSET = 68
 """In `struct inet_diag_msg`."""
-_ERROR, _DONE = 2, 3
+_ERROR = 2
+_DONE = 3
 _LARGEST_ANSWER = 1 << 16
 
 

@@ -13,7 +13,8 @@ from manus.execution.sandbox import landlock
 
 _LONGEST_PATH = 107
 """In bytes, of the address of a local socket."""
-_MOST_UNUSED, _MOST_SERVERS = 4096, 256
+_MOST_UNUSED = 4096
+_MOST_SERVERS = 256
 """Sockets that are remembered; of more, the oldest cannot be used any more."""
 
 
@@ -34,8 +35,8 @@ class LocalSockets:
     def close(self) -> None:
         """Forget the servers. Blocking, for a moment."""
         self._binder.shutdown()
-        for place in self._servers.values():
-            os.close(place)
+        for descriptor in self._servers.values():
+            os.close(descriptor)
 
     def make_unused(self) -> socket.socket:
         """Return a socket that can neither listen nor be connected, to be replaced."""
@@ -78,27 +79,27 @@ class LocalSockets:
         Raises:
             OSError: a program has put something else there meanwhile.
         """
-        place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            real = Path(f"/proc/self/fd/{place}").readlink()
+            real = Path(f"/proc/self/fd/{descriptor}").readlink()
             if not any(map(real.is_relative_to, self._folders)):
                 raise PermissionError(errno.EACCES, "It is not in the run's folders")
             with socket.socket(socket.AF_UNIX) as probe:  # nobody else can connect to it yet
                 probe.setblocking(False)
-                probe.connect(f"/proc/self/fd/{place}")
+                probe.connect(f"/proc/self/fd/{descriptor}")
                 listener.setblocking(False)
                 listener.accept()[0].close()
         except OSError as error:
-            os.close(place)
+            os.close(descriptor)
             raise PermissionError(errno.EACCES, "Its path has changed") from error
-        about = os.fstat(place)
+        status = os.fstat(descriptor)
         self._forget_removed()
-        self._servers[about.st_dev, about.st_ino] = place
+        self._servers[status.st_dev, status.st_ino] = descriptor
 
     def _forget_removed(self) -> None:
         removed = [key for key, place in self._servers.items() if not os.fstat(place).st_nlink]
-        kept = [key for key in self._servers if key not in removed]
-        for key in (*removed, *kept[: max(0, len(kept) + 1 - _MOST_SERVERS)]):
+        remaining = [key for key in self._servers if key not in removed]
+        for key in (*removed, *remaining[: max(0, len(remaining) + 1 - _MOST_SERVERS)]):
             os.close(self._servers.pop(key))
 
     def connect(self, path: Path) -> socket.socket:
@@ -108,16 +109,16 @@ class LocalSockets:
             BlockingIOError: its backlog is full.
             OSError: there is none, or it is not one of the sandbox.
         """
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        about = os.fstat(place)
-        os.close(place)
-        known = self._servers.get((about.st_dev, about.st_ino))
-        if known is None:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        status = os.fstat(descriptor)
+        os.close(descriptor)
+        server = self._servers.get((status.st_dev, status.st_ino))
+        if server is None:
             raise PermissionError(errno.EACCES, "It is not a server of the sandbox")
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.setblocking(False)
-            connection.connect(f"/proc/self/fd/{known}")
+            connection.connect(f"/proc/self/fd/{server}")
         except BaseException:
             connection.close()
             raise

@@ -90,13 +90,13 @@ class LoopbackServers:
         """Drop the sockets that do not listen, and note the ports that the kernel has chosen."""
         listening = {listener.inode: listener.port for listener in listeners}
         now = time.monotonic()
-        kept = {}
+        remaining = {}
         for inode, (port, since) in self._bound.items():
             if inode in listening:
-                kept[inode] = (port or listening[inode], since)
+                remaining[inode] = (port or listening[inode], since)
             elif now - since < _SECONDS_TO_LISTEN:
-                kept[inode] = (port, since)
-        self._bound = kept
+                remaining[inode] = (port, since)
+        self._bound = remaining
 
 
 def parse_address(family: int, address: bytes) -> tuple[_Host, int]:

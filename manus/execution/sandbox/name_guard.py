@@ -34,7 +34,8 @@ from manus.state.errors import ToolError
 log = logging.getLogger("manus")
 
 _QUARANTINE = f"{PRIVATE}/quarantine"
-_MOST_FILES, _MOST_BYTES = 500, 1_000_000
+_MOST_FILES = 500
+_MOST_BYTES = 1_000_000
 """Of the files that are kept to be restored; others are only reported."""
 _MOVED = (
     "\n[moved to {where}: {names}. Such files configure programs outside of the sandbox; to make "
@@ -49,7 +50,7 @@ _WARNING = (
     "%s changed while a program of the run was working, and was restored. If the change was yours, "
     "it is kept in %s."
 )
-_NAMED = 5
+_MAX_NAMED = 5
 _MOST_MOUNTS = 40
 """Names that are mounted read-only: each mount costs a program a millisecond."""
 _MOST_REPOSITORIES = 200
@@ -97,38 +98,38 @@ class NameGuard:
 
     def _begin(self) -> None:
         self._existing = self._names.find()
-        self._dangers = frozenset(self._dangerous(self._existing))
-        self._contents = self._read(self._kept())
+        self._dangers = frozenset(self._find_dangerous(self._existing))
+        self._contents = self._read(self._compared_names())
 
     def _finish(self) -> str:
-        kept_names = self._kept()
-        found = self._names.find()
-        new = {name for name in found - self._existing if Path(name).name != GIT}
-        new |= set(self._dangerous(found)) - self._dangers
+        kept_names = self._compared_names()
+        names = self._names.find()
+        new = {name for name in names - self._existing if Path(name).name != GIT}
+        new |= set(self._find_dangerous(names)) - self._dangers
         present = self._read(kept_names)
         restored = self._restore(present)
-        new |= self._added(present)
+        new |= self._find_added(present)
         new = {name for name in new if not self._is_accepted(name)}
         moved = move_out(self._root, new - restored.keys(), self._root / _QUARANTINE)
         note = ""
         if moved:
-            note += _MOVED.format(where=_QUARANTINE, names=_listed(moved))
-        if kept := [path for path in restored.values() if path]:
-            where = _listed(path.relative_to(self._root).as_posix() for path in kept)
-            note += _RESTORED.format(names=_listed(restored), where=where)
+            note += _MOVED.format(where=_QUARANTINE, names=_list_names(moved))
+        if moved_aside := [path for path in restored.values() if path]:
+            location = _list_names(path.relative_to(self._root).as_posix() for path in moved_aside)
+            note += _RESTORED.format(names=_list_names(restored), where=location)
         elif restored:
-            note += _RESTORED_ONLY.format(names=_listed(restored))
+            note += _RESTORED_ONLY.format(names=_list_names(restored))
         for name, path in restored.items():
             if path:
                 log.warning(_WARNING, name, path)
         return note
 
-    def _kept(self) -> list[str]:
+    def _compared_names(self) -> list[str]:
         """Return the names whose contents are compared: where all is read-only, those of git."""
         names = self._existing if self._restores else filter(_is_git, self._existing)
         return [*names, *self._names.bare_repositories, *self._dangers]
 
-    def _dangerous(self, names: Iterable[str]) -> list[str]:
+    def _find_dangerous(self, names: Iterable[str]) -> list[str]:
         """Return what in the git directories among the names makes git start programs."""
         directories = {*filter(_is_git, names), *self._names.bare_repositories}
         directories |= set(self._hidden_submodules(filter(_is_git, names)))
@@ -173,7 +174,7 @@ class NameGuard:
                     contents[name] = content
         return contents
 
-    def _added(self, present: Iterable[str]) -> set[str]:
+    def _find_added(self, present: Iterable[str]) -> set[str]:
         """Return the files that are new in protected folders that were there before."""
         if not self._restores or len(self._contents) >= _MOST_FILES:
             return set()
@@ -199,9 +200,9 @@ class NameGuard:
             if new == content or self._is_harmless_change(name, content, new):
                 continue
             with contextlib.suppress(OSError, ToolError):
-                kept = self._keep_aside(name, new)
+                aside = self._keep_aside(name, new)
                 self._write_back(self._root / name, content)
-                restored[name] = kept
+                restored[name] = aside
         return restored
 
     @staticmethod
@@ -246,7 +247,7 @@ def _is_git(name: str) -> bool:
     return Path(name).name == GIT
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     names = list(names)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"`{name}`" for name in names[:_NAMED]) + more
+    omitted = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(f"`{name}`" for name in names[:_MAX_NAMED]) + omitted

@@ -20,7 +20,7 @@ _SECONDS = 20.0
 
 
 class Network:
-    """A namespace of its own, made by `open_network`."""
+    """A network namespace, created by `open_network`."""
 
     def __init__(
         self, porter: subprocess.Popen[bytes], wire: socket.socket, listener: socket.socket
@@ -29,27 +29,27 @@ class Network:
         self._wire = wire
         self._turn = asyncio.Lock()
         self.listener = listener
-        """Where programs inside ask for what is outside; the run's proxy accepts here."""
+        """The listener in the namespace on which the run's proxy accepts connections."""
 
     @property
     def entry(self) -> tuple[str, ...]:
-        """The words before a command that make it start inside."""
+        """The command line before a command that starts in the namespace."""
         place = f"/proc/{self._porter.pid}/ns"
         nsenter = find_host_program("nsenter") or "/usr/bin/nsenter"
         return (nsenter, f"--user={place}/user", f"--net={place}/net", "--preserve-credentials")
 
     async def connect(self, port: int) -> socket.socket | None:
-        """A connection to a server inside, None if nothing listens on that port."""
+        """Connect to a server in the namespace; return None if nothing listens on the port."""
         async with self._turn:
             return await asyncio.to_thread(self._connect, port)
 
     def _connect(self, port: int) -> socket.socket | None:
         self._wire.send(str(port).encode())
-        _, found, _, _ = socket.recv_fds(self._wire, 64, 1)
-        return socket.socket(fileno=found[0]) if found else None
+        _, descriptors, _, _ = socket.recv_fds(self._wire, 64, 1)
+        return socket.socket(fileno=descriptors[0]) if descriptors else None
 
     def close(self) -> None:
-        """End it. Blocking, for a moment."""
+        """End the namespace. Blocking, for a moment."""
         self._wire.close()
         self.listener.close()
         self._porter.kill()
@@ -57,17 +57,17 @@ class Network:
 
 
 def open_network() -> Network:
-    """A new network. Blocking.
+    """Create a network namespace. Blocking.
 
     Raises:
         ToolUnavailableError: this machine does not allow one.
     """
-    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    here.settimeout(_SECONDS)
-    with there:
+    wire, peer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    wire.settimeout(_SECONDS)
+    with peer:
         porter = subprocess.Popen(
-            [own_python(), "-I", "-S", str(_PORTER), str(there.fileno())],
-            pass_fds=(there.fileno(),),
+            [own_python(), "-I", "-S", str(_PORTER), str(peer.fileno())],
+            pass_fds=(peer.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -75,15 +75,15 @@ def open_network() -> Network:
             start_new_session=True,
         )
     try:
-        said, found, _, _ = socket.recv_fds(here, 64, 1)
-        if not found:
-            reason = said.decode().removeprefix("no ") or "it ended at once"
+        message, descriptors, _, _ = socket.recv_fds(wire, 64, 1)
+        if not descriptors:
+            reason = message.decode().removeprefix("no ") or "it ended at once"
             raise ToolUnavailableError(f"No network namespace can be made here ({reason}).")
-        listener = socket.socket(fileno=found[0])
+        listener = socket.socket(fileno=descriptors[0])
     except (OSError, ToolUnavailableError) as error:
-        here.close()
+        wire.close()
         porter.kill()
         porter.wait()
         raise ToolUnavailableError(str(error)) from None
     listener.setblocking(False)
-    return Network(porter, here, listener)
+    return Network(porter, wire, listener)

@@ -9,7 +9,9 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-_RECEIVE, _SEND, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103
+_RECEIVE = 0xC0502100
+_SEND = 0xC0182101
+_ADD_DESCRIPTOR = 0x40182103
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RESPONSE = struct.Struct("=QqiI")
 _DESCRIPTOR = struct.Struct("=QIIII")

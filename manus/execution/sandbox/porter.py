@@ -17,8 +17,10 @@ from struct import pack
 
 PORT = 3128
 """Of the listener; the same in each run, since what programs print shall not differ by it."""
-_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
-_SET_FLAGS, _UP = 0x8914, 0x41
+_NEW_USER = 0x10000000
+_NEW_NET = 0x40000000
+_SET_FLAGS = 0x8914
+_UP = 0x41
 
 
 def main() -> None:
@@ -33,12 +35,13 @@ def main() -> None:
         outside.send(f"no {error.strerror}".encode())
         return
     hand_out(outside, listener)
-    while wanted := outside.recv(64):
-        serve(outside, int(wanted))
+    while port_text := outside.recv(64):
+        serve(outside, int(port_text))
 
 
 def enter() -> None:
-    user, group = os.getuid(), os.getgid()
+    user = os.getuid()
+    group = os.getgid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_NEW_USER | _NEW_NET):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -49,19 +52,19 @@ def enter() -> None:
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
-    some = socket(AF_INET, SOCK_STREAM)
-    fcntl.ioctl(some.fileno(), _SET_FLAGS, pack("16sH14x", b"lo", _UP))
-    some.close()
+    probe = socket(AF_INET, SOCK_STREAM)
+    fcntl.ioctl(probe.fileno(), _SET_FLAGS, pack("16sH14x", b"lo", _UP))
+    probe.close()
 
 
 def serve(outside: socket, port: int) -> None:
     for family, host in ((AF_INET, "127.0.0.1"), (AF_INET6, "::1")):
         try:
-            found = socket(family, SOCK_STREAM)
-            found.settimeout(5)
-            found.connect((host, port))
-            found.setblocking(False)
-            hand_out(outside, found)
+            connection = socket(family, SOCK_STREAM)
+            connection.settimeout(5)
+            connection.connect((host, port))
+            connection.setblocking(False)
+            hand_out(outside, connection)
             return
         except OSError:
             continue
@@ -73,4 +76,5 @@ def hand_out(outside: socket, inside: socket) -> None:
     inside.close()
 
 
-main()
+if __name__ == "__main__":
+    main()

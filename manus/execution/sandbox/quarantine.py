@@ -50,17 +50,19 @@ class ProtectedNames:
         """
         names: set[str] = set()
         waiting = [""]
-        seen: dict[str, _Folder] = {}
-        while waiting and len(seen) < _MOST_FOLDERS:
+        searched: dict[str, _Folder] = {}
+        while waiting and len(searched) < _MOST_FOLDERS:
             path = waiting.pop()
             folder = self._folder(path)
             if folder is None:
                 continue
-            seen[path] = folder
+            searched[path] = folder
             names.update(folder.protected)
             waiting.extend(folder.subfolders)
-        self._folders = seen
-        self.bare_repositories = frozenset(path for path in seen if seen[path].is_repository)
+        self._folders = searched
+        self.bare_repositories = frozenset(
+            path for path in searched if searched[path].is_repository
+        )
         return frozenset(names)
 
     def _folder(self, path: str) -> _Folder | None:
@@ -68,9 +70,9 @@ class ProtectedNames:
         full = f"{self._root}/{path}" if path else self._root
         try:
             changed_ns = os.lstat(full).st_ctime_ns
-            known = self._folders.get(path)
-            if known is not None and known.changed_ns == changed_ns:
-                return known
+            cached = self._folders.get(path)
+            if cached is not None and cached.changed_ns == changed_ns:
+                return cached
             is_settled = time.time_ns() - changed_ns > _SETTLED_NS
             with os.scandir(full) as entries:
                 listing = list(entries)

@@ -149,8 +149,8 @@ def directories_of(git: Path, workspace: Path) -> list[Path]:
     common = _path_in(target / "commondir") or target
     if target.is_relative_to(workspace) and common.is_relative_to(workspace):
         return list(dict.fromkeys([target, common]))
-    named = _path_in(target / "gitdir")
-    return [target, common] if named == Path(os.path.realpath(git)) else []
+    linked_worktree = _path_in(target / "gitdir")
+    return [target, common] if linked_worktree == Path(os.path.realpath(git)) else []
 
 
 class Repository(NamedTuple):
@@ -160,7 +160,7 @@ class Repository(NamedTuple):
     """The `.git`: a folder, or a file or link that leads to one."""
     directories: tuple[Path, ...]
     """The git directories, that of the main worktree included."""
-    named: tuple[Path, ...]
+    named_files: tuple[Path, ...]
     """Files and folders in the workspace that its configuration names: hooks, included files."""
 
 
@@ -168,8 +168,12 @@ def find_repository(git: Path, workspace: Path) -> Repository:
     """Return what belongs to a repository. Blocking."""
     directories = directories_of(git, workspace)
     configs = [folder / name for folder in directories for name in GIT_SETTINGS]
-    named = (path for file in configs if file.exists() for path in files_named_in(file, git.parent))
-    inside = (path for path in named if path.is_relative_to(workspace) and path not in git.parents)
+    named_files = (
+        path for file in configs if file.exists() for path in files_named_in(file, git.parent)
+    )
+    inside = (
+        path for path in named_files if path.is_relative_to(workspace) and path not in git.parents
+    )
     return Repository(git, tuple(directories), tuple(dict.fromkeys(inside)))
 
 
@@ -181,14 +185,14 @@ def files_named_in(config: Path, worktree: Path) -> list[Path]:
     """
     if is_harmless(config):
         return []
-    found = []
+    files = []
     for key, value in dangerous_entries(_content(config)) or ():
         words = (word for word in _words(value) if word not in ("", "."))
         paths = (base / word for word in words for base in (worktree, config.parent))
         for path in (Path(os.path.normpath(path)) for path in paths):
             if path.is_file() or (key == "core.hookspath" and path.is_dir()):
-                found.append(path)
-    return list(dict.fromkeys(found))
+                files.append(path)
+    return list(dict.fromkeys(files))
 
 
 def _words(value: str) -> list[str]:
@@ -233,7 +237,8 @@ def dangerous_entries(content: bytes) -> frozenset[tuple[str, str]] | None:
 
 def adds_no_danger(before: bytes, after: bytes) -> bool:
     """Return whether a configuration names no program that it did not name before. Blocking."""
-    old, new = dangerous_entries(before), dangerous_entries(after)
+    old = dangerous_entries(before)
+    new = dangerous_entries(after)
     return old is not None and new is not None and new <= old
 
 
@@ -262,7 +267,8 @@ def _is_harmless_line(section: str, line: str, is_part: bool) -> bool:
     entry = _ENTRY.fullmatch(line)
     if entry is None:
         return False
-    key, value = entry[1].lower(), entry[2] or ""
+    key = entry[1].lower()
+    value = entry[2] or ""
     if is_part and (section, key) == ("core", "worktree"):
         return _PARENT_PATH.fullmatch(value) is not None
     return is_harmless_entry(f"{section}.{key}", value)

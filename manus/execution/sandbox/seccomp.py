@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 _ALLOW = 0x7FFF0000
-_EPERM, _ENOSYS = 0x00050001, 0x00050000 | 38
+_EPERM = 0x00050001
+_ENOSYS = 0x00050000 | 38
 _ASK_BROKER = 0x7FC00000
 """SECCOMP_RET_USER_NOTIF: the broker decides (`socket_broker.py`)."""
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -84,11 +85,17 @@ _NUMBERS: dict[str, tuple[int, int]] = {
 }
 """Numbers on x86_64 and aarch64, from the kernel's `asm/unistd_64.h` and `asm-generic/unistd.h`."""
 
-_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_STREAM, _SEQUENCED_PACKETS, _TYPE_BITS = 1, 5, 0xF
+_UNIX = 1
+_INET = 2
+_INET6 = 10
+_NETLINK = 16
+_STREAM = 1
+_SEQUENCED_PACKETS = 5
+_TYPE_BITS = 0xF
 _NEW_LISTENER = 1 << 3
 """SECCOMP_FILTER_FLAG_NEW_LISTENER makes the caller the supervisor of a filter."""
-_DEFAULT_PROTOCOL, _TCP = 0, 6
+_DEFAULT_PROTOCOL = 0
+_TCP = 6
 _FASTOPEN = 0x20000000
 """MSG_FASTOPEN connects while it sends, past the check of Landlock."""
 _NEW_NAMESPACES = 0x7E020000
@@ -200,12 +207,19 @@ def number_of(call: str) -> int:
     return _NUMBERS[call][0 if platform.machine() == "x86_64" else 1]
 
 
-_LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
-_IF_EQUAL, _IF_ANY_BIT, _JUMP = 0x15, 0x45, 0x05
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
+_LOAD = 0x20
+_AND = 0x54
+_RETURN = 0x06
+_IF_EQUAL = 0x15
+_IF_ANY_BIT = 0x45
+_JUMP = 0x05
+_NUMBER_OFFSET = 0
+_ARCHITECTURE_OFFSET = 4
+_ARGUMENTS_OFFSET = 16
 """In `struct seccomp_data`; an argument has eight bytes, the low ones first."""
 
-_NEXT, _PAST = "next condition", "past the block"
+_NEXT = "next condition"
+_PAST = "past the block"
 
 
 @dataclass(frozen=True, slots=True)

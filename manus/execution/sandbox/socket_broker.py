@@ -99,7 +99,8 @@ class SocketBroker:
     def _serve(self) -> bool:
         """Answer what is waiting; False if it is to end."""
         events = self._poll.poll(_RETRY_MILLISECONDS if self._waiting else None)
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         for notifications, call in waiting:
             self._answer(notifications, call)
         for descriptor, event in events:
@@ -179,7 +180,8 @@ def _read_arguments(call: Call) -> tuple[int, int, bytes]:
     What the kernel does not show to this process is 0 or empty. Yama (`kernel.yama.ptrace_scope`)
     hides the memory, not the descriptors, of a program that has left its parents.
     """
-    inode, address = 0, b""
+    inode = 0
+    address = b""
     size = call.integer(2)
     with contextlib.suppress(OSError):
         inode = call.socket_inode(call.integer(0))

@@ -13,7 +13,7 @@ from langgraph.types import Interrupt
 
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.sandbox import wall_in_words
+from manus.execution.sandbox.sandbox import describe_sandbox
 from manus.execution.text_files import image_type, read_file
 from manus.execution.workspace import Workspace
 from manus.graph.inputs import keep_upload
@@ -223,7 +223,7 @@ class PageBackend:
         root = self._new_folder()
         sandbox = self._settings.sandbox
         hidden_tools = report_tools(root, sandbox).in_words().rstrip(".")
-        info = f"{root} ({wall_in_words(sandbox, root)})"
+        info = f"{root} ({describe_sandbox(sandbox, root)})"
         return f"{info}. {hidden_tools}" if hidden_tools else info
 
     async def _is_running(self, thread: str) -> bool:
