@@ -119,7 +119,10 @@ class Archive:
             for row in self._rows(_CONTAINING, fragment):
                 scores[row[0]] += 0.1
         best = sorted(scores, key=lambda row: (-scores[row], row))[:limit]
-        return [Archived(*row_values) for row in best for row_values in self._rows(_BY_ROW, row)]
+        messages: list[Archived] = []
+        for row in best:
+            messages += [Archived(*values) for values in self._rows(_BY_ROW, row)]
+        return messages
 
     def _rows(self, clause: str, value: int | str) -> list[Any]:
         with self._connect() as connection:
@@ -150,6 +153,7 @@ def _insert(connection: sqlite3.Connection, rows: Iterable[Archived]) -> None:
 
 def _split_unspaced(query: str) -> list[str]:
     """Return pairs of characters of scripts without spaces, which the word index cannot find."""
-    runs = _UNSPACED.findall(query)
-    pairs = [run[start : start + 2] for run in runs for start in range(max(1, len(run) - 1))]
+    pairs: list[str] = []
+    for run in _UNSPACED.findall(query):
+        pairs += [run[start : start + 2] for start in range(max(1, len(run) - 1))]
     return list(dict.fromkeys(pairs))[:_TERMS]

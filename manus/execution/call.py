@@ -254,15 +254,12 @@ def _git_refusal(call: Call) -> Refusal:
 def _blocked_connections(call: Call, accesses: Sequence[Access]) -> tuple[Refusal, ...]:
     """Return the refusals of a program's connections, which nobody will be asked about."""
     why = call.session.egress_guard.why_tainted
-    return tuple(
-        Refusal(
-            call=f"{call.tool.name}: a connection to {access.host}",
-            reason=prompts.sends([access.host], why),
-            by="mode",
-            rules=[access.rule],
-        )
-        for access in dict.fromkeys(accesses)
-    )
+    refusals = []
+    for access in dict.fromkeys(accesses):
+        connection = f"{call.tool.name}: a connection to {access.host}"
+        reason = prompts.sends([access.host], why)
+        refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[access.rule]))
+    return tuple(refusals)
 
 
 def needs_of(tool: BaseTool | None, args: dict[str, Any]) -> Needs:

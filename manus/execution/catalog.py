@@ -171,9 +171,13 @@ def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
     Raises:
         SettingsError: an entry is none of these.
     """
-    tool_entries = [entry for entry in entries if not asks_for_mcp(entry)]
-    provider_tools = [entry for entry in tool_entries if isinstance(entry, dict)]
-    tools = (_make_tool(entry, session) for entry in tool_entries if not isinstance(entry, dict))
+    tools: list[BaseTool] = []
+    provider_tools: list[dict[str, Any]] = []
+    for entry in entries:
+        if isinstance(entry, dict):
+            provider_tools.append(entry)
+        elif not asks_for_mcp(entry):
+            tools.append(_make_tool(entry, session))
     return Catalog(tools, provider_tools)
 
 

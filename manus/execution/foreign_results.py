@@ -101,26 +101,33 @@ def _around(
 def _joined(parts: Sequence[Observation]) -> Observation:
     if len(parts) == 1:
         return parts[0]
-    artifacts = [part.artifact for part in parts if part.artifact is not None]
-    return Observation(
-        "\n".join(part.text for part in parts if part.text),
-        tuple(image for part in parts for image in part.images),
-        any(part.is_error for part in parts),
-        {name: value for part in parts for name, value in part.update.items()},
-        artifact=artifacts[0] if artifacts else None,
-    )
+    texts: list[str] = []
+    images: list[Image] = []
+    update: dict[str, Any] = {}
+    artifact = None
+    for part in parts:
+        if part.text:
+            texts.append(part.text)
+        images += part.images
+        update |= part.update
+        if artifact is None:
+            artifact = part.artifact
+    is_error = any(part.is_error for part in parts)
+    return Observation("\n".join(texts), tuple(images), is_error, update, artifact=artifact)
 
 
 def _of_message(message: ToolMessage) -> Observation:
     if isinstance(message.artifact, Observation):
         return message.artifact
-    parts = [_of_block(block) for block in message.content_blocks]
-    return Observation(
-        "\n".join(part for part in parts if isinstance(part, str)),
-        tuple(part for part in parts if isinstance(part, Image)),
-        message.status == "error",
-        artifact=message.artifact,
-    )
+    texts: list[str] = []
+    images: list[Image] = []
+    for part in map(_of_block, message.content_blocks):
+        if isinstance(part, Image):
+            images.append(part)
+        else:
+            texts.append(part)
+    is_error = message.status == "error"
+    return Observation("\n".join(texts), tuple(images), is_error, artifact=message.artifact)
 
 
 def _of_block(block: Mapping[str, Any]) -> str | Image:

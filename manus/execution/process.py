@@ -43,11 +43,10 @@ _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of an environment that programs of the model may see."""
-    allowed = {
-        name: value
-        for name, value in environment.items()
-        if name in _ALLOWED or name.startswith(_ALLOWED_PREFIX)
-    }
+    allowed = {}
+    for name, value in environment.items():
+        if name in _ALLOWED or name.startswith(_ALLOWED_PREFIX):
+            allowed[name] = value
     if "HOME" not in allowed:
         with contextlib.suppress(RuntimeError):  # a user without a home
             allowed["HOME"] = str(Path.home())

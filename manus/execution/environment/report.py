@@ -53,13 +53,13 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
     tools = find_user_tools(root, os.environ)
     path = tools.applied(os.environ)["PATH"].split(os.pathsep)
     hidden = [] if settings.kind == "none" else _find_hidden(root, settings, tools, path)
-    available = set().union(*(_programs_in(folder) for folder in path if folder not in hidden))
-    return ToolReport(
-        tuple(dict.fromkeys(tool.label for tool in tools.tools)),
-        tuple(name for name in _PROGRAMS if name in available),
-        tuple(hidden),
-        tools.problems,
-    )
+    available: set[str] = set()
+    for folder in path:
+        if folder not in hidden:
+            available |= _programs_in(folder)
+    programs = tuple(filter(available.__contains__, _PROGRAMS))
+    labels = dict.fromkeys(tool.label for tool in tools.tools)
+    return ToolReport(tuple(labels), programs, tuple(hidden), tools.problems)
 
 
 def _find_hidden(

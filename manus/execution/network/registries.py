@@ -47,8 +47,11 @@ def _locked_hosts(workspace: Path) -> frozenset[str]:
 def _registry_hosts(workspace: Path, path: str) -> frozenset[str]:
     """Query pip and npm, once per process. Blocking, for up to a second or two."""
     urls = [*_pip_urls(workspace, path), *_npm_urls(workspace, path)]
-    hosts = (urlsplit(url).hostname for url in urls)
-    return frozenset(host for host in hosts if host)
+    hosts = set()
+    for url in urls:
+        if host := urlsplit(url).hostname:
+            hosts.add(host)
+    return frozenset(hosts)
 
 
 def _pip_urls(workspace: Path, path: str) -> Iterator[str]:

@@ -55,12 +55,9 @@ def copy_git_settings(workspace: Path, target: Path, environ: Mapping[str, str])
     Files that they include count, also those for this workspace only (`includeIf`). Without any
     setting no file is written.
     """
-    settings = [
-        setting
-        for file in _files(environ)
-        for setting in _read(file, workspace)
-        if _is_harmless(*setting)
-    ]
+    settings: list[_Setting] = []
+    for file in _files(environ):
+        settings += [setting for setting in _read(file, workspace) if _is_harmless(*setting)]
     if settings:
         target.write_text("".join(map(_format, settings)), "utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 from collections.abc import Iterator
@@ -43,9 +44,9 @@ def read_listeners() -> list[Listener]:
     the kernel.
     """
     try:
-        return [listener for family in _FAMILIES for listener in _ask_kernel(family)]
+        return list(itertools.chain.from_iterable(map(_ask_kernel, _FAMILIES)))
     except OSError:
-        return [listener for table in _TABLES for listener in _read_table(table)]
+        return list(itertools.chain.from_iterable(map(_read_table, _TABLES)))
 
 
 def _ask_kernel(family: int) -> Iterator[Listener]:

@@ -133,8 +133,11 @@ class NameGuard:
         """Return what in the git directories among the names makes git start programs."""
         directories = {*filter(_is_git, names), *self._names.bare_repositories}
         directories |= set(self._hidden_submodules(filter(_is_git, names)))
-        paths = (path for name in directories for path in dangers_in(self._root / name))
-        return [str(path.relative_to(self._root)) for path in paths]
+        dangerous = []
+        for name in directories:
+            for path in dangers_in(self._root / name):
+                dangerous.append(str(path.relative_to(self._root)))
+        return dangerous
 
     def _hidden_submodules(self, names: Iterable[str]) -> Iterable[str]:
         """Yield the `.git` of submodules in folders that are not searched."""

@@ -6,6 +6,7 @@ git has dozens of keys that name programs, and gets new ones.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -167,14 +168,14 @@ class Repository(NamedTuple):
 def find_repository(git: Path, workspace: Path) -> Repository:
     """Return what belongs to a repository. Blocking."""
     directories = directories_of(git, workspace)
-    configs = [folder / name for folder in directories for name in GIT_SETTINGS]
-    named_files = (
-        path for file in configs if file.exists() for path in files_named_in(file, git.parent)
-    )
-    inside = (
-        path for path in named_files if path.is_relative_to(workspace) and path not in git.parents
-    )
-    return Repository(git, tuple(directories), tuple(dict.fromkeys(inside)))
+    named_files: dict[Path, None] = {}
+    for folder, name in itertools.product(directories, GIT_SETTINGS):
+        if not (folder / name).exists():
+            continue
+        for path in files_named_in(folder / name, git.parent):
+            if path.is_relative_to(workspace) and path not in git.parents:
+                named_files[path] = None
+    return Repository(git, tuple(directories), tuple(named_files))
 
 
 def files_named_in(config: Path, worktree: Path) -> list[Path]:

@@ -7,6 +7,7 @@ leave a block. A refused call fails with EPERM, so that programs go on without i
 
 from __future__ import annotations
 
+import itertools
 import platform
 import struct
 from collections.abc import Callable, Iterator
@@ -239,7 +240,7 @@ def compile_rules(rules: tuple[Rule, ...], machine: str) -> bytes:
     """Translate rules into a BPF program for a machine, `x86_64` or `aarch64`."""
     blocks = [_architecture_block(machine), *(_rule_block(rule, machine) for rule in rules)]
     blocks.append([_Instruction(_RETURN, _ALLOW)])
-    return b"".join(packed for block in blocks for packed in _assemble(block))
+    return b"".join(itertools.chain.from_iterable(map(_assemble, blocks)))
 
 
 def _architecture_block(machine: str) -> _Block:
