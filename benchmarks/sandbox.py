@@ -16,7 +16,7 @@ from typing import Literal
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.sandbox import probe_sandbox
+from manus.execution.sandbox.availability import probe_sandbox
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError

@@ -21,7 +21,7 @@ from manus.cli.questions import LEAVE, request_session
 from manus.cli.screen import DONE, WARNING, Screen
 from manus.cli.settings import read_settings, with_store
 from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.sandbox import describe_sandbox
+from manus.execution.sandbox.availability import describe_sandbox
 from manus.runs.attachments import Request, find_mentioned_files
 from manus.runs.configuration import resolve_workspace
 from manus.runs.options import RunOptions

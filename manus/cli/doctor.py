@@ -92,7 +92,7 @@ def _workspace(settings: Settings) -> CheckResult:
 def _sandbox(settings: Settings) -> CheckResult:
     """Check which sandbox programs run in, what it leaves open, and how to get a stronger one."""
     from manus.execution.environment.report import report_tools
-    from manus.execution.sandbox.sandbox import probe_sandbox
+    from manus.execution.sandbox.availability import probe_sandbox
 
     finding = partial(CheckResult, "sandbox")
     sandbox = settings.sandbox

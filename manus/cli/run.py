@@ -19,7 +19,7 @@ from manus.cli.questions import ask_all, ask_for_more_steps
 from manus.cli.screen import Screen
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.sandbox import describe_sandbox
+from manus.execution.sandbox.availability import describe_sandbox
 from manus.graph.outcome import Outcome, outcome_of
 from manus.graph.state_update import reopen
 from manus.prompts.formatting import count, in_words

@@ -410,7 +410,7 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     """An MCP server is given keys, so that no program of the workspace may stand in for it."""
     make_environment(root / ".venv", "from here")
     sandbox = await sandbox_of(session)
-    started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_users=True)
+    started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_user_program=True)
     # bubblewrap puts the wrapper around git first
     path = started.environment["PATH"].removeprefix(f"{GIT_BIN}:")
     assert path == "/usr/bin:/bin"

@@ -11,18 +11,18 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.environment.exposure import Exposure, join
 from manus.execution.environment.selection import (
+    UserTools,
     find_playwright_browsers,
     find_user_packages,
     find_user_tools,
 )
 from manus.execution.network.egress_proxy import EgressProxy, egress_of
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
-from manus.execution.sandbox.advice import Advice, advise
+from manus.execution.sandbox.availability import SandboxKind, select_sandbox
 from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.git_layout import (
@@ -38,13 +38,11 @@ from manus.execution.sandbox.home import HOME, SandboxHome
 from manus.execution.sandbox.interpreter import own_python
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
-from manus.execution.sandbox.network import Network, open_network
+from manus.execution.sandbox.network import Network
 from manus.execution.sandbox.own_code import own_code_in
 from manus.execution.sandbox.socket_broker import SocketBroker
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
-
-SandboxKind = Literal["bubblewrap", "landlock", "none"]
 
 CERTIFICATES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
@@ -66,19 +64,6 @@ _OWN_CODE_ERROR = (
     "of the sandbox, and Landlock cannot keep programs from changing it. Choose another workspace "
     "with `--workspace`{remedy}."
 )
-_NO_SANDBOX_ERROR = (
-    "Programs are not started without a sandbox, and none works here: {faults}. {remedy}"
-    "Without one, work in a container or virtual machine, and set `MANUS_SANDBOX=none`."
-)
-
-
-class WorkingSandbox(NamedTuple):
-    """A kind of sandbox that works on this machine."""
-
-    kind: SandboxKind
-    network: Network | None = None
-    advice: Advice | None = None
-    """How to make bubblewrap work, if the weaker Landlock is used instead."""
 
 
 class Sandbox:
@@ -109,6 +94,9 @@ class Sandbox:
         if kind == "bubblewrap" and self.names is not None:
             self._read_only = [*own_code_in(workspace), *self.names.existing_paths()]
         self._home = home
+        self._proxy = proxy
+        self.proxy_server: asyncio.Server | None = None
+        """The proxy's server for programs in the sandbox."""
         self._git_program: str | None = None
         """The machine's git, if programs use a wrapper around it."""
         self.git: GitService | None = None
@@ -129,9 +117,6 @@ class Sandbox:
         """The broker of the programs' sockets; None if the kernel isolates them."""
         if home is not None and kind == "landlock" and settings.network != "open":
             self.broker = SocketBroker((workspace, home.path)) if seccomp.program() else None
-        self._proxy = proxy
-        self.proxy_server: asyncio.Server | None = None
-        """The proxy's server for programs in the sandbox."""
 
     def confine(
         self,
@@ -140,84 +125,107 @@ class Sandbox:
         directory: Path,
         extra_read: Sequence[Path] = (),
         *,
-        is_users: bool = False,
+        is_user_program: bool = False,
     ) -> Confined:
-        """Return how a program that may read `more` is started. Blocking.
+        """Return the command line and environment that start a program confined. Blocking.
 
-        The workspace's own tools are first on its `PATH`. Not if it was `chosen` by the user, such
-        as an MCP server: then it has their keys, and is found as their terminal finds it.
+        Args:
+            argv: of the program.
+            environment: the variables that the program is given.
+            directory: the one that the program starts in.
+            extra_read: paths that the program may read in addition to the settings'.
+            is_user_program: the user configured the program, such as an MCP server. It is given
+                the user's keys, so the workspace's tools are not first on its `PATH`.
         """
         tools = find_user_tools(self._workspace, os.environ)
-        if not is_users:
+        if not is_user_program:
             environment = tools.applied(environment)
         if self._home is None:
             return Confined(tuple(argv), environment)
         home = self._home.path
-        variables = {**environment, **self._own_variables(home, is_users)}
+        variables = {**environment, **self._own_variables(home, is_user_program)}
+        exposure = self._expose_files(environment, extra_read, tools)
+        if self.kind == "landlock":
+            prefix = self._build_landlock_prefix(
+                home, exposure, reaches_proxy="http_proxy" in variables
+            )
+        else:
+            if self._git_program is not None:
+                variables["PATH"] = f"{GIT_BIN}:{variables.get('PATH', os.defpath)}"
+            variables["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes nothing
+            prefix = self._build_bubblewrap_prefix(home, directory, exposure)
+        return Confined((*self._limit_words(), *prefix, *argv), variables)
+
+    def _expose_files(
+        self, environment: Mapping[str, str], extra_read: Sequence[Path], tools: UserTools
+    ) -> Exposure:
+        """Return the files that a program may read. Paths of the settings are never hidden."""
         certificates = [environment[name] for name in CERTIFICATES if name in environment]
         readable = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
         installed = bubblewrap.expose_programs()
         read = [*readable, *extra_read, *installed.read, *tools.exposure.read]
         hidden = [path for path in installed.hidden if not any(map(path.is_relative_to, readable))]
         hidden += [path for path in tools.exposure.hidden if path not in readable]
-        if self.kind == "landlock":
-            restricts_network = self._settings.network != "open"
-            port = self._port if "http_proxy" in variables else None
-            prefix = landlock.build_command(
-                own_python(),
-                self._workspace,
-                home,
-                read=join([bubblewrap.expose_system(), Exposure((*read,), (*hidden,))]).paths(),
-                network=restricts_network,
-                port=port,
-                rules=seccomp.program(shares_network=restricts_network, shares_ipc=True),
-                broker=self.broker.name if self.broker else "",
-                broker_rules=seccomp.program(
-                    shares_network=restricts_network, shares_ipc=True, has_broker=True
-                ),
-            )
-        else:
-            if self._git_program is not None:
-                variables["PATH"] = f"{GIT_BIN}:{variables.get('PATH', os.defpath)}"
-            variables["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes nothing
-            closed_paths_now = self._closed_paths()
-            prefix = bubblewrap.build_command(
-                self._workspace,
-                home,
-                directory,
-                read=[*read, *closed_paths_now.outside],
-                read_only=[*self._read_only, *closed_paths_now.inside],
-                hidden=hidden,
-                filter_at=self._filter and _FILTER_DESCRIPTOR,
-            )
-        return Confined((*self._limit_words(), *prefix, *argv), variables)
+        return Exposure(tuple(read), tuple(hidden))
+
+    def _build_landlock_prefix(
+        self, home: Path, exposure: Exposure, *, reaches_proxy: bool
+    ) -> list[str]:
+        restricts_network = self._settings.network != "open"
+        return landlock.build_command(
+            own_python(),
+            self._workspace,
+            home,
+            read=join([bubblewrap.expose_system(), exposure]).paths(),
+            network=restricts_network,
+            port=self._port if reaches_proxy else None,
+            rules=seccomp.program(shares_network=restricts_network, shares_ipc=True),
+            broker=self.broker.name if self.broker else "",
+            broker_rules=seccomp.program(
+                shares_network=restricts_network, shares_ipc=True, has_broker=True
+            ),
+        )
+
+    def _build_bubblewrap_prefix(
+        self, home: Path, directory: Path, exposure: Exposure
+    ) -> list[str]:
+        repositories = self._find_closed_paths()
+        return bubblewrap.build_command(
+            self._workspace,
+            home,
+            directory,
+            read=[*exposure.read, *repositories.outside],
+            read_only=[*self._read_only, *repositories.inside],
+            hidden=exposure.hidden,
+            filter_at=self._filter and _FILTER_DESCRIPTOR,
+        )
 
     def confine_git(self, argv: Sequence[str], directory: Path) -> Confined:
-        """Return how a git command is started that changes closed repositories. Blocking.
+        """Return what starts a git command that changes read-only repositories. Blocking.
 
-        Its sandbox is that of other programs, but for the git directories, which it may write, and
-        its home, in which no program has written settings. The hooks stay closed.
+        Its sandbox differs from that of other programs in two ways: the git directories are
+        writable, except for hooks, and it has a home of its own, without settings of programs.
         """
         if self._home is None:
             raise ToolUnavailableError("There is no sandbox for git.")
         home = self._home.path
-        closed_git = self._closed_paths()
+        repositories = self._find_closed_paths()
         certificates = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
-        read = [Path(path) for path in (*self._settings.read, *certificates.values())]
+        read = map(Path, (*self._settings.read, *certificates.values()))
         prefix = bubblewrap.build_command(
             self._workspace,
             home / "git",
             directory,
-            read=[path.expanduser() for path in read],
-            read_only=[*own_code_in(self._workspace), *closed_git.programs],
-            writable=closed_git.outside,
+            read=map(Path.expanduser, read),
+            read_only=[*own_code_in(self._workspace), *repositories.programs],
+            writable=repositories.outside,
             filter_at=self._filter and _FILTER_DESCRIPTOR,
         )
-        variables = {**certificates, **self._own_variables(home, is_users=False)}
+        variables = {**certificates, **self._own_variables(home, is_user_program=False)}
         environment = git_environment(self._git_program or "/usr/bin/git", variables)
         return Confined((*self._limit_words(), *prefix, *argv), environment)
 
-    def _closed_paths(self) -> ClosedPaths:
+    def _find_closed_paths(self) -> ClosedPaths:
         repositories = self.names.repositories() if self.names is not None else []
         return closed_paths(repositories, self._workspace)
 
@@ -231,7 +239,9 @@ class Sandbox:
 
     def exit_code(self, code: int) -> int:
         """Convert the exit code of bubblewrap, 128 + N for signal N, to the program's code."""
-        return 128 - code if self.kind == "bubblewrap" and 128 < code < 160 else code
+        if self.kind == "bubblewrap" and 128 < code < 160:
+            return 128 - code
+        return code
 
     @property
     def mark(self) -> int:
@@ -240,28 +250,39 @@ class Sandbox:
 
     def remarks(self, mark: int, printed: str) -> str:
         """Return notes on requests that failed since a mark, and on exceeded limits."""
-        is_denied = self.kind == "bubblewrap" and any(sign in printed for sign in _DENIED_MESSAGES)
-        remark = (_READ_ONLY_NOTE if is_denied else "") + self.limits.take()
-        incidents = self._proxy.incidents.since(mark) if self._proxy else ()
-        reasons = [i.reason.rstrip(".") for i in incidents if i.proxy_port == self._port]
-        omitted = f"; and {len(reasons) - _MAX_NAMED} more" if len(reasons) > _MAX_NAMED else ""
-        return remark + (
-            f"\n[not reached: {'; '.join(reasons[:_MAX_NAMED])}{omitted}]" if reasons else ""
-        )
+        notes = ""
+        if self.kind == "bubblewrap" and any(sign in printed for sign in _DENIED_MESSAGES):
+            notes = _READ_ONLY_NOTE
+        notes += self.limits.take()
+        return notes + self._describe_incidents(mark)
 
-    def _own_variables(self, home: Path, is_users: bool) -> dict[str, str]:
-        inside = self.kind == "bubblewrap"
-        variables = {"HOME": HOME if inside else str(home / "home")}
-        variables["TMPDIR"] = "/tmp" if inside else str(home / "tmp")
-        variables["GIT_CONFIG_NOSYSTEM"] = (
-            "1"  # the copy in `$HOME` has the settings that may be seen
-        )
+    def _describe_incidents(self, mark: int) -> str:
+        """Return a note on the hosts that programs could not reach since a mark, or nothing."""
+        if self._proxy is None:
+            return ""
+        reasons: list[str] = []
+        for incident in self._proxy.incidents.since(mark):
+            if incident.proxy_port == self._port:
+                reasons.append(incident.reason.rstrip("."))
+        if not reasons:
+            return ""
+        listed = "; ".join(reasons[:_MAX_NAMED])
+        if len(reasons) > _MAX_NAMED:
+            listed += f"; and {len(reasons) - _MAX_NAMED} more"
+        return f"\n[not reached: {listed}]"
+
+    def _own_variables(self, home: Path, is_user_program: bool) -> dict[str, str]:
+        variables = {"HOME": str(home / "home"), "TMPDIR": str(home / "tmp")}
+        if self.kind == "bubblewrap":
+            variables = {"HOME": HOME, "TMPDIR": "/tmp"}
+        # the copy in `$HOME` has the system settings that programs may see
+        variables["GIT_CONFIG_NOSYSTEM"] = "1"
         if VARIABLE in os.environ:
             variables[VARIABLE] = f"{variables['HOME']}/.gitconfig"
         if (rust := Path.home() / ".rustup").is_dir():  # else rustup searches the home inside
             variables["RUSTUP_HOME"] = str(rust)
         if self._proxy is not None and self._settings.network == "rules":
-            user = f"{self._proxy.key}@" if is_users else ""
+            user = f"{self._proxy.key}@" if is_user_program else ""
             names = ("http_proxy", "https_proxy", "all_proxy")
             proxy = f"http://{user}127.0.0.1:{self._port}"
             variables |= dict.fromkeys((*names, *map(str.upper, names)), proxy)
@@ -272,7 +293,9 @@ class Sandbox:
     @property
     def _port(self) -> int | None:
         """The port of the proxy for programs; None if they have none."""
-        return int(self.proxy_server.sockets[0].getsockname()[1]) if self.proxy_server else None
+        if self.proxy_server is None:
+            return None
+        return int(self.proxy_server.sockets[0].getsockname()[1])
 
     async def serve_git(self) -> None:
         """Start the service that executes git commands which change read-only repositories."""
@@ -349,7 +372,7 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         return Sandbox("none", settings, workspace)
 
     def create() -> Sandbox:
-        kind, network, advice = _select_sandbox(settings)
+        kind, network, advice = select_sandbox(settings)
         if kind == "landlock" and (code := own_code_in(workspace)):
             remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
             text = _OWN_CODE_ERROR.format(code=code[0], workspace=workspace, remedy=remedy)
@@ -370,67 +393,3 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         await sandbox.close()
         raise
     return sandbox
-
-
-def probe_sandbox(settings: SandboxSettings) -> WorkingSandbox:
-    """Return the kind of sandbox that a run would get here. Blocking, for about 0.1 s.
-
-    Its network is closed again.
-
-    Raises:
-        ToolUnavailableError: as `open_sandbox`.
-    """
-    if settings.kind == "none":
-        return WorkingSandbox("none")
-    working = _select_sandbox(settings)
-    if working.network is not None:
-        working.network.close()
-    return working
-
-
-def describe_sandbox(settings: SandboxSettings, workspace: Path) -> str:
-    """Describe the sandbox, such as `sandbox: bubblewrap`, and how to strengthen it. Blocking."""
-    try:
-        kind, _, advice = probe_sandbox(settings)
-    except ToolUnavailableError:
-        return "no sandbox works here, so no program is started: see `manus doctor`"
-    if kind == "none":
-        return "no sandbox"
-    if kind == "landlock" and own_code_in(workspace):
-        remedy = f" or, for bubblewrap, {advice.remedy}" if advice else ""
-        return (
-            "no program is started, since Landlock cannot protect the code of manus that is in "
-            f"this folder: use `--workspace`{remedy}"
-        )
-    if advice is None:
-        return f"sandbox: {kind}"
-    return f"sandbox: {kind}; bubblewrap is stronger, but {advice.reason}: {advice.remedy}"
-
-
-def _select_sandbox(settings: SandboxSettings) -> WorkingSandbox:
-    """Return the strongest working sandbox that the settings allow. Blocking."""
-    advice = None
-    faults = []
-    if settings.kind in ("auto", "bubblewrap"):
-        try:
-            return _probe_bubblewrap(settings)
-        except ToolUnavailableError as error:
-            is_installed = bubblewrap.find_program() is not None
-            is_root = os.geteuid() == 0
-            advice = advise(str(error), is_installed=is_installed, is_root=is_root)
-        faults.append(f"bubblewrap {advice.reason}")
-    if settings.kind in ("auto", "landlock"):
-        if landlock.find_version():
-            return WorkingSandbox("landlock", advice=advice)
-        faults.append("the kernel has no Landlock")
-    remedy = f"For bubblewrap: {advice.remedy}. " if advice else ""
-    raise ToolUnavailableError(
-        _NO_SANDBOX_ERROR.format(faults=", and ".join(faults), remedy=remedy)
-    )
-
-
-def _probe_bubblewrap(settings: SandboxSettings) -> WorkingSandbox:
-    """Return bubblewrap, or raise `ToolUnavailableError` if it does not work here. Blocking."""
-    if fault := bubblewrap.find_fault():
-        raise ToolUnavailableError(fault)
-    return WorkingSandbox("bubblewrap", None if settings.network == "open" else open_network())

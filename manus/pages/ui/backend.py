@@ -13,7 +13,7 @@ from langgraph.types import Interrupt
 
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.sandbox import describe_sandbox
+from manus.execution.sandbox.availability import describe_sandbox
 from manus.execution.text_files import image_type, read_file
 from manus.execution.workspace import Workspace
 from manus.graph.inputs import keep_upload

@@ -73,7 +73,7 @@ async def _start_program(server: McpServer, session: Session) -> AsyncIterator[S
     command = Confined(argv, environment)
     if server.confined:
         sandbox = await sandbox_of(session)
-        confine = partial(sandbox.confine, is_users=True)
+        confine = partial(sandbox.confine, is_user_program=True)
         readable = await asyncio.to_thread(_readable_paths, directory)
         command = await asyncio.to_thread(confine, *command, directory, readable)
     program = StdioServerParameters(
