@@ -119,7 +119,7 @@ class Conversation:
         ask_for_file_trust(self._args, settings)
         wall = describe_sandbox(settings.sandbox, Path(self._workspace))
         self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
-        if hidden_tools := report_tools(Path(self._workspace), settings.sandbox).in_words():
+        if hidden_tools := report_tools(Path(self._workspace), settings.sandbox).describe():
             self._screen.paragraph(hidden_tools, "dim")
         self._screen.paragraph("Type a request, or /help for a list of commands.", "dim")
 

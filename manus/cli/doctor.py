@@ -18,7 +18,7 @@ from manus.cli.settings import read_settings
 from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
 from manus.execution.process import scrub_environment
-from manus.execution.sandbox.interpreter import own_python
+from manus.execution.sandbox.interpreter import get_own_python
 from manus.runs.configuration import is_installed, resolve_workspace
 from manus.state.errors import ManusError, SettingsError
 
@@ -35,7 +35,7 @@ _REMAINING_ACCESS = {
 
 def run_checks() -> list[CheckResult]:
     """Run all checks and return their findings."""
-    findings = [CheckResult("python", "ok", f"{platform.python_version()} at {own_python()}")]
+    findings = [CheckResult("python", "ok", f"{platform.python_version()} at {get_own_python()}")]
     try:
         settings = read_settings()
     except ManusError as error:
@@ -107,7 +107,7 @@ def _sandbox(settings: Settings) -> CheckResult:
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
     text = f"{wall}: programs can still {_REMAINING_ACCESS[wall]}{network.get(sandbox.network, '')}"
     root = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
-    if hidden_tools := report_tools(root, sandbox).in_words():
+    if hidden_tools := report_tools(root, sandbox).describe():
         text += f". {hidden_tools}"
     if advice is None:
         return finding("ok", text)

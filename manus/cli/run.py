@@ -119,7 +119,7 @@ class JobRunner:
 
         def describe() -> str:
             root = Path(os.path.realpath(self._workspace))
-            return report_tools(root, self._settings.sandbox).in_words()
+            return report_tools(root, self._settings.sandbox).describe()
 
         if description := await asyncio.to_thread(describe):
             self._screen.paragraph(description, "dim")

@@ -25,7 +25,7 @@ from manus.execution.base import AgentTool
 from manus.execution.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.execution.egress_guard import HOST, Access
 from manus.execution.git_guard import GIT
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Resource, Session
 from manus.prompts import approval as prompts
 from manus.state.agent import Refusal, ToolTask
@@ -136,7 +136,7 @@ async def _changes_git(call: Call, digest: str) -> bool:
     if not await asyncio.to_thread(tool.changes_repository, call.args):
         return False
     try:
-        sandbox = await sandbox_of(session)
+        sandbox = await get_sandbox(session)
     except ToolUnavailableError:  # the call itself will say so
         return False
     return sandbox.git is not None and sandbox.git.guards_repository

@@ -20,8 +20,8 @@ from langchain_core.messages import AnyMessage
 
 from manus.config.safety_settings import is_covered
 from manus.config.settings import Settings
-from manus.execution.network.egress import RuleEntry, is_loopback, literal_address, parse_entry
-from manus.execution.network.registries import registry_hosts
+from manus.execution.network.egress import RuleEntry, is_loopback, parse_entry, parse_ip
+from manus.execution.network.registries import find_registry_hosts
 from manus.execution.workspace_names import is_workspace_name
 from manus.prompts import approval as prompts
 from manus.state.agent import ToolTask
@@ -209,7 +209,7 @@ class EgressGuard:
 
     def is_named(self, host: str) -> bool:
         """Return whether the user has named a host or its parent domain; loopback always counts."""
-        address = literal_address(host)
+        address = parse_ip(host)
         return is_loopback(host) or any(e.covers(host, 0, address) for e in self._entries)
 
     def was_refused(self, access: Access) -> bool:
@@ -226,7 +226,7 @@ class EgressGuard:
         access = Access("program", host)
         if not self.needs_approval(access):
             return ""
-        if not self.is_first_use(access) and host in await registry_hosts(self._root):
+        if not self.is_first_use(access) and host in await find_registry_hosts(self._root):
             return ""
         for call in self._calls:
             call.blocked.append(access)

@@ -18,7 +18,7 @@ import psutil
 
 from manus.execution.process_output import PipeReader
 from manus.execution.sandbox.confined import Confined
-from manus.execution.sandbox.sandbox import CERTIFICATES, Sandbox
+from manus.execution.sandbox.sandbox import CERTIFICATE_VARIABLES, Sandbox
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
 
@@ -32,7 +32,7 @@ _ALLOWED = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"),
         *("LD_LIBRARY_PATH", "LOCALE_ARCHIVE"),
-        *CERTIFICATES,
+        *CERTIFICATE_VARIABLES,
         *("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY"),
         *("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"),
     }
@@ -224,7 +224,7 @@ async def run(
             )
         finally:
             os.close(writing)
-        watch = nullcontext() if sandbox is None else sandbox.limits.watching(process.pid)
+        watch = nullcontext() if sandbox is None else sandbox.limits.watch(process.pid)
         async with watch:
             code = await _wait_with_timeout(process, seconds)
         capture = reader.take()

@@ -11,7 +11,7 @@ from manus.execution.base import AgentTool, Arguments
 from manus.execution.process import exit_state
 from manus.execution.result import Observation
 from manus.execution.sandbox.git_arguments import changes_repository
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
@@ -93,14 +93,14 @@ class Bash(AgentTool):
             await shell.restart()
         if request.command is None:
             return Observation(_RESTARTED)
-        sandbox = await sandbox_of(self.session)
+        sandbox = await get_sandbox(self.session)
         mark = sandbox.mark
         if sandbox.names is not None:
             await sandbox.names.begin()
         text = request.command.encode("utf-8", "surrogatepass")  # bash reports invalid characters
         outcome = await shell.run(text, request.timeout)
         output = _describe(outcome, self.session.workspace, request.timeout)
-        output += sandbox.remarks(mark, outcome.output)
+        output += sandbox.describe_failures(mark, outcome.output)
         if sandbox.names is not None:
             output += await sandbox.names.finish()
         output = f"{_RESTARTED}\n{output}" if request.restart else output
@@ -112,7 +112,7 @@ class Bash(AgentTool):
         )
 
     async def _open(self) -> Shell:
-        return Shell(self.session.workspace, await sandbox_of(self.session))
+        return Shell(self.session.workspace, await get_sandbox(self.session))
 
 
 def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:

@@ -19,8 +19,8 @@ from manus.execution.base import AgentTool, Arguments
 from manus.execution.process import ProcessResult, exit_state, run
 from manus.execution.result import Image, Observation
 from manus.execution.safe_open import look_at, open_file, write_private
-from manus.execution.sandbox.interpreter import own_python
-from manus.execution.sandbox.sandbox import Sandbox, sandbox_of
+from manus.execution.sandbox.interpreter import get_own_python
+from manus.execution.sandbox.sandbox import Sandbox, get_sandbox
 from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.data import CHART
 from manus.state.errors import ToolError, ToolUnavailableError
@@ -72,7 +72,7 @@ class DataVisualization(AgentTool):
         request.chart.require_columns()
         workspace = self.session.workspace
         job = await asyncio.to_thread(_build_job, request, workspace)
-        sandbox = await sandbox_of(self.session)
+        sandbox = await get_sandbox(self.session)
         if not await asyncio.to_thread(Path(job["bundle"]).exists):
             await _run_worker(
                 {"bundle": job["bundle"]}, workspace, None
@@ -87,7 +87,7 @@ class DataVisualization(AgentTool):
         if finished.returncode != 0:
             state = exit_state(finished.returncode)
             problem = f"The chart could not be drawn ({state}): {last[:300]}"
-            raise ToolError(problem + sandbox.remarks(mark, last))
+            raise ToolError(problem + sandbox.describe_failures(mark, last))
         return await asyncio.to_thread(
             _build_observation, request, job, json.loads(last), workspace
         )
@@ -96,7 +96,7 @@ class DataVisualization(AgentTool):
 async def _run_worker(
     job: dict[str, Any], workspace: Workspace, sandbox: Sandbox | None
 ) -> ProcessResult:
-    python = await asyncio.to_thread(own_python)
+    python = await asyncio.to_thread(get_own_python)
     return await run(
         [python, "-P", "-c", _START_CODE, str(_PACKAGE / "__init__.py"), json.dumps(job)],
         workspace=workspace,

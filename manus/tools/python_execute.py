@@ -16,8 +16,8 @@ from manus.execution.environment.selection import find_user_tools
 from manus.execution.process import ProcessResult, exit_state, run
 from manus.execution.result import Observation
 from manus.execution.safe_open import write_private
-from manus.execution.sandbox.interpreter import own_python
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.interpreter import get_own_python
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.workspace import PRIVATE, WORKSPACE, Workspace
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError, ToolUnavailableError
@@ -69,7 +69,7 @@ class PythonExecute(AgentTool):
         code = request.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
         script = await asyncio.to_thread(_write_code, code, workspace)
         python, is_own = await asyncio.to_thread(self._choose_python)
-        sandbox = await sandbox_of(self.session)
+        sandbox = await get_sandbox(self.session)
         mark = sandbox.mark
         if sandbox.names is not None:
             await sandbox.names.begin()
@@ -84,7 +84,7 @@ class PythonExecute(AgentTool):
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
         text = _describe(output, finished, request.timeout)
         text += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
-        text += sandbox.remarks(mark, finished.output)
+        text += sandbox.describe_failures(mark, finished.output)
         if sandbox.names is not None:
             text += await sandbox.names.finish()
         return Observation(
@@ -102,7 +102,7 @@ class PythonExecute(AgentTool):
             python = find_user_tools(root, os.environ).python
             if python is not None:
                 return str(python), False
-        return own_python(), True
+        return get_own_python(), True
 
 
 def _interpreter_note(python: str, output: str, *, is_own: bool) -> str:

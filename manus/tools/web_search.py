@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from manus.config.browser_settings import SearchSettings
 from manus.execution.base import AgentTool, Arguments
-from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
 from manus.execution.result import Observation
 from manus.execution.session import Session
 from manus.prompts.browser import SEARCH
@@ -82,7 +82,7 @@ async def search(session: Session, query: WebSearchArgs) -> str:
     Raises:
         ToolError: no engine had results; the message gives the reason for each.
     """
-    proxy = await egress_of(session)
+    proxy = await get_egress_proxy(session)
     settings = session.settings.search
     failures: list[str] = []
     for name in _select_engines(settings):

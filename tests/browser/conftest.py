@@ -13,7 +13,7 @@ from playwright.async_api import async_playwright
 from manus.config.browser_settings import BrowserSettings, EgressSettings
 from manus.config.settings import Settings
 from manus.execution.network.egress import EgressRules, Resolve
-from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
 from manus.execution.session import Session
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.engine import Engine, launch, open_context
@@ -46,7 +46,7 @@ async def join(chromium: Chromium, session: Session) -> Driver:
     """A driver of a context of its own in a running browser."""
 
     async def make() -> Browser:
-        proxy = await egress_of(session)
+        proxy = await get_egress_proxy(session)
         context = await open_context(chromium, session.settings.browser, proxy.url)
         return Browser(Engine(context), proxy, session)
 

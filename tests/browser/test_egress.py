@@ -12,9 +12,9 @@ from manus.execution.network.egress import (
     EgressRefusedError,
     EgressRules,
     UnreachableError,
-    literal_address,
+    classify_private,
     parse_entry,
-    private_kind,
+    parse_ip,
 )
 from manus.execution.network.egress_proxy import EgressProxy
 from manus.state.errors import SettingsError
@@ -60,14 +60,14 @@ def test_private_places_in_every_notation() -> None:
 async def test_a_name_that_leads_inside() -> None:
     mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
     with pytest.raises(EgressRefusedError) as caught:
-        await mixed.addresses("a.test", 80)
+        await mixed.resolve_allowed("a.test", 80)
     assert "a.test" in str(caught.value)
     assert "`egress.allow_private`" in str(caught.value)
-    assert await mixed.addresses("b.test", 80) == ["8.8.8.8"]
+    assert await mixed.resolve_allowed("b.test", 80) == ["8.8.8.8"]
     with pytest.raises(UnreachableError, match=r"c\.test cannot be resolved"):
-        await mixed.addresses("c.test", 80)
+        await mixed.resolve_allowed("c.test", 80)
     some = rules({"box.test": ["192.168.1.5"]}, allow_private=("localhost:8000", "192.168.1.0/24"))
-    assert await some.addresses("box.test", 80) == ["192.168.1.5"], "one by one"
+    assert await some.resolve_allowed("box.test", 80) == ["192.168.1.5"], "one by one"
     some.check_url("http://localhost:8000/")
     for url in ("http://localhost:8001/", "http://127.0.0.1:8000/"):
         with pytest.raises(EgressRefusedError):
@@ -90,14 +90,14 @@ CLOTHES = "::ffff:9.9.9.9 64:ff9b::909:909 2002:909:909:: 2001:0:4136:e378:8000:
 async def test_allow_and_deny_lists() -> None:
     names = {"a.test": ["8.8.8.8"], "y.a.test": ["8.8.8.8"], "b.test": ["9.9.9.9"]}
     for host, entry in (("a.test", "a.test"), ("y.a.test", "a.test"), ("a.test", "8.8.8.0/24")):
-        assert await rules(names, allow=(entry,)).addresses(host, 80) == ["8.8.8.8"]
+        assert await rules(names, allow=(entry,)).resolve_allowed(host, 80) == ["8.8.8.8"]
     for host, lists, why in LISTS:
         with pytest.raises(EgressRefusedError, match=why):
-            await rules(names, **lists).addresses(host, 80)
+            await rules(names, **lists).resolve_allowed(host, 80)
     for address in CLOTHES.split():
         some = rules({"a.test": [address]}, deny=("9.0.0.0/8",), allow_private=("*",))
         with pytest.raises(EgressRefusedError, match="deny list"):
-            await some.addresses("a.test", 80)
+            await some.resolve_allowed("a.test", 80)
         with pytest.raises(EgressRefusedError, match="deny list"):
             some.check_url(f"http://[{address}]/")
 
@@ -110,10 +110,10 @@ def test_entries_and_addresses() -> None:
     assert parse_entry("[::1]:80").port == 80
     assert parse_entry("::1").network == ipaddress.ip_network("::1")
     assert parse_entry("bücher.test").name == "xn--bcher-kva.test"
-    assert literal_address("1e100.net") is None
-    assert literal_address("dead.beef") is None
-    assert private_kind(ipaddress.ip_address("8.8.8.8")) is None
-    assert private_kind(ipaddress.ip_address("2606:4700::1111")) is None
+    assert parse_ip("1e100.net") is None
+    assert parse_ip("dead.beef") is None
+    assert classify_private(ipaddress.ip_address("8.8.8.8")) is None
+    assert classify_private(ipaddress.ip_address("2606:4700::1111")) is None
 
 
 @pytest.fixture

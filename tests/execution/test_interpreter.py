@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.sandbox.interpreter import without_parent_steps
+from manus.execution.sandbox.interpreter import remove_parent_steps
 from tests.helpers import sandboxes
 from tests.helpers.child import ROOT
 
@@ -38,7 +38,7 @@ def test_a_path_has_no_parent_steps_and_keeps_its_links(
     machine: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(machine)
-    found = without_parent_steps(path.format(machine))
+    found = remove_parent_steps(path.format(machine))
     assert str(found) == PATHS[path].format(machine)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manus.execution.network import registries
-from manus.execution.network.registries import registry_hosts
+from manus.execution.network.registries import find_registry_hosts
 
 
 @pytest.fixture(autouse=True)
@@ -18,15 +18,15 @@ def asked_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     """Ask both again in each test, with settings of its own."""
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("npm_config_userconfig", str(tmp_path / "npmrc"))
-    registries._registry_hosts.cache_clear()
+    registries._find_registry_hosts.cache_clear()
     yield
-    registries._registry_hosts.cache_clear()
+    registries._find_registry_hosts.cache_clear()
 
 
 async def test_configured_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://user:word@a.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://b.example/x http://c.example:81/y")
-    assert await registry_hosts(tmp_path) >= {"a.example", "b.example", "c.example"}
+    assert await find_registry_hosts(tmp_path) >= {"a.example", "b.example", "c.example"}
 
 
 async def test_pips_own_index_and_that_of_its_files(
@@ -34,7 +34,7 @@ async def test_pips_own_index_and_that_of_its_files(
 ) -> None:
     """Fails first where pip moves what it is asked for by a name that is its own."""
     monkeypatch.setenv("PATH", "")
-    hosts = await registry_hosts(tmp_path)
+    hosts = await find_registry_hosts(tmp_path)
     assert len(hosts) == 2, hosts
 
 
@@ -44,7 +44,7 @@ async def test_registries_of_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "registry=https://n.example/\n@kite:registry=https://k.example/npm/\n"
         "//k.example/npm/:_authToken=word\n"
     )
-    assert await registry_hosts(tmp_path / "w") >= {"n.example", "k.example"}
+    assert await find_registry_hosts(tmp_path / "w") >= {"n.example", "k.example"}
 
 
 async def test_no_program_of_the_workspace_is_asked(
@@ -59,5 +59,5 @@ async def test_no_program_of_the_workspace_is_asked(
     folders = [str(tmp_path / "bin"), str(tmp_path / "link"), "", "."]
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
     monkeypatch.chdir(tmp_path / "bin")
-    await registry_hosts(tmp_path)
+    await find_registry_hosts(tmp_path)
     assert not (tmp_path / "ran").exists()

@@ -122,7 +122,7 @@ def test_hidden_programs_are_reported(home: Path) -> None:
     report = report_tools(home / "project", SandboxSettings())
     names = [f"{home}/.local/bin/{name}" for name in ("deploy", "release")]
     assert list(report.hidden) == names
-    assert "`read` under `[sandbox]` shows more" in report.in_words()
+    assert "`read` under `[sandbox]` shows more" in report.describe()
     assert report_tools(home / "project", SandboxSettings(kind="none")).hidden == ()
     shown = SandboxSettings(read=("~/.local/bin", "~/scripts"))
     assert report_tools(home / "project", shown).hidden == ()
@@ -131,7 +131,7 @@ def test_hidden_programs_are_reported(home: Path) -> None:
 def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
     for number in range(9):
         write(home / f".local/bin/script{number}", DEPLOY, 0o755)
-    text = report_tools(home / "project", SandboxSettings()).in_words()
+    text = report_tools(home / "project", SandboxSettings()).describe()
     assert f"{home}/.local/bin/script4, 4 more programs as in {home}/.local/bin (" in text
     assert "script5" not in text
 

@@ -21,7 +21,7 @@ from manus.execution.environment.selection import find_user_tools
 from manus.execution.safe_open import write_file
 from manus.execution.sandbox import bubblewrap
 from manus.execution.sandbox.git_layout import GIT_BIN
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph.profiles import DATA_ANALYSIS
@@ -409,7 +409,7 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
 ) -> None:
     """An MCP server is given keys, so that no program of the workspace may stand in for it."""
     make_environment(root / ".venv", "from here")
-    sandbox = await sandbox_of(session)
+    sandbox = await get_sandbox(session)
     started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_user_program=True)
     # bubblewrap puts the wrapper around git first
     path = started.environment["PATH"].removeprefix(f"{GIT_BIN}:")
@@ -419,7 +419,7 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
 def test_what_stays_hidden_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, settings = home / "project", SandboxSettings()
     root.mkdir()
-    assert report_tools(root, settings).in_words() == ""
+    assert report_tools(root, settings).describe() == ""
     write(home / "mine" / "bin" / "cargo", "", 0o755)
     monkeypatch.setenv("PATH", f"{home}/mine/bin:/usr/bin:/bin")
     [packages] = make_environment(root / ".venv", "x").glob("lib/python3*/site-packages")
@@ -428,7 +428,7 @@ def test_what_stays_hidden_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) 
     (home / "library").mkdir()
     write(root / ".nvmrc", "22\n")
     monkeypatch.setenv("VIRTUAL_ENV", str(home / "gone"))
-    said = report_tools(root, settings).in_words()
+    said = report_tools(root, settings).describe()
     version = ".".join(map(str, sys.version_info[:3]))
     assert said == (
         f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "

@@ -36,7 +36,7 @@ def agent(
     # the registry that this user's pip is configured for
     monkeypatch.setenv("PIP_INDEX_URL", "http://index.example/simple")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    registries._registry_hosts.cache_clear()
+    registries._find_registry_hosts.cache_clear()
     return agent
 
 

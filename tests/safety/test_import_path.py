@@ -10,7 +10,7 @@ import pytest
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.own_code import own_code_in
+from manus.execution.sandbox.own_code import find_own_code
 from manus.execution.user_tools import load_user_tool
 from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
@@ -87,11 +87,11 @@ async def test_no_program_is_started_where_code_cannot_be_protected(
 
 
 def test_the_code_of_a_checkout_is_found(tmp_path: Path) -> None:
-    found = own_code_in(ROOT)
+    found = find_own_code(ROOT)
     own = Path(load_user_tool.__code__.co_filename)
     for path in (*(ROOT / name for name in CODE), ROOT / "manus" / "cli.py", own):
         assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
-    assert own_code_in(tmp_path) == []
+    assert find_own_code(tmp_path) == []
 
 
 def test_the_code_that_settings_name_is_found(tmp_path: Path) -> None:
@@ -99,4 +99,4 @@ def test_the_code_that_settings_name_is_found(tmp_path: Path) -> None:
     (tmp_path / "mytool.py").write_text("import helper\n")
     (tmp_path / "helper.py").write_text("")
     (tmp_path / "other.py").write_text("")
-    assert own_code_in(tmp_path) == [tmp_path / "helper.py", tmp_path / "mytool.py"]
+    assert find_own_code(tmp_path) == [tmp_path / "helper.py", tmp_path / "mytool.py"]

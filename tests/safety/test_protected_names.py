@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manus.execution.protected_names import is_protected
-from manus.execution.sandbox.quarantine import ProtectedNames, move_out
+from manus.execution.sandbox.quarantine import ProtectedNames, quarantine_names
 
 PROTECTED = (
     *(".env", "app/.env.production", ".envrc", ".git/hooks/pre-commit.sample", "sub/.git"),
@@ -84,7 +84,7 @@ def test_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
 def test_what_is_moved_out_is_kept(root: Path, tmp_path: Path) -> None:
     (root / "src" / ".vscode").mkdir()
     (root / "src" / ".vscode" / "tasks.json").write_text("{}")
-    moved = move_out(root, ["src/.vscode", "gone/.env"], tmp_path / "quarantine")
+    moved = quarantine_names(root, ["src/.vscode", "gone/.env"], tmp_path / "quarantine")
     assert list(moved) == ["src/.vscode"]
     assert (moved["src/.vscode"] / "tasks.json").read_text() == "{}"
     assert not (root / "src" / ".vscode").exists()

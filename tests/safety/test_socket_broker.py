@@ -239,8 +239,8 @@ async def test_a_program_that_outlives_the_broker_gets_no_local_socket(tmp_path:
 
 def test_without_a_broker_there_are_no_local_sockets(tmp_path: Path) -> None:
     rules = {
-        "rules": seccomp.program(shares_network=True, shares_ipc=True),
-        "broker_rules": seccomp.program(shares_network=True, shares_ipc=True, has_broker=True),
+        "rules": seccomp.build_filter(shares_network=True, shares_ipc=True),
+        "broker_rules": seccomp.build_filter(shares_network=True, shares_ipc=True, has_broker=True),
     }
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 from manus.execution.catalog import build_catalog
 from manus.execution.process import ProcessResult
 from manus.execution.result import Observation
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Session
 from manus.tools import data_visualization
 from tests.pages.report.viewer import Viewer
@@ -55,7 +55,7 @@ async def _draw(session: Session, data: str, chart: dict[str, Any], **more: Any)
 async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wall = (await sandbox_of(session)).kind
+    wall = (await get_sandbox(session)).kind
     python = root / ".manus/python"
     python.write_text(f'#!/bin/sh\ncat /proc/1/comm > seen\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)

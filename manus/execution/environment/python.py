@@ -74,7 +74,7 @@ def expose_python(environment: PythonEnvironment, workspace: Path | None = None)
     return join(exposures)
 
 
-def editable_sources(environment: PythonEnvironment) -> list[Path]:
+def find_editable_sources(environment: PythonEnvironment) -> list[Path]:
     """Return the folders of editable packages (`pip install -e`)."""
     folders = []
     for record in environment.prefix.glob("lib/python*/site-packages/*.dist-info/direct_url.json"):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
-from manus.execution.environment.python import editable_sources
+from manus.execution.environment.python import find_editable_sources
 from manus.execution.environment.selection import UserTools, find_user_tools
 from manus.execution.sandbox import bubblewrap
 
@@ -34,7 +34,7 @@ class ToolReport:
     problems: tuple[str, ...]
     """Sentences about selected tools that do not work."""
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Return sentences for the user; empty if there is nothing to say."""
         sentences = []
         if self.selected:
@@ -51,7 +51,7 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
     `root` is the real path of the workspace.
     """
     tools = find_user_tools(root, os.environ)
-    path = tools.applied(os.environ)["PATH"].split(os.pathsep)
+    path = tools.apply_to(os.environ)["PATH"].split(os.pathsep)
     hidden = [] if settings.kind == "none" else _find_hidden(root, settings, tools, path)
     available: set[str] = set()
     for folder in path:
@@ -78,7 +78,7 @@ def _find_hidden(
 def _find_sources(tools: UserTools) -> Iterator[str]:
     """Yield the folders of editable packages."""
     for environment in tools.environments:
-        sources = [path for path in editable_sources(environment) if path.is_dir()]
+        sources = [path for path in find_editable_sources(environment) if path.is_dir()]
         yield from map(str, sources[:_MAX_SOURCES])
 
 

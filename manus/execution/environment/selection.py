@@ -29,7 +29,7 @@ from manus.execution.environment.python import (
 )
 from manus.execution.environment.version_files import VersionRequest, read_file, read_requests
 from manus.execution.safe_open import open_file
-from manus.execution.sandbox.interpreter import own_prefixes
+from manus.execution.sandbox.interpreter import get_own_prefixes
 
 _NAME = re.compile(r"[\w.+-]+")
 _SHORT = re.compile(r"[\w.+*/@-]{1,40}")
@@ -72,7 +72,7 @@ class UserTools:
         """The interpreter of the workspace; None if nothing selects one."""
         return next((tool.python for tool in self.tools if tool.python), None)
 
-    def applied(self, environment: Mapping[str, str]) -> dict[str, str]:
+    def apply_to(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return environment variables with these tools first on the `PATH`."""
         path = _program_folders(self.tools)
         for entry in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -119,7 +119,7 @@ class _Finder:
         self._environ = environ
         self._home = Path.home()
         self._managers = VersionManagers(self._home, environ)
-        self._own = set(map(os.path.realpath, own_prefixes()))
+        self._own = set(map(os.path.realpath, get_own_prefixes()))
         self._tools: dict[tuple[Path, ...], Tool] = {}
         self._environments: list[PythonEnvironment] = []
         self._problems: list[str] = []

@@ -1,7 +1,7 @@
 """The egress rules (SSRF protection): which hosts the browser, the search and the reader may reach.
 
 The rules are checked twice. `check_url` checks the text of an address before anything is sent: the
-scheme, the name, an IP address in any notation. `addresses` resolves the name and returns the
+scheme, the name, an IP address in any notation. `resolve_allowed` resolves the name and returns the
 allowed IP addresses; the caller must connect to one of these without resolving again, or DNS
 rebinding could bypass the rules. `manus.execution.network.egress_proxy` does this for every hop.
 """
@@ -53,7 +53,7 @@ class RuleEntry:
         if self.port not in (None, port):
             return False
         if self.network is not None:
-            forms = () if address is None else (address, unwrap(address))
+            forms = () if address is None else (address, unwrap_ipv4(address))
             return any(form in self.network for form in forms)
         return self.name is None or host == self.name or host.endswith("." + self.name)
 
@@ -73,10 +73,10 @@ def parse_entry(text: str) -> RuleEntry:
     name = rest.removeprefix("*.")
     if not re.fullmatch(r"[^\s/:@*?#]+", name):
         raise SettingsError(f"egress: `{text}` is neither a host name, an address nor a network.")
-    return RuleEntry(_ascii(name), None, port)
+    return RuleEntry(_encode_name(name), None, port)
 
 
-def literal_address(host: str) -> Address | None:
+def parse_ip(host: str) -> Address | None:
     """Return the IP address of a host in any notation; None if the host is a name."""
     text = host.strip("[]").partition("%")[0]
     with contextlib.suppress(ValueError):
@@ -87,7 +87,7 @@ def literal_address(host: str) -> Address | None:
     return None
 
 
-def unwrap(address: Address) -> Address:
+def unwrap_ipv4(address: Address) -> Address:
     """Return the IPv4 address that an IPv6 address embeds, else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
@@ -99,13 +99,13 @@ def unwrap(address: Address) -> Address:
 
 def is_loopback(host: str) -> bool:
     """Return whether a host is written as localhost or as a loopback address."""
-    address = literal_address(host)
-    return host.lower() == "localhost" or (address is not None and unwrap(address).is_loopback)
+    address = parse_ip(host)
+    return host.lower() == "localhost" or (address is not None and unwrap_ipv4(address).is_loopback)
 
 
-def private_kind(address: Address) -> str | None:
+def classify_private(address: Address) -> str | None:
     """Return the kind of a non-public address; None if the address is public."""
-    inner = unwrap(address)
+    inner = unwrap_ipv4(address)
     if inner.is_loopback or inner.is_unspecified:
         return "a loopback address"
     if inner.is_link_local:
@@ -125,7 +125,7 @@ class EgressRules:
         self._allow = [parse_entry(text) for text in settings.allow]
         self._deny = [parse_entry(text) for text in settings.deny]
         self._private = [parse_entry(text) for text in settings.allow_private]
-        self._resolve = resolve or _system_resolve
+        self._resolve = resolve or _resolve_by_system
         self.upstream = settings.upstream_proxy
         self.inside: Callable[[int], Awaitable[socket.socket | None]] | None = None
         """Connects to a port in the sandbox. If set, loopback is the sandbox's loopback, whose
@@ -155,12 +155,12 @@ class EgressRules:
         Raises:
             EgressRefusedError: the host is not allowed, whatever it resolves to.
         """
-        address = literal_address(host)
-        if address is None and re.search(r"(^|\.)localhost$", _ascii(host)):
+        address = parse_ip(host)
+        if address is None and re.search(r"(^|\.)localhost$", _encode_name(host)):
             address = _LOOPBACK
         self._check(host, port, address, inside=inside)
 
-    async def addresses(self, host: str, port: int) -> list[str]:
+    async def resolve_allowed(self, host: str, port: int) -> list[str]:
         """Resolve a host and return its allowed addresses.
 
         Raises:
@@ -168,7 +168,7 @@ class EgressRules:
             UnreachableError: the name cannot be resolved.
         """
         self.check_host(host, port)
-        literal = literal_address(host)
+        literal = parse_ip(host)
         allowed = []
         refusal = None
         for address in [literal] if literal else await self._look_up(host, port):
@@ -184,14 +184,14 @@ class EgressRules:
     def check_for_upstream(self, host: str, port: int) -> None:
         """Check a host that an upstream proxy resolves: an allow list matches by name only."""
         self.check_host(host, port)
-        is_name = literal_address(host) is None
+        is_name = parse_ip(host) is None
         if self._allow and is_name and not _matches_any(self._allow, host, port, None):
             raise _refuse(host, "it is not on the allow list (`egress.allow`) by name")
 
     async def _look_up(self, host: str, port: int) -> list[Address]:
         try:
             async with asyncio.timeout(_DNS_SECONDS):
-                resolved = await self._resolve(_ascii(host), port)
+                resolved = await self._resolve(_encode_name(host), port)
         except (OSError, TimeoutError, UnicodeError):
             resolved = []
         if not resolved:
@@ -209,30 +209,30 @@ class EgressRules:
             and not _matches_any(self._allow, host, port, address)
         ):
             raise _refuse(host, "it is not on the allow list (`egress.allow`)")
-        if address is None or (kind := private_kind(address)) is None:
+        if address is None or (kind := classify_private(address)) is None:
             return
-        is_sandbox = inside and self.inside is not None and unwrap(address).is_loopback
+        is_sandbox = inside and self.inside is not None and unwrap_ipv4(address).is_loopback
         if not is_sandbox and not _matches_any(self._private, host, port, address):
-            subject = "it is" if literal_address(host) else "the name leads to"
+            subject = "it is" if parse_ip(host) else "the name leads to"
             raise _refuse(host, f"{subject} {kind}, which `egress.allow_private` does not allow")
 
 
 def _matches_any(entries: list[RuleEntry], host: str, port: int, address: Address | None) -> bool:
-    return any(entry.covers(_ascii(host), port, address) for entry in entries)
+    return any(entry.covers(_encode_name(host), port, address) for entry in entries)
 
 
 def _refuse(host: str, reason: str) -> EgressRefusedError:
     return EgressRefusedError(f"{host} was refused by the egress rules: {reason}.")
 
 
-def _ascii(host: str) -> str:
+def _encode_name(host: str) -> str:
     name = host.lower().rstrip(".")
     with contextlib.suppress(UnicodeError):
         return name if name.isascii() else name.encode("idna").decode("ascii")
     return name
 
 
-async def _system_resolve(host: str, port: int) -> list[str]:
+async def _resolve_by_system(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
     results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(item[4][0]) for item in results]

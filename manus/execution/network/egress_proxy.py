@@ -24,8 +24,8 @@ from manus.execution.network.egress import (
     EgressRules,
     UnreachableError,
     is_loopback,
-    literal_address,
-    unwrap,
+    parse_ip,
+    unwrap_ipv4,
 )
 from manus.execution.session import Session
 from manus.state.errors import ToolError
@@ -41,7 +41,7 @@ _HOP_BY_HOP = (b"connection:", b"keep-alive:", b"proxy-connection:", b"proxy-aut
 T = TypeVar("T")
 
 
-class Recent(Generic[T]):
+class RecentItems(Generic[T]):
     """A log of the last 500 items."""
 
     def __init__(self) -> None:
@@ -77,13 +77,13 @@ class EgressProxy:
         self.rules = rules
         self.guard: EgressGuard | None = None
         """Decides which hosts programs of the run may reach; None allows all."""
-        self.shows_own = False
+        self.shows_program_content = False
         """The browser shows content of the run's programs, so it is guarded like them."""
         self.key = f"server:{secrets.token_urlsafe(16)}"
         """User and password by which a program of the user is recognized and allowed."""
         self._servers: list[asyncio.Server] = []
         self._connections: dict[asyncio.Task[None], int] = {}
-        self.incidents = Recent[Incident]()
+        self.incidents = RecentItems[Incident]()
 
     @classmethod
     async def start(cls, rules: EgressRules) -> EgressProxy:
@@ -171,8 +171,11 @@ class EgressProxy:
     async def _check_program(self, host: str, proxy_port: int, head: bytes) -> None:
         """Ask the guard about requests of programs, or of pages that programs may have created."""
         if proxy_port == self.port and is_loopback(host):
-            self.show_own()
-        is_held = self.shows_own if proxy_port == self.port else self._is_program(proxy_port, head)
+            self.note_program_content()
+        if proxy_port == self.port:
+            is_held = self.shows_program_content
+        else:
+            is_held = self._is_program(proxy_port, head)
         if self.guard is not None and is_held and (reason := await self.guard.hold(host)):
             raise EgressRefusedError(reason)
 
@@ -185,16 +188,16 @@ class EgressProxy:
         if self.guard is not None and self._is_program(proxy_port, head):
             self.guard.note_response(host)
 
-    def show_own(self) -> None:
+    def note_program_content(self) -> None:
         """Guard the browser from now on, and close its open connections."""
         for task, proxy_port in self._connections.items():
             if (
-                not self.shows_own
+                not self.shows_program_content
                 and proxy_port == self.port
                 and task is not asyncio.current_task()
             ):
                 task.cancel()
-        self.shows_own = True
+        self.shows_program_content = True
 
     async def _connect(self, host: str, port: int) -> _Streams:
         if self.rules.upstream is not None:
@@ -204,7 +207,7 @@ class EgressProxy:
             port = parts.port or 80
             addresses = [host]
         else:
-            addresses = await self.rules.addresses(host, port)
+            addresses = await self.rules.resolve_allowed(host, port)
             if connection := await self._connect_inside(addresses, port):
                 return connection
         for address in addresses:
@@ -216,8 +219,8 @@ class EgressProxy:
     async def _connect_inside(self, addresses: list[str], port: int) -> _Streams | None:
         """Connect to a server in the sandbox; return None if the address is not its loopback."""
         inside = self.rules.inside
-        first = literal_address(addresses[0])
-        if inside is None or first is None or not unwrap(first).is_loopback:
+        first = parse_ip(addresses[0])
+        if inside is None or first is None or not unwrap_ipv4(first).is_loopback:
             return None
         if connection := await inside(port):
             return await asyncio.open_connection(sock=connection, limit=_HEAD_LIMIT)
@@ -225,7 +228,7 @@ class EgressProxy:
         return None
 
 
-async def egress_of(session: Session) -> EgressProxy:
+async def get_egress_proxy(session: Session) -> EgressProxy:
     """Return the proxy of a session; start it on first use."""
 
     async def make() -> EgressProxy:

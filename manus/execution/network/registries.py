@@ -33,20 +33,20 @@ _URL = re.compile(r"https?://[^\s'\"\\]+")
 _lock = Lock()
 
 
-async def registry_hosts(workspace: Path) -> frozenset[str]:
+async def find_registry_hosts(workspace: Path) -> frozenset[str]:
     """Return the hosts of the registries; empty where neither pip nor npm is found."""
-    return await asyncio.to_thread(_locked_hosts, workspace)
+    return await asyncio.to_thread(_find_hosts_locked, workspace)
 
 
-def _locked_hosts(workspace: Path) -> frozenset[str]:
+def _find_hosts_locked(workspace: Path) -> frozenset[str]:
     with _lock:  # pip opens several connections at once
-        return _registry_hosts(workspace, os.environ.get("PATH", os.defpath))
+        return _find_registry_hosts(workspace, os.environ.get("PATH", os.defpath))
 
 
 @lru_cache(maxsize=16)
-def _registry_hosts(workspace: Path, path: str) -> frozenset[str]:
+def _find_registry_hosts(workspace: Path, path: str) -> frozenset[str]:
     """Query pip and npm, once per process. Blocking, for up to a second or two."""
-    urls = [*_pip_urls(workspace, path), *_npm_urls(workspace, path)]
+    urls = [*_find_pip_urls(workspace, path), *_find_npm_urls(workspace, path)]
     hosts = set()
     for url in urls:
         if host := urlsplit(url).hostname:
@@ -54,7 +54,7 @@ def _registry_hosts(workspace: Path, path: str) -> frozenset[str]:
     return frozenset(hosts)
 
 
-def _pip_urls(workspace: Path, path: str) -> Iterator[str]:
+def _find_pip_urls(workspace: Path, path: str) -> Iterator[str]:
     """Yield the indexes of this interpreter's pip, else of the one on the path."""
     pip: tuple[str, ...] = (sys.executable, "-I", "-m", "pip")
     configured = _run_command(*pip, "config", "list")
@@ -69,10 +69,10 @@ def _pip_urls(workspace: Path, path: str) -> Iterator[str]:
         has_index = has_index or not extra
         yield from _URL.findall(value)
     if not has_index:
-        yield from _URL.findall(_pip_defaults(*pip) or "")
+        yield from _URL.findall(_read_pip_defaults(*pip) or "")
 
 
-def _pip_defaults(*pip: str) -> str | None:
+def _read_pip_defaults(*pip: str) -> str | None:
     """Return what this interpreter prints with the modules of a pip."""
     location = _LOCATION.search(_run_command(*pip, "--version") or "")
     if location is None:
@@ -80,7 +80,7 @@ def _pip_defaults(*pip: str) -> str | None:
     return _run_command(sys.executable, "-I", "-c", _PIP_DEFAULTS, location[1])
 
 
-def _npm_urls(workspace: Path, path: str) -> Iterator[str]:
+def _find_npm_urls(workspace: Path, path: str) -> Iterator[str]:
     """Yield npm's registry, and those of scopes."""
     npm = _find_program("npm", workspace, path)
     printed = _run_command(npm, "config", "list", "--json") if npm else None

@@ -58,7 +58,7 @@ def advise(
     `settings` is the folder with the kernel's settings.
     """
     switches = [switch for switch in _SWITCHES if switch.binds_root or not is_root]
-    switches = [switch for switch in switches if _value(settings, switch) == switch.forbids]
+    switches = [switch for switch in switches if _read_value(settings, switch) == switch.forbids]
     commands = [f"`sudo sysctl -w {s.name.replace('/', '.')}={s.allows}`" for s in switches]
     if not is_installed:
         return Advice("is not installed", " and ".join([INSTALL, *commands]))
@@ -68,7 +68,7 @@ def advise(
     return Advice(f"does not start ({first_clause})", _CONTAINER)
 
 
-def _value(settings: Path, switch: _Switch) -> str | None:
+def _read_value(settings: Path, switch: _Switch) -> str | None:
     try:
         return (settings / switch.name).read_text().strip()
     except OSError:  # this kernel does not have the setting

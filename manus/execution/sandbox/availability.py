@@ -10,7 +10,7 @@ from manus.config.safety_settings import SandboxSettings
 from manus.execution.sandbox import bubblewrap, landlock
 from manus.execution.sandbox.advice import Advice, advise
 from manus.execution.sandbox.network import Network, open_network
-from manus.execution.sandbox.own_code import own_code_in
+from manus.execution.sandbox.own_code import find_own_code
 from manus.state.errors import ToolUnavailableError
 
 SandboxKind = Literal["bubblewrap", "landlock", "none"]
@@ -54,7 +54,7 @@ def describe_sandbox(settings: SandboxSettings, workspace: Path) -> str:
         return "no sandbox works here, so no program is started: see `manus doctor`"
     if kind == "none":
         return "no sandbox"
-    if kind == "landlock" and own_code_in(workspace):
+    if kind == "landlock" and find_own_code(workspace):
         remedy = f" or, for bubblewrap, {advice.remedy}" if advice else ""
         return (
             "no program is started, since Landlock cannot protect the code of manus that is in "

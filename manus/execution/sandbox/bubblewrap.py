@@ -18,7 +18,7 @@ from manus.execution.environment.exposure import Exposure, expose_environment, j
 from manus.execution.environment.user_programs import UserPrograms, expose_user_programs
 from manus.execution.sandbox.home import HOME, SandboxHome
 from manus.execution.sandbox.host_programs import find_host_program
-from manus.execution.sandbox.interpreter import own_prefixes
+from manus.execution.sandbox.interpreter import get_own_prefixes
 from manus.execution.workspace import PRIVATE
 
 _TRY_SECONDS = 10.0
@@ -64,7 +64,10 @@ def find_program() -> str | None:
 
 def find_fault() -> str:
     """Return why bubblewrap does not work here; empty if it does. Blocking; cached."""
-    return "it is not installed" if (path := find_program()) is None else _probe(path)
+    path = find_program()
+    if path is None:
+        return "it is not installed"
+    return _probe(path)
 
 
 @functools.cache
@@ -81,7 +84,9 @@ def _probe(_path: str) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
-    return result.stderr.decode("utf-8", "replace").strip() if result.returncode else ""
+    if not result.returncode:
+        return ""
+    return result.stderr.decode("utf-8", "replace").strip()
 
 
 def prepare_etc(home: Path) -> None:
@@ -93,7 +98,7 @@ def prepare_etc(home: Path) -> None:
     etc = home / "etc"
     etc.mkdir(mode=0o755)
     (home / _EMPTY).mkdir(mode=0o755)
-    hidden = private_paths()
+    hidden = find_private_paths()
     for name in _FROM_ETC:
         try:
             content = (_ETC / name).read_bytes()
@@ -144,60 +149,53 @@ def build_command(
     arguments += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     arguments += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     arguments += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
-    for path in _outermost(read):
+    for path in _select_outermost(read):
         arguments += ["--ro-bind-try", str(path), str(path)]
-    for path in filter(Path.exists, {*private_paths(), *hidden}):
-        arguments += ["--ro-bind", str(home / _EMPTY) if path.is_dir() else os.devnull, str(path)]
+    for path in filter(Path.exists, {*find_private_paths(), *hidden}):
+        replacement = str(home / _EMPTY) if path.is_dir() else os.devnull
+        arguments += ["--ro-bind", replacement, str(path)]
     for path in (workspace, *writable):
         arguments += ["--bind", str(path), str(path)]
-    arguments += _read_only_mounts(workspace, read_only)
+    arguments += _build_read_only_mounts(workspace, read_only)
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # if the workspace is the user's home
             arguments += ["--tmpfs", str(path)]
     if filter_at:
         arguments += ["--seccomp", filter_at]
     # the root and `/dev` are file systems in memory without a size limit
-    return [
-        *arguments,
-        "--remount-ro",
-        "/dev",
-        "--remount-ro",
-        "/",
-        "--chdir",
-        str(directory),
-        "--",
-    ]
+    arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    return [*arguments, "--chdir", str(directory), "--"]
 
 
 def expose_programs() -> Exposure:
     """Return the running Python and the user's developer tools. Blocking."""
     home = Path.home()
-    parts = [prefix for prefix in own_prefixes() if not is_of_system(prefix)]
-    parts += [home / name for name in _CONDA]
-    toolchains = tuple(filter(Path.is_dir, (home / name for name in _TOOLCHAINS)))
-    return join([*map(expose_environment, parts), Exposure(toolchains), user_programs().exposure])
+    parts = [prefix for prefix in get_own_prefixes() if not is_system_path(prefix)]
+    parts += map(home.joinpath, _CONDA)
+    toolchains = Exposure(tuple(filter(Path.is_dir, map(home.joinpath, _TOOLCHAINS))))
+    return join([*map(expose_environment, parts), toolchains, find_user_programs().exposure])
 
 
-def user_programs() -> UserPrograms:
+def find_user_programs() -> UserPrograms:
     """Return the programs of the user's `PATH` in `~/.local/bin` and `/opt`. Blocking."""
     return expose_user_programs(os.environ.get("PATH", os.defpath), Path.home())
 
 
 @functools.cache
-def private_paths() -> tuple[Path, ...]:
+def find_private_paths() -> tuple[Path, ...]:
     """Return the machine's settings that only root can read. Blocking."""
     if os.geteuid() != 0:
         return ()
     paths: list[Path] = []
-    for top in (_ETC / name for name in _FROM_ETC):
+    for top in map(_ETC.joinpath, _FROM_ETC):
         if not top.is_symlink() and top.exists() and _is_private(top.stat().st_mode):
             paths.append(top)
         elif top.is_dir():
-            paths += _private_below(str(top))
+            paths += _find_private_below(str(top))
     return tuple(paths)
 
 
-def _private_below(folder: str) -> Iterator[Path]:
+def _find_private_below(folder: str) -> Iterator[Path]:
     try:
         with os.scandir(folder) as scan:
             entries = [entry for entry in scan if not entry.is_symlink()]
@@ -207,33 +205,35 @@ def _private_below(folder: str) -> Iterator[Path]:
         if _is_private(entry.stat(follow_symlinks=False).st_mode):
             yield Path(entry.path)
         elif entry.is_dir():
-            yield from _private_below(entry.path)
+            yield from _find_private_below(entry.path)
 
 
 def _is_private(mode: int) -> bool:
     """Return whether a file or folder is unreadable for other users."""
-    needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    needed = stat.S_IROTH
+    if stat.S_ISDIR(mode):
+        needed |= stat.S_IXOTH
     return mode & needed != needed
 
 
-def is_of_system(path: Path) -> bool:
+def is_system_path(path: Path) -> bool:
     """Return whether a path is in the system folders that every program sees."""
-    return any(path.is_relative_to(folder) for folder in _SYSTEM)
+    return any(map(path.is_relative_to, _SYSTEM))
 
 
-def _outermost(paths: Iterable[Path]) -> list[Path]:
+def _select_outermost(paths: Iterable[Path]) -> list[Path]:
     """Return the paths without those in system folders or in another one of the paths."""
-    paths_kept: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
-        if not is_of_system(path) and not any(map(path.is_relative_to, paths_kept)):
-            paths_kept.append(path)
-    return paths_kept
+        if not is_system_path(path) and not any(map(path.is_relative_to, outermost)):
+            outermost.append(path)
+    return outermost
 
 
 def expose_system() -> Exposure:
     """Return the system files that every program may read. Blocking."""
-    folders = (*map(Path, _SYSTEM), *(_ETC / name for name in _FROM_ETC))
-    return Exposure(folders, private_paths())
+    folders = (*map(Path, _SYSTEM), *map(_ETC.joinpath, _FROM_ETC))
+    return Exposure(folders, find_private_paths())
 
 
 def find_hidden(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
@@ -248,10 +248,10 @@ def find_hidden(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
 def find_hidden_programs(read: Iterable[Path]) -> list[str]:
     """Return the programs of `~/.local/bin` and `/opt` that stay hidden. Blocking."""
     read = list(read)
-    return [str(p) for p in user_programs().hidden if not any(map(p.is_relative_to, read))]
+    return [str(p) for p in find_user_programs().hidden if not any(map(p.is_relative_to, read))]
 
 
-def _read_only_mounts(workspace: Path, read_only: Iterable[Path]) -> list[str]:
+def _build_read_only_mounts(workspace: Path, read_only: Iterable[Path]) -> list[str]:
     """Return the read-only mounts of paths that exist when the program starts.
 
     These are our own files, files with secrets, and `read_only`, such as git directories. Each is a

@@ -235,7 +235,7 @@ class GitService:
         leaving = asyncio.ensure_future(is_gone.wait())
         ending = asyncio.ensure_future(process.wait())
         try:
-            async with self._limits.watching(process.pid):
+            async with self._limits.watch(process.pid):
                 await asyncio.wait(
                     (leaving, ending), timeout=_SECONDS, return_when=asyncio.FIRST_COMPLETED
                 )

@@ -14,11 +14,11 @@ def find_host_program(name: str) -> str | None:
     environment, which may be in the workspace, the current directory, and relative entries.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    trusted = [folder for folder in folders if not _may_be_written(Path(folder))]
+    trusted = [folder for folder in folders if not _is_writable_by_programs(Path(folder))]
     return shutil.which(name, path=os.pathsep.join(trusted))
 
 
-def _may_be_written(folder: Path) -> bool:
+def _is_writable_by_programs(folder: Path) -> bool:
     if not folder.is_absolute():
         return True
     real = Path(os.path.realpath(folder))

@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 
-def own_python() -> str:
+def get_own_python() -> str:
     """Return the path of the running interpreter. Blocking."""
-    return str(without_parent_steps(sys.executable))
+    return str(remove_parent_steps(sys.executable))
 
 
-def own_prefixes() -> list[Path]:
+def get_own_prefixes() -> list[Path]:
     """Return the folders with the running interpreter's files and its environment's. Blocking."""
-    return list(dict.fromkeys(map(without_parent_steps, (sys.base_prefix, sys.prefix))))
+    return list(dict.fromkeys(map(remove_parent_steps, (sys.base_prefix, sys.prefix))))
 
 
-def without_parent_steps(path: str) -> Path:
+def remove_parent_steps(path: str) -> Path:
     """Return an absolute path to the same file, without `..`. Blocking.
 
     A sandbox lacks the folders that a `..` passes through. Links are kept: the Python of a

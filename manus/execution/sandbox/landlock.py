@@ -94,7 +94,7 @@ def main() -> None:
     if not abi:
         sys.exit("Landlock is not to be had here")
     handled = _HANDLED.get(abi, (1 << 16) - 1)
-    ruleset = _new_ruleset(abi, handled, network=network_access != "all")
+    ruleset = _create_ruleset(abi, handled, network=network_access != "all")
     for paths, allowed in ((readable, _READ), (writable, handled)):
         for path in paths:
             _allow_path(ruleset, path, allowed & handled)
@@ -112,10 +112,10 @@ def main() -> None:
     os.execvp(program[0], program)
 
 
-def _split_paths(build_command: list[str]) -> tuple[list[str], list[str]]:
+def _split_paths(words: list[str]) -> tuple[list[str], list[str]]:
     """So many words as the first one says, and the rest."""
-    end = int(build_command[0]) + 1
-    return build_command[1:end], build_command[end:]
+    end = int(words[0]) + 1
+    return words[1:end], words[end:]
 
 
 def _check(answer: int) -> int:
@@ -124,7 +124,7 @@ def _check(answer: int) -> int:
     return answer
 
 
-def _new_ruleset(abi: int, handled: int, *, network: bool) -> int:
+def _create_ruleset(abi: int, handled: int, *, network: bool) -> int:
     parts = [handled]
     if abi >= 4:
         parts.append(_CONNECT if network else 0)

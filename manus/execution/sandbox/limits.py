@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import psutil
 
 from manus.config.safety_settings import SandboxSettings
-from manus.execution.sandbox.memory import used_bytes
+from manus.execution.sandbox.memory import measure_memory
 
 _POLL_SECONDS = 0.25
 """Seconds between two checks."""
@@ -23,23 +23,23 @@ class Limits:
         self._settings = settings
         self._exceeded = ""
 
-    def take(self) -> str:
+    def take_notice(self) -> str:
         """Return a note on why programs were killed since the last call; empty if none was."""
         reason = self._exceeded
         self._exceeded = ""
         return f"\n[ended by the sandbox: {reason}]" if reason else ""
 
     @asynccontextmanager
-    async def watching(self, root: int) -> AsyncIterator[None]:
+    async def watch(self, root: int) -> AsyncIterator[None]:
         """Enforce the limits on a process and its descendants for the length of a block."""
-        task = asyncio.create_task(self._watch(root))
+        task = asyncio.create_task(self._enforce_periodically(root))
         try:
             yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _watch(self, root: int) -> None:
+    async def _enforce_periodically(self, root: int) -> None:
         while not self._exceeded:
             await asyncio.sleep(_POLL_SECONDS)
             await asyncio.to_thread(self._enforce, root)
@@ -51,7 +51,7 @@ class Limits:
             family = [top, *top.children(recursive=True)]
         except psutil.Error:
             return
-        memory = used_bytes(family) // 1_000_000
+        memory = measure_memory(family) // 1_000_000
         reason = ""
         if memory > self._settings.memory_megabytes:
             limit = self._settings.memory_megabytes

@@ -18,7 +18,7 @@ _HEAVY = 64 * 2**20
 """Bytes of shared mappings from which on each process's own part of them is worth looking up."""
 
 
-def used_bytes(processes: Iterable[psutil.Process]) -> int:
+def measure_memory(processes: Iterable[psutil.Process]) -> int:
     """Return the bytes of memory that processes hold together. Blocking.
 
     Shared memory counts once: as the pages that are mapped, or as the files (memfd, `/dev/shm`)
@@ -28,23 +28,23 @@ def used_bytes(processes: Iterable[psutil.Process]) -> int:
     files: dict[tuple[int, int], int] = {}
     pids = [process.pid for process in processes]
     for pid in pids:
-        status = _kilobytes(f"/proc/{pid}/status", "RssAnon", "RssShmem")
+        status = _read_kilobytes(f"/proc/{pid}/status", "RssAnon", "RssShmem")
         private += status.get("RssAnon", 0)
-        shared += _share_of_mappings(pid, status.get("RssShmem", 0))
-        files.update(_memory_files(pid))
-    held_by_files = sum(files.values()) + _tmpfs_bytes(pids)
+        shared += _measure_mappings(pid, status.get("RssShmem", 0))
+        files.update(_iterate_memory_files(pid))
+    held_by_files = sum(files.values()) + _measure_tmpfs(pids)
     return private + max(shared, held_by_files)
 
 
-def _share_of_mappings(pid: int, resident: int) -> int:
+def _measure_mappings(pid: int, resident: int) -> int:
     """Return a process's part of its shared mappings; all of them if they are small."""
     if resident < _HEAVY:
         return resident
-    rollup = _kilobytes(f"/proc/{pid}/smaps_rollup", "Pss_Shmem")
+    rollup = _read_kilobytes(f"/proc/{pid}/smaps_rollup", "Pss_Shmem")
     return rollup.get("Pss_Shmem", resident)
 
 
-def _kilobytes(path: str, *names: str) -> dict[str, int]:
+def _read_kilobytes(path: str, *names: str) -> dict[str, int]:
     """Return the named lines of a file in `/proc`, in bytes."""
     values: dict[str, int] = {}
     with contextlib.suppress(OSError):
@@ -55,7 +55,7 @@ def _kilobytes(path: str, *names: str) -> dict[str, int]:
     return values
 
 
-def _memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
+def _iterate_memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
     """Yield the memfds that a process has open: device and inode, and the bytes they hold."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -65,7 +65,7 @@ def _memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
                     yield (about.st_dev, about.st_ino), about.st_blocks * 512
 
 
-def _tmpfs_bytes(pids: list[int]) -> int:
+def _measure_tmpfs(pids: list[int]) -> int:
     """Return what is in the sandbox's own `/dev/shm`; 0 if it is the machine's."""
     for pid in reversed(pids):
         with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ from pathlib import Path
 from manus.execution.protected_names import PRIVATE
 from manus.execution.safe_open import open_file, write_private
 from manus.execution.sandbox.git_history import HiddenSubmodules
-from manus.execution.sandbox.quarantine import ProtectedNames, move_out
+from manus.execution.sandbox.quarantine import ProtectedNames, quarantine_names
 from manus.execution.sandbox.repositories import (
     GIT,
     GIT_SETTINGS,
@@ -78,7 +78,7 @@ class NameGuard:
         self.accepts = accepts
         """Says of a name and a content whether that is the user's own, and may be there."""
 
-    def existing_paths(self) -> list[Path]:
+    def find_existing_paths(self) -> list[Path]:
         """Return the protected names that exist, but for git directories. Blocking."""
         names = [name for name in sorted(self._names.find()) if Path(name).name != GIT]
         return [self._root / name for name in names[:_MOST_MOUNTS]]
@@ -99,10 +99,10 @@ class NameGuard:
     def _begin(self) -> None:
         self._existing = self._names.find()
         self._dangers = frozenset(self._find_dangerous(self._existing))
-        self._contents = self._read(self._compared_names())
+        self._contents = self._read(self._select_compared_names())
 
     def _finish(self) -> str:
-        kept_names = self._compared_names()
+        kept_names = self._select_compared_names()
         names = self._names.find()
         new = {name for name in names - self._existing if Path(name).name != GIT}
         new |= set(self._find_dangerous(names)) - self._dangers
@@ -110,7 +110,7 @@ class NameGuard:
         restored = self._restore(present)
         new |= self._find_added(present)
         new = {name for name in new if not self._is_accepted(name)}
-        moved = move_out(self._root, new - restored.keys(), self._root / _QUARANTINE)
+        moved = quarantine_names(self._root, new - restored.keys(), self._root / _QUARANTINE)
         note = ""
         if moved:
             note += _MOVED.format(where=_QUARANTINE, names=_list_names(moved))
@@ -124,7 +124,7 @@ class NameGuard:
                 log.warning(_WARNING, name, path)
         return note
 
-    def _compared_names(self) -> list[str]:
+    def _select_compared_names(self) -> list[str]:
         """Return the names whose contents are compared: where all is read-only, those of git."""
         names = self._existing if self._restores else filter(_is_git, self._existing)
         return [*names, *self._names.bare_repositories, *self._dangers]
@@ -132,14 +132,14 @@ class NameGuard:
     def _find_dangerous(self, names: Iterable[str]) -> list[str]:
         """Return what in the git directories among the names makes git start programs."""
         directories = {*filter(_is_git, names), *self._names.bare_repositories}
-        directories |= set(self._hidden_submodules(filter(_is_git, names)))
+        directories |= set(self._find_hidden_submodules(filter(_is_git, names)))
         dangerous = []
         for name in directories:
             for path in dangers_in(self._root / name):
                 dangerous.append(str(path.relative_to(self._root)))
         return dangerous
 
-    def _hidden_submodules(self, names: Iterable[str]) -> Iterable[str]:
+    def _find_hidden_submodules(self, names: Iterable[str]) -> Iterable[str]:
         """Yield the `.git` of submodules in folders that are not searched."""
         for git in (self._root / name for name in names):
             for directory in directories_of(git, self._root)[:1]:
@@ -148,7 +148,7 @@ class NameGuard:
                     if path.exists() and path.is_relative_to(self._root):
                         yield path.relative_to(self._root).as_posix()
 
-    def _files(self, names: Iterable[str]) -> Iterable[str]:
+    def _iterate_files(self, names: Iterable[str]) -> Iterable[str]:
         """Yield the files below the names; of a git directory only its configuration."""
         for name in sorted(names):
             path = self._root / name
@@ -163,7 +163,7 @@ class NameGuard:
 
     def _read(self, names: Iterable[str]) -> dict[str, bytes]:
         contents: dict[str, bytes] = {}
-        for name in self._files(names):
+        for name in self._iterate_files(names):
             if len(contents) >= _MOST_FILES:
                 break
             path = self._root / name
@@ -221,7 +221,7 @@ class NameGuard:
     def _keep_aside(self, name: str, content: bytes | None) -> Path | None:
         """Keep what is about to be replaced: the user may have written it during the call."""
         if content is None:  # it is gone, or too long to be read
-            return move_out(self._root, [name], self._root / _QUARANTINE).get(name)
+            return quarantine_names(self._root, [name], self._root / _QUARANTINE).get(name)
         folder = self._root / _QUARANTINE / f"{int(time.time())}-{secrets.token_hex(3)}"
         write_private(folder / name, content)
         return folder / name

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from manus.execution.sandbox.host_programs import find_host_program
-from manus.execution.sandbox.interpreter import own_python
+from manus.execution.sandbox.interpreter import get_own_python
 from manus.state.errors import ToolUnavailableError
 
 _PORTER = Path(__file__).with_name("porter.py")
@@ -66,7 +66,7 @@ def open_network() -> Network:
     wire.settimeout(_SECONDS)
     with peer:
         porter = subprocess.Popen(
-            [own_python(), "-I", "-S", str(_PORTER), str(peer.fileno())],
+            [get_own_python(), "-I", "-S", str(_PORTER), str(peer.fileno())],
             pass_fds=(peer.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

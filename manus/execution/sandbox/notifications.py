@@ -20,7 +20,7 @@ _AT_NUMBER = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SystemCall:
     """A system call of a thread, which waits for its answer."""
 
     id: int
@@ -28,11 +28,11 @@ class Call:
     number: int
     arguments: tuple[int, ...]
 
-    def integer(self, argument: int) -> int:
+    def get_integer(self, argument: int) -> int:
         """Return an argument of the type `int`, of which the kernel takes the low four bytes."""
         return self.arguments[argument] & 0xFFFFFFFF
 
-    def memory(self, address: int, size: int) -> bytes:
+    def read_memory(self, address: int, size: int) -> bytes:
         """Read the thread's memory, which may change at any time.
 
         Raises:
@@ -44,30 +44,30 @@ class Call:
         finally:
             os.close(memory)
 
-    def socket_inode(self, descriptor: int) -> int:
+    def find_socket_inode(self, descriptor: int) -> int:
         """Return the inode of the socket that the thread has as `descriptor`; 0 if it is none.
 
         Raises:
-            OSError: as `memory`.
+            OSError: as `read_memory`.
         """
         target = str(Path(f"/proc/{self.thread}/fd/{descriptor}").readlink())
         return int(target[8:-1]) if target.startswith("socket:[") else 0
 
-    def descriptor_flags(self, descriptor: int) -> int:
+    def read_descriptor_flags(self, descriptor: int) -> int:
         """Return the flags that the thread has set for `descriptor`, as those of `os.open`.
 
         Raises:
-            OSError: as `memory`.
+            OSError: as `read_memory`.
         """
         with Path(f"/proc/{self.thread}/fdinfo/{descriptor}").open() as lines:
             fields = dict(line.split(":", 1) for line in lines)
         return int(fields["flags"], 8)
 
-    def directory(self) -> Path:
+    def find_directory(self) -> Path:
         """Return the thread's current directory.
 
         Raises:
-            OSError: as `memory`.
+            OSError: as `read_memory`.
         """
         return Path(f"/proc/{self.thread}/cwd").readlink()
 
@@ -81,7 +81,7 @@ class Notifications:
     def __init__(self, listener: int) -> None:
         self.listener = listener
 
-    def receive(self) -> Call | None:
+    def receive(self) -> SystemCall | None:
         """Return the next call; None if its thread has just ended. Blocking if there is none."""
         buffer = bytearray(_NOTIFICATION.size)
         try:
@@ -89,22 +89,22 @@ class Notifications:
         except FileNotFoundError:
             return None
         call_id, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(buffer)
-        return Call(call_id, thread, number, tuple(arguments))
+        return SystemCall(call_id, thread, number, tuple(arguments))
 
-    def proceed(self, call: Call) -> None:
+    def proceed(self, call: SystemCall) -> None:
         """Let the kernel carry the call out, with whatever its arguments point to by then."""
         self._send(call, flags=_CONTINUE)
 
-    def succeed(self, call: Call, value: int = 0) -> None:
+    def succeed(self, call: SystemCall, value: int = 0) -> None:
         """Let the call return a value."""
         self._send(call, value=value)
 
-    def fail(self, call: Call, error: int) -> None:
+    def fail(self, call: SystemCall, error: int) -> None:
         """Let the call fail with an `errno`."""
         self._send(call, error=-error)
 
     def add_descriptor(
-        self, call: Call, descriptor: int, *, at: int | None = None, close_on_exec: bool
+        self, call: SystemCall, descriptor: int, *, at: int | None = None, close_on_exec: bool
     ) -> int:
         """Give the thread a copy of a descriptor; return its number there.
 
@@ -126,6 +126,6 @@ class Notifications:
         """Close the listener: from now on such calls fail with ENOSYS."""
         os.close(self.listener)
 
-    def _send(self, call: Call, value: int = 0, error: int = 0, flags: int = 0) -> None:
+    def _send(self, call: SystemCall, value: int = 0, error: int = 0, flags: int = 0) -> None:
         with contextlib.suppress(FileNotFoundError):
             fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(call.id, value, error, flags))

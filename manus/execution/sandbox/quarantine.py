@@ -53,7 +53,7 @@ class ProtectedNames:
         searched: dict[str, _Folder] = {}
         while waiting and len(searched) < _MOST_FOLDERS:
             path = waiting.pop()
-            folder = self._folder(path)
+            folder = self._read_folder(path)
             if folder is None:
                 continue
             searched[path] = folder
@@ -65,7 +65,7 @@ class ProtectedNames:
         )
         return frozenset(names)
 
-    def _folder(self, path: str) -> _Folder | None:
+    def _read_folder(self, path: str) -> _Folder | None:
         """Return what is in a folder; None if it is gone, or cannot be read."""
         full = f"{self._root}/{path}" if path else self._root
         try:
@@ -78,7 +78,7 @@ class ProtectedNames:
                 listing = list(entries)
         except OSError:
             return None
-        subfolders, protected = _sort(path, listing)
+        subfolders, protected = _sort_entries(path, listing)
         is_repository = _is_git_directory({entry.name for entry in listing})
         return _Folder(changed_ns if is_settled else 0, subfolders, protected, is_repository)
 
@@ -88,7 +88,7 @@ def _is_git_directory(names: set[str]) -> bool:
     return "HEAD" in names and ({"objects", "refs"} <= names or "commondir" in names)
 
 
-def _sort(
+def _sort_entries(
     path: str, entries: Iterable[os.DirEntry[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Divide the entries of a folder into folders to search and protected names."""
@@ -103,7 +103,7 @@ def _sort(
     return tuple(subfolders), tuple(protected)
 
 
-def move_out(root: Path, names: Iterable[str], quarantine: Path) -> dict[str, Path]:
+def quarantine_names(root: Path, names: Iterable[str], quarantine: Path) -> dict[str, Path]:
     """Move entries of a workspace into a folder of their own below `quarantine`. Blocking.
 
     Returns:

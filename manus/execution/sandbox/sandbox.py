@@ -20,7 +20,7 @@ from manus.execution.environment.selection import (
     find_user_packages,
     find_user_tools,
 )
-from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.availability import SandboxKind, select_sandbox
 from manus.execution.sandbox.confined import Confined
@@ -35,16 +35,16 @@ from manus.execution.sandbox.git_layout import (
 from manus.execution.sandbox.git_service import GitService
 from manus.execution.sandbox.git_settings import VARIABLE, copy_git_settings
 from manus.execution.sandbox.home import HOME, SandboxHome
-from manus.execution.sandbox.interpreter import own_python
+from manus.execution.sandbox.interpreter import get_own_python
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
 from manus.execution.sandbox.network import Network
-from manus.execution.sandbox.own_code import own_code_in
+from manus.execution.sandbox.own_code import find_own_code
 from manus.execution.sandbox.socket_broker import SocketBroker
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
 
-CERTIFICATES = (
+CERTIFICATE_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
     *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
 )
@@ -92,7 +92,7 @@ class Sandbox:
             self.names.accepts = self._history.holds
         self._read_only: list[Path] = []
         if kind == "bubblewrap" and self.names is not None:
-            self._read_only = [*own_code_in(workspace), *self.names.existing_paths()]
+            self._read_only = [*find_own_code(workspace), *self.names.find_existing_paths()]
         self._home = home
         self._proxy = proxy
         self.proxy_server: asyncio.Server | None = None
@@ -106,7 +106,7 @@ class Sandbox:
         if home is not None and kind == "bubblewrap":
             bubblewrap.prepare_etc(home.path)
             self._git_program = lay_out_git(home.path, workspace)
-            if rules := seccomp.program():
+            if rules := seccomp.build_filter():
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
         if home is not None:
@@ -116,7 +116,7 @@ class Sandbox:
         self.broker: SocketBroker | None = None
         """The broker of the programs' sockets; None if the kernel isolates them."""
         if home is not None and kind == "landlock" and settings.network != "open":
-            self.broker = SocketBroker((workspace, home.path)) if seccomp.program() else None
+            self.broker = SocketBroker((workspace, home.path)) if seccomp.build_filter() else None
 
     def confine(
         self,
@@ -139,11 +139,11 @@ class Sandbox:
         """
         tools = find_user_tools(self._workspace, os.environ)
         if not is_user_program:
-            environment = tools.applied(environment)
+            environment = tools.apply_to(environment)
         if self._home is None:
             return Confined(tuple(argv), environment)
         home = self._home.path
-        variables = {**environment, **self._own_variables(home, is_user_program)}
+        variables = {**environment, **self._build_variables(home, is_user_program)}
         exposure = self._expose_files(environment, extra_read, tools)
         if self.kind == "landlock":
             prefix = self._build_landlock_prefix(
@@ -154,13 +154,13 @@ class Sandbox:
                 variables["PATH"] = f"{GIT_BIN}:{variables.get('PATH', os.defpath)}"
             variables["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes nothing
             prefix = self._build_bubblewrap_prefix(home, directory, exposure)
-        return Confined((*self._limit_words(), *prefix, *argv), variables)
+        return Confined((*self._build_limit_arguments(), *prefix, *argv), variables)
 
     def _expose_files(
         self, environment: Mapping[str, str], extra_read: Sequence[Path], tools: UserTools
     ) -> Exposure:
         """Return the files that a program may read. Paths of the settings are never hidden."""
-        certificates = [environment[name] for name in CERTIFICATES if name in environment]
+        certificates = [environment[name] for name in CERTIFICATE_VARIABLES if name in environment]
         readable = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
         installed = bubblewrap.expose_programs()
         read = [*readable, *extra_read, *installed.read, *tools.exposure.read]
@@ -173,15 +173,15 @@ class Sandbox:
     ) -> list[str]:
         restricts_network = self._settings.network != "open"
         return landlock.build_command(
-            own_python(),
+            get_own_python(),
             self._workspace,
             home,
             read=join([bubblewrap.expose_system(), exposure]).paths(),
             network=restricts_network,
             port=self._port if reaches_proxy else None,
-            rules=seccomp.program(shares_network=restricts_network, shares_ipc=True),
+            rules=seccomp.build_filter(shares_network=restricts_network, shares_ipc=True),
             broker=self.broker.name if self.broker else "",
-            broker_rules=seccomp.program(
+            broker_rules=seccomp.build_filter(
                 shares_network=restricts_network, shares_ipc=True, has_broker=True
             ),
         )
@@ -210,26 +210,29 @@ class Sandbox:
             raise ToolUnavailableError("There is no sandbox for git.")
         home = self._home.path
         repositories = self._find_closed_paths()
-        certificates = {name: os.environ[name] for name in CERTIFICATES if name in os.environ}
+        certificates = {}
+        for name in CERTIFICATE_VARIABLES:
+            if name in os.environ:
+                certificates[name] = os.environ[name]
         read = map(Path, (*self._settings.read, *certificates.values()))
         prefix = bubblewrap.build_command(
             self._workspace,
             home / "git",
             directory,
             read=map(Path.expanduser, read),
-            read_only=[*own_code_in(self._workspace), *repositories.programs],
+            read_only=[*find_own_code(self._workspace), *repositories.programs],
             writable=repositories.outside,
             filter_at=self._filter and _FILTER_DESCRIPTOR,
         )
-        variables = {**certificates, **self._own_variables(home, is_user_program=False)}
+        variables = {**certificates, **self._build_variables(home, is_user_program=False)}
         environment = git_environment(self._git_program or "/usr/bin/git", variables)
-        return Confined((*self._limit_words(), *prefix, *argv), environment)
+        return Confined((*self._build_limit_arguments(), *prefix, *argv), environment)
 
     def _find_closed_paths(self) -> ClosedPaths:
         repositories = self.names.repositories() if self.names is not None else []
         return closed_paths(repositories, self._workspace)
 
-    def _limit_words(self) -> tuple[str, ...]:
+    def _build_limit_arguments(self) -> tuple[str, ...]:
         """Return the words that limit the size of files and enter the sandbox's network."""
         blocks = self._settings.file_megabytes * 1_000_000 // 512
         # an absolute path: the `PATH` may contain a program `sh` of the workspace
@@ -245,15 +248,15 @@ class Sandbox:
 
     @property
     def mark(self) -> int:
-        """Number of failed requests of the run so far: a mark for `remarks`."""
+        """Number of failed requests of the run so far: a mark for `describe_failures`."""
         return self._proxy.incidents.count if self._proxy else 0
 
-    def remarks(self, mark: int, printed: str) -> str:
+    def describe_failures(self, mark: int, printed: str) -> str:
         """Return notes on requests that failed since a mark, and on exceeded limits."""
         notes = ""
         if self.kind == "bubblewrap" and any(sign in printed for sign in _DENIED_MESSAGES):
             notes = _READ_ONLY_NOTE
-        notes += self.limits.take()
+        notes += self.limits.take_notice()
         return notes + self._describe_incidents(mark)
 
     def _describe_incidents(self, mark: int) -> str:
@@ -271,7 +274,7 @@ class Sandbox:
             listed += f"; and {len(reasons) - _MAX_NAMED} more"
         return f"\n[not reached: {listed}]"
 
-    def _own_variables(self, home: Path, is_user_program: bool) -> dict[str, str]:
+    def _build_variables(self, home: Path, is_user_program: bool) -> dict[str, str]:
         variables = {"HOME": str(home / "home"), "TMPDIR": str(home / "tmp")}
         if self.kind == "bubblewrap":
             variables = {"HOME": HOME, "TMPDIR": "/tmp"}
@@ -342,7 +345,7 @@ def _link_browsers(home: Path) -> None:
         (cache / browser.name).symlink_to(browser)
 
 
-async def sandbox_of(session: Session) -> Sandbox:
+async def get_sandbox(session: Session) -> Sandbox:
     """Return the sandbox of a session; open it on first use.
 
     Raises:
@@ -351,7 +354,7 @@ async def sandbox_of(session: Session) -> Sandbox:
     settings = session.settings
 
     async def create() -> Sandbox:
-        proxy = await egress_of(session)
+        proxy = await get_egress_proxy(session)
         sandbox = await open_sandbox(settings.sandbox, session.workspace.root, proxy)
         session.egress_guard.shares_network = sandbox.kind == "landlock"
         if sandbox.git is not None:
@@ -373,7 +376,7 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
 
     def create() -> Sandbox:
         kind, network, advice = select_sandbox(settings)
-        if kind == "landlock" and (code := own_code_in(workspace)):
+        if kind == "landlock" and (code := find_own_code(workspace)):
             remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
             text = _OWN_CODE_ERROR.format(code=code[0], workspace=workspace, remedy=remedy)
             raise ToolUnavailableError(text)

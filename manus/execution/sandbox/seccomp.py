@@ -184,7 +184,7 @@ HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
 """Of a sandbox that shares the machine's System V IPC."""
 
 
-def program(
+def build_filter(
     *, shares_network: bool = False, shares_ipc: bool = False, has_broker: bool = False
 ) -> bytes:
     """Build the filter for this machine; empty on an architecture that the table does not have.
@@ -203,7 +203,7 @@ def program(
     return compile_rules((*RULES, *network, *ipc), machine)
 
 
-def number_of(call: str) -> int:
+def get_call_number(call: str) -> int:
     """Return the number of a call on this machine."""
     return _NUMBERS[call][0 if platform.machine() == "x86_64" else 1]
 
@@ -238,12 +238,14 @@ _Block = list[_Instruction | str]
 
 def compile_rules(rules: tuple[Rule, ...], machine: str) -> bytes:
     """Translate rules into a BPF program for a machine, `x86_64` or `aarch64`."""
-    blocks = [_architecture_block(machine), *(_rule_block(rule, machine) for rule in rules)]
+    blocks = [_build_architecture_block(machine)]
+    for rule in rules:
+        blocks.append(_build_rule_block(rule, machine))
     blocks.append([_Instruction(_RETURN, _ALLOW)])
     return b"".join(itertools.chain.from_iterable(map(_assemble, blocks)))
 
 
-def _architecture_block(machine: str) -> _Block:
+def _build_architecture_block(machine: str) -> _Block:
     block: _Block = [
         _Instruction(_LOAD, _ARCHITECTURE_OFFSET),
         _Instruction(_IF_EQUAL, _ARCHITECTURES[machine], then="known"),
@@ -259,7 +261,7 @@ def _architecture_block(machine: str) -> _Block:
     return [*block, _PAST]
 
 
-def _rule_block(rule: Rule, machine: str) -> _Block:
+def _build_rule_block(rule: Rule, machine: str) -> _Block:
     number = _NUMBERS[rule.call][0 if machine == "x86_64" else 1]
     block: _Block = [
         _Instruction(_LOAD, _NUMBER_OFFSET),
@@ -278,25 +280,25 @@ def _load_argument(condition: Condition) -> _Block:
     ]
 
 
-def _one_of(condition: Condition, place: str) -> _Block:
+def _test_one_of(condition: Condition, place: str) -> _Block:
     tests = [_Instruction(_IF_EQUAL, value, then=place) for value in condition.values]
     return [*_load_argument(condition), *tests, _Instruction(_JUMP, 0, then=_PAST)]
 
 
-def _none_of(condition: Condition, _: str) -> _Block:
+def _test_none_of(condition: Condition, _: str) -> _Block:
     tests = [_Instruction(_IF_EQUAL, value, then=_PAST) for value in condition.values]
     return [*_load_argument(condition), *tests]
 
 
-def _any_bit_of(condition: Condition, place: str) -> _Block:
+def _test_any_bit_of(condition: Condition, place: str) -> _Block:
     tests = [_Instruction(_IF_ANY_BIT, bits, then=place) for bits in condition.values]
     return [*_load_argument(condition), *tests, _Instruction(_JUMP, 0, then=_PAST)]
 
 
 _CONDITION_BLOCKS: dict[str, Callable[[Condition, str], _Block]] = {
-    "one of": _one_of,
-    "none of": _none_of,
-    "any bit of": _any_bit_of,
+    "one of": _test_one_of,
+    "none of": _test_none_of,
+    "any bit of": _test_any_bit_of,
 }
 
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from manus.execution.sandbox import seccomp
 from manus.execution.sandbox.local_sockets import LocalSockets
 from manus.execution.sandbox.loopback import LoopbackServers, parse_address
-from manus.execution.sandbox.notifications import Call, Notifications
+from manus.execution.sandbox.notifications import Notifications, SystemCall
 
 _CREDENTIALS = struct.Struct("=iII")
 _HANDSHAKE_SECONDS = 5.0
@@ -60,12 +60,12 @@ class SocketBroker:
         for descriptor in (self._entrance.fileno(), self._stop):
             self._poll.register(descriptor, select.POLLIN)
         self._filters: dict[int, Notifications] = {}
-        self._waiting: list[tuple[Notifications, Call]] = []
+        self._waiting: list[tuple[Notifications, SystemCall]] = []
         """Connections to local servers whose backlog is full."""
         self._calls = {
-            seccomp.number_of("socket"): self._make,
-            seccomp.number_of("bind"): self._bind,
-            seccomp.number_of("connect"): self._connect,
+            seccomp.get_call_number("socket"): self._create_socket,
+            seccomp.get_call_number("bind"): self._bind,
+            seccomp.get_call_number("connect"): self._connect,
         }
         self._thread = threading.Thread(target=self._run, name="socket broker", daemon=True)
         self._thread.start()
@@ -129,7 +129,7 @@ class SocketBroker:
                 self._filters[descriptor] = Notifications(descriptor)
                 self._poll.register(descriptor, select.POLLIN)
 
-    def _answer(self, notifications: Notifications, call: Call) -> None:
+    def _answer(self, notifications: Notifications, call: SystemCall) -> None:
         try:
             self._calls[call.number](notifications, call)
         except BlockingIOError:
@@ -140,8 +140,8 @@ class SocketBroker:
         except OSError as error:
             notifications.fail(call, error.errno or errno.EINVAL)
 
-    def _make(self, notifications: Notifications, call: Call) -> None:
-        kind = call.integer(1)
+    def _create_socket(self, notifications: Notifications, call: SystemCall) -> None:
+        kind = call.get_integer(1)
         with self._local.make_unused() as unused:
             unused.setblocking(not kind & socket.SOCK_NONBLOCK)
             number = notifications.add_descriptor(
@@ -149,10 +149,10 @@ class SocketBroker:
             )
         notifications.succeed(call, number)
 
-    def _bind(self, notifications: Notifications, call: Call) -> None:
+    def _bind(self, notifications: Notifications, call: SystemCall) -> None:
         inode, family, address = _read_arguments(call)
         if family == socket.AF_UNIX and self._local.is_unused(inode):
-            with self._local.listen(_local_path(call, address)) as listener:
+            with self._local.listen(_read_local_path(call, address)) as listener:
                 _replace(notifications, call, listener)
             return None
         if inode and family in (socket.AF_INET, socket.AF_INET6):
@@ -161,11 +161,11 @@ class SocketBroker:
             self._servers.note_bind(inode, 0)
         return notifications.proceed(call)
 
-    def _connect(self, notifications: Notifications, call: Call) -> None:
+    def _connect(self, notifications: Notifications, call: SystemCall) -> None:
         inode, family, address = _read_arguments(call)
         connection = None
         if family == socket.AF_UNIX and self._local.is_unused(inode):
-            connection = self._local.connect(_local_path(call, address))
+            connection = self._local.connect(_read_local_path(call, address))
         elif inode and family in (socket.AF_INET, socket.AF_INET6):
             connection = self._servers.connect(inode, parse_address(family, address))
         if connection is None:
@@ -174,7 +174,7 @@ class SocketBroker:
             return _replace(notifications, call, connection)
 
 
-def _read_arguments(call: Call) -> tuple[int, int, bytes]:
+def _read_arguments(call: SystemCall) -> tuple[int, int, bytes]:
     """Return the inode of a call's socket, the family of its address, and the address.
 
     What the kernel does not show to this process is 0 or empty. Yama (`kernel.yama.ptrace_scope`)
@@ -182,21 +182,21 @@ def _read_arguments(call: Call) -> tuple[int, int, bytes]:
     """
     inode = 0
     address = b""
-    size = call.integer(2)
+    size = call.get_integer(2)
     with contextlib.suppress(OSError):
-        inode = call.socket_inode(call.integer(0))
+        inode = call.find_socket_inode(call.get_integer(0))
         if 2 <= size <= _LONGEST_ADDRESS:
-            address = call.memory(call.arguments[1], size)
+            address = call.read_memory(call.arguments[1], size)
     return inode, int.from_bytes(address[:2], sys.byteorder), address
 
 
-def _is_blocking(call: Call) -> bool:
+def _is_blocking(call: SystemCall) -> bool:
     with contextlib.suppress(OSError):
-        return not call.descriptor_flags(call.integer(0)) & os.O_NONBLOCK
+        return not call.read_descriptor_flags(call.get_integer(0)) & os.O_NONBLOCK
     return False
 
 
-def _local_path(call: Call, address: bytes) -> Path:
+def _read_local_path(call: SystemCall, address: bytes) -> Path:
     """Return the absolute path in the address of a local socket.
 
     Raises:
@@ -205,13 +205,13 @@ def _local_path(call: Call, address: bytes) -> Path:
     name = address[2:].split(b"\0")[0]
     if not name:
         raise PermissionError(errno.EACCES, "Abstract addresses are the machine's")
-    return call.directory() / os.fsdecode(name)
+    return call.find_directory() / os.fsdecode(name)
 
 
-def _replace(notifications: Notifications, call: Call, connection: socket.socket) -> None:
+def _replace(notifications: Notifications, call: SystemCall, connection: socket.socket) -> None:
     """Put a socket in the place of that of a `bind` or `connect`, which succeeds."""
-    descriptor = call.integer(0)
-    flags = call.descriptor_flags(descriptor)
+    descriptor = call.get_integer(0)
+    flags = call.read_descriptor_flags(descriptor)
     connection.setblocking(not flags & os.O_NONBLOCK)
     notifications.add_descriptor(
         call, connection.fileno(), at=descriptor, close_on_exec=bool(flags & os.O_CLOEXEC)

@@ -222,7 +222,7 @@ class PageBackend:
         """Describe the workspace of a new thread, its sandbox and hidden tools. Blocking."""
         root = self._new_folder()
         sandbox = self._settings.sandbox
-        hidden_tools = report_tools(root, sandbox).in_words().rstrip(".")
+        hidden_tools = report_tools(root, sandbox).describe().rstrip(".")
         info = f"{root} ({describe_sandbox(sandbox, root)})"
         return f"{info}. {hidden_tools}" if hidden_tools else info
 

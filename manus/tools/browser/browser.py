@@ -19,7 +19,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.execution.downloads import add_downloads
 from manus.execution.network.egress import is_loopback
-from manus.execution.network.egress_proxy import EgressProxy, egress_of
+from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
 from manus.execution.safe_open import open_at
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
@@ -251,16 +251,16 @@ class Browser:
 
     async def leave_own(self, tab: Tab) -> None:
         """Leave a local page, so that a page of the web opened next cannot learn its content."""
-        if self.proxy.shows_own:
+        if self.proxy.shows_program_content:
             await tab.page.goto("about:blank")
             # `window.name` survives a navigation, and the next page can read it
             await tab.page.evaluate("window.name = ''")
             urls = [urlsplit(tab.page.url) for tab in self.tabs.values()]
-            self.proxy.shows_own = any(_is_local(url) for url in urls)
+            self.proxy.shows_program_content = any(_is_local(url) for url in urls)
 
     async def open_workspace(self) -> None:
         """Allow pages to be files of the workspace; pages of the web still cannot read any."""
-        self.proxy.show_own()
+        self.proxy.note_program_content()
         if not self._shows_files:
             self._shows_files = True
             await self.engine.context.route(_FILES, self._guard_file)
@@ -311,7 +311,7 @@ async def obtain_browser(session: Session) -> tuple[Browser, str]:
         await session.discard(NAME)
 
     async def create() -> Browser:
-        proxy = await egress_of(session)
+        proxy = await get_egress_proxy(session)
         engine = await start_engine(session.settings.browser, proxy.url)
         return Browser(engine, proxy, session)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.network.egress_proxy import Recent
+from manus.execution.network.egress_proxy import RecentItems
 from manus.state.text import one_line, shorten
 
 ANSWER_SECONDS = 4.0
@@ -59,7 +59,7 @@ async def attempt(seconds: float, awaitable: Awaitable[T]) -> T | None:
         return None
 
 
-Log = Recent[tuple[Kind, str]]
+Log = RecentItems[tuple[Kind, str]]
 """Events in a browser, in words for the model."""
 
 

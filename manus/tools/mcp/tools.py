@@ -24,7 +24,7 @@ from manus.execution.base import AgentTool
 from manus.execution.catalog import Catalog
 from manus.execution.result import Image, Observation
 from manus.execution.safe_open import write_private
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import EVERYTHING, Resource, Session
 from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import framed, plain
@@ -100,7 +100,7 @@ async def _obtain(name: str, settings: McpServer, session: Session) -> Server:
     async def create() -> Server:
         if settings.confined:
             with suppress(ToolUnavailableError):  # reported on connection
-                await sandbox_of(session)  # first, so that it is closed after the server
+                await get_sandbox(session)  # first, so that it is closed after the server
         return Server(name, settings, session)
 
     return await session.obtain(f"mcp:{name}", create)

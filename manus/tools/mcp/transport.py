@@ -20,7 +20,7 @@ from manus.config.mcp_settings import McpServer
 from manus.execution.network.egress import is_loopback
 from manus.execution.process import scrub_environment
 from manus.execution.sandbox.confined import Confined
-from manus.execution.sandbox.sandbox import sandbox_of
+from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
 
@@ -72,7 +72,7 @@ async def _start_program(server: McpServer, session: Session) -> AsyncIterator[S
         argv = (str(server.command), *server.args)
     command = Confined(argv, environment)
     if server.confined:
-        sandbox = await sandbox_of(session)
+        sandbox = await get_sandbox(session)
         confine = partial(sandbox.confine, is_user_program=True)
         readable = await asyncio.to_thread(_readable_paths, directory)
         command = await asyncio.to_thread(confine, *command, directory, readable)

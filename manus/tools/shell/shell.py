@@ -237,7 +237,7 @@ class Shell:
                 fresh = self._was_lost
                 self._was_lost = False
                 try:
-                    async with self._sandbox.limits.watching(bash.pid):
+                    async with self._sandbox.limits.watch(bash.pid):
                         status = await bash.carry_out(text, fifo, seconds)
                     await self._update_directory(bash)
                 except BaseException:

@@ -17,7 +17,7 @@ import httpx
 
 from manus.execution.network.egress_proxy import EgressProxy
 from manus.execution.process import scrub_environment
-from manus.execution.sandbox.interpreter import own_python
+from manus.execution.sandbox.interpreter import get_own_python
 from manus.state.errors import ToolError
 from manus.tools.web.parser import decode
 
@@ -170,7 +170,7 @@ async def _run_parser(request: bytes) -> bytes:
     ):
         await asyncio.to_thread(_write_input, input_file, request)
         process = await asyncio.create_subprocess_exec(
-            await asyncio.to_thread(own_python),
+            await asyncio.to_thread(get_own_python),
             "-P",  # do not import modules from the folder of this file
             str(_PARSER),
             stdin=input_file,
