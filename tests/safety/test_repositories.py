@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.sandbox.repositories import dangers_in, is_harmless
+from manus.execution.sandbox.repositories import find_dangers, is_harmless
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def test_a_plain_repository(git: Path, tmp_path: Path) -> None:
         subprocess.run(["git", "-C", tmp_path, *words], check=True)
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", tmp_path, clone], check=True, capture_output=True)
-    assert list(dangers_in(git)) == []
-    assert list(dangers_in(clone / ".git")) == []
+    assert list(find_dangers(git)) == []
+    assert list(find_dangers(clone / ".git")) == []
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_plain_repository(git: Path, tmp_path: Path) -> None:
 def test_a_configuration_that_may_start_a_program(git: Path, lines: str) -> None:
     (git / "config").write_bytes(lines.encode("utf-8", "surrogateescape"))
     assert not is_harmless(git / "config")
-    assert list(dangers_in(git)) == [git / "config"]
+    assert list(find_dangers(git)) == [git / "config"]
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_a_file_that_starts_a_program(git: Path, name: str) -> None:
     if name.startswith("modules"):
         (git / "modules" / "a" / "HEAD").write_text("ref: refs/heads/main\n")
     (git / name).write_text("id\n")
-    assert list(dangers_in(git)) == [git / name]
+    assert list(find_dangers(git)) == [git / name]
 
 
 def test_a_file_or_a_link_in_place_of_the_directory(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("gitdir: elsewhere\n")
     (tmp_path / "b").symlink_to(tmp_path)
-    assert list(dangers_in(tmp_path / "a")) == [tmp_path / "a"]
-    assert list(dangers_in(tmp_path / "b")) == [tmp_path / "b"]
+    assert list(find_dangers(tmp_path / "a")) == [tmp_path / "a"]
+    assert list(find_dangers(tmp_path / "b")) == [tmp_path / "b"]

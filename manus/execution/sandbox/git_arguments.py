@@ -1,7 +1,7 @@
 """Judge the arguments of git: what only reads, what changes a repository, what starts programs.
 
-A program in the sandbox runs what reads by itself. The rest changes a closed repository and is
-handed to the host, which carries out what this module lets through.
+Commands that only read run in the sandbox of the program. The others change a repository that is
+read-only there. They are forwarded to the host, which executes those that this module allows.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _CHANGES = frozenset(
     }
 )
 FORWARDED = tuple(sorted(_CHANGES | _STARTS_PROGRAMS))
-"""Commands that the host is asked about; all others run where they are."""
+"""Commands that are forwarded to the host; all others run in the sandbox."""
 
 _PROGRAM_OPTIONS = ("--exec", "--upload-pack", "--receive-pack", "--template", "--config")
-"""Options whose value is a program, or may name one; git takes abbreviations of them, too."""
+"""Options whose value is a program or may name one. Git also accepts abbreviations."""
 _SHORTEST_OPTION = 4
 _LISTS_BRANCHES = frozenset(
     {
@@ -69,7 +69,7 @@ _READING_WORDS: dict[str, frozenset[str]] = {
     "worktree": frozenset({"list"}),
 }
 _READS_ALONE = frozenset({"notes", "reflog", "remote", "submodule", "branch", "tag", "bisect"})
-"""Commands that only list something without arguments."""
+"""Commands that only list something if they have no arguments."""
 _CONFIG_READS = re.compile(r"--get(?:-.*)?|-l|--list|get|list")
 _CONFIG_REMOVES = frozenset({"--unset", "--unset-all", "--remove-section", "unset"})
 _CONFIG_ELSEWHERE = re.compile(r"--(?:global|system|blob|file)\b.*|-f.*")
@@ -82,44 +82,46 @@ _COMMAND = re.compile(
 
 
 class Judgement(NamedTuple):
-    """What is to become of a git command."""
+    """The decision about a git command."""
 
     kind: Kind
     reason: str = ""
-    """Why it is refused."""
+    """Why the command is refused; empty otherwise."""
 
 
 class Command(NamedTuple):
-    """The arguments of git, taken apart."""
+    """A parsed command line of git."""
 
     options: tuple[tuple[str, str | None], ...]
-    """Options before the command, each with its value."""
+    """Options before the command, each with its value or None."""
     name: str
     arguments: tuple[str, ...]
 
 
 def parse(arguments: Sequence[str]) -> Command:
-    """Take the arguments of git apart."""
+    """Parse the arguments of git."""
     options: list[tuple[str, str | None]] = []
     words = list(arguments)
     while words and words[0].startswith("-"):
         word = words.pop(0)
         if word in _WITH_VALUE:
             options.append((word, words.pop(0) if words else ""))
+        elif "=" in word:
+            name, _, value = word.partition("=")
+            options.append((name, value))
         else:
-            name, equals, value = word.partition("=")
-            options.append((name, value if equals else None))
+            options.append((word, None))
     name = words.pop(0) if words else ""
     return Command(tuple(options), name, tuple(words))
 
 
 def judge(arguments: Sequence[str]) -> Judgement:
-    """Judge the arguments of git."""
+    """Decide whether a git command reads, writes, or is refused."""
     command = parse(arguments)
     if command.name not in FORWARDED:
         return Judgement("read")
     if command.name in _STARTS_PROGRAMS:
-        return _refused(f"`git {command.name}` starts programs")
+        return _refuse(f"`git {command.name}` starts programs")
     judgement = _JUDGES.get(command.name, _judge_by_first_word)(command)
     if judgement.kind != "write":
         return judgement
@@ -127,41 +129,41 @@ def judge(arguments: Sequence[str]) -> Judgement:
 
 
 def changes_repository(line: str) -> bool:
-    """Return whether a part of a shell line plainly is a git command that changes a repository."""
+    """Return whether a part of a shell line is clearly a git command that changes a repository."""
     match = _COMMAND.match(line)
     if match is None:
         return False
     try:
         words = shlex.split(match["arguments"])
-    except ValueError:  # a quote that the splitting of the line has cut
+    except ValueError:  # splitting the line has cut a quoted string
         words = match["arguments"].split()
     return judge(words).kind == "write"
 
 
-def _refused(cause: str) -> Judgement:
+def _refuse(cause: str) -> Judgement:
     return Judgement("refuse", f"{cause}, and nothing may start programs in your repository")
 
 
 def _judge_options(command: Command) -> Judgement | None:
-    """Refuse options that start programs; None if there are none."""
+    """Refuse options that may start programs; return None if there are none."""
     for name, value in command.options:
         if name == "-c":
             key, _, setting = (value or "").partition("=")
             if not is_harmless_entry(key, setting):
-                return _refused(f"`-c {key}` may name a program")
+                return _refuse(f"`-c {key}` may name a program")
         elif name not in _GLOBAL_OPTIONS:
-            return _refused(f"the option `{name}` is not known to be harmless")
+            return _refuse(f"the option `{name}` is not known to be harmless")
     for word in command.arguments:
         if word == "--":
             break
         name = word.partition("=")[0]
         if len(name) >= _SHORTEST_OPTION and any(o.startswith(name) for o in _PROGRAM_OPTIONS):
-            return _refused(f"the option `{name}` may name a program")
+            return _refuse(f"the option `{name}` may name a program")
     return None
 
 
 def _judge_by_first_word(command: Command) -> Judgement:
-    """Judge commands whose first argument says what they do."""
+    """Judge commands whose first argument is the action."""
     first = next(iter(command.arguments), "")
     reads = first in _READING_WORDS.get(command.name, ())
     if reads or (not first and command.name in _READS_ALONE):
@@ -174,13 +176,13 @@ def _judge_branch(command: Command) -> Judgement:
     if any(map(_CHANGES_BRANCHES.fullmatch, words)):
         return Judgement("write")
     lists = any(word.partition("=")[0] in _LISTS_BRANCHES for word in words)
-    return Judgement("read" if lists or not _positional(words) else "write")
+    return Judgement("read" if lists or not _select_positional(words) else "write")
 
 
 def _judge_tag(command: Command) -> Judgement:
     words = command.arguments
     lists = any(map(_LISTS_TAGS.fullmatch, words))
-    return Judgement("read" if lists or not _positional(words) else "write")
+    return Judgement("read" if lists or not _select_positional(words) else "write")
 
 
 def _judge_apply(command: Command) -> Judgement:
@@ -191,7 +193,7 @@ def _judge_apply(command: Command) -> Judgement:
 def _judge_bisect(command: Command) -> Judgement:
     first = next(iter(command.arguments), "")
     if first in ("run", "visualize", "view"):
-        return _refused(f"`git bisect {first}` starts programs")
+        return _refuse(f"`git bisect {first}` starts programs")
     return _judge_by_first_word(command)
 
 
@@ -201,23 +203,23 @@ def _judge_hash_object(command: Command) -> Judgement:
 
 def _judge_symbolic_ref(command: Command) -> Judgement:
     words = command.arguments
-    reads = len(_positional(words)) < 2 and not {"-d", "--delete"} & {*words}
+    reads = len(_select_positional(words)) < 2 and not {"-d", "--delete"} & {*words}
     return Judgement("read" if reads else "write")
 
 
 def _judge_rebase(command: Command) -> Judgement:
     for word in command.arguments:
         if re.match(r"-[a-wyz]*x", word):
-            return _refused("`git rebase --exec` starts programs")
+            return _refuse("`git rebase --exec` starts programs")
     return Judgement("write")
 
 
 def _judge_remote(command: Command) -> Judgement:
     first, *rest = command.arguments or ("",)
     if first in ("add", "set-url"):
-        addresses = [word for word in _positional(rest)[1:] if not is_harmless_url(word)]
+        addresses = [word for word in _select_positional(rest)[1:] if not is_harmless_url(word)]
         if addresses:
-            return _refused(f"`{addresses[0]}` may name a program")
+            return _refuse(f"`{addresses[0]}` may name a program")
     return _judge_by_first_word(command)
 
 
@@ -226,17 +228,17 @@ def _judge_config(command: Command) -> Judgement:
     if any(map(_CONFIG_ELSEWHERE.fullmatch, words)) or any(map(_CONFIG_READS.fullmatch, words[:3])):
         return Judgement("read")
     if {"-e", "--edit", "edit"} & {*words[:1]}:
-        return _refused("`git config --edit` starts an editor")
-    rest = [word for word in _without_values(words) if word not in ("set", "unset")]
+        return _refuse("`git config --edit` starts an editor")
+    rest = [word for word in _remove_options(words) if word not in ("set", "unset")]
     if _CONFIG_REMOVES & {*words} or (len(rest) < 2 and "--rename-section" not in words):
         return Judgement("write" if _CONFIG_REMOVES & {*words} else "read")
     key, value = (f"{rest[-1]}.name", "") if "--rename-section" in words else rest[:2]
     if not is_harmless_entry(key, value):
-        return _refused(f"the setting `{key}` is not known to be harmless: it may name a program")
+        return _refuse(f"the setting `{key}` is not known to be harmless: it may name a program")
     return Judgement("write")
 
 
-def _without_values(words: Iterable[str]) -> list[str]:
+def _remove_options(words: Iterable[str]) -> list[str]:
     """Return the arguments without options and their values."""
     arguments: list[str] = []
     words = iter(words)
@@ -248,7 +250,7 @@ def _without_values(words: Iterable[str]) -> list[str]:
     return arguments
 
 
-def _positional(words: Iterable[str]) -> list[str]:
+def _select_positional(words: Iterable[str]) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 

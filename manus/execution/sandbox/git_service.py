@@ -1,10 +1,10 @@
-"""Carry out git commands that change a repository whose `.git` is closed to programs.
+"""Execute git commands that change a repository whose `.git` is read-only for programs.
 
-A wrapper, first on the `PATH` in the sandbox, hands them over in a folder of their own: the request
-in a file, and two FIFOs, one that the wrapper holds open while it lives and one for the exit code.
-Whatever is in that folder, a program may have written it: it is opened without following links, and
-the request is judged like any other. Git itself runs in a second sandbox, with a configuration that
-starts no hooks; there `.git` can be written, and afterwards what could start a program is undone.
+A wrapper, first on the `PATH` in the sandbox, forwards each command in a folder of its own: a file
+with the request, and two FIFOs, one that the wrapper keeps open while it runs and one for the exit
+code. The folder is untrusted input: its files are opened without following links, and the request
+is validated. Git itself runs in a second sandbox, with a configuration that starts no hooks. There
+`.git` is writable; afterwards, changes that could start a program are reverted.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from manus.execution.sandbox.name_guard import NameGuard
 SPOOL = "git-requests"
 """The folder of the requests in the programs' `/tmp`."""
 QUEUE = "queue"
-_MOST_BYTES = 4_000_000
-_MOST_REQUESTS = 32
-"""Requests at the same time; more are a fault, or an attack on our descriptors."""
+_MAX_BYTES = 4_000_000
+_MAX_REQUESTS = 32
+"""Concurrent requests; more indicate a bug, or an attempt to exhaust our descriptors."""
 _SECONDS = 1800.0
-"""The longest that a command may take, such as a fetch."""
+"""Timeout of a command, such as a fetch."""
 _PASSED = (
     *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME"),
     *("GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"),
@@ -68,14 +68,14 @@ _HOOKS_OF = {
 
 
 class Confine(Protocol):
-    """Returns how a git command is started in the second sandbox, in a directory. Blocking."""
+    """A function that confines a git command to the second sandbox. Blocking."""
 
     def __call__(self, argv: Sequence[str], directory: Path) -> Confined:
-        """Return the words and the environment."""
+        """Return the command line and environment of a command in a directory."""
 
 
 class Request(NamedTuple):
-    """A git command that a program has handed over."""
+    """A git command that a program has forwarded."""
 
     directory: Path
     variables: Mapping[str, str]
@@ -106,7 +106,7 @@ class GitService:
         confine: Confine,
         limits: Limits,
     ) -> None:
-        """`folder` holds what becomes `/etc` and `/tmp` of the programs."""
+        """`folder` contains the folders for `/etc` and `/tmp` of the programs."""
         self._workspace = workspace
         self._spool = folder / "tmp" / SPOOL
         self._confine = confine
@@ -117,16 +117,16 @@ class GitService:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = b""
         self.hold: Callable[[], str] = lambda: ""
-        """Returns why a repository may not be changed; empty if it may."""
+        """Returns why repositories must not be changed now; empty if they may be."""
         self.guards_repository = bool(history.repositories)
-        """Whether there was a repository when the run began, which is not the run's own."""
+        """Whether a repository existed at the start, so that it is not the run's own."""
         queue = folder / "etc" / "manus" / QUEUE
         os.mkfifo(queue, 0o600)
-        # read and write, so that it never ends
+        # opened for reading and writing, so that it never reaches the end of the file
         self._queue = os.open(queue, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def start(self) -> None:
-        """Receive commands from now on."""
+        """Start to receive commands."""
         asyncio.get_running_loop().add_reader(self._queue, self._receive)
 
     def _receive(self) -> None:
@@ -134,14 +134,14 @@ class GitService:
             self._pending += os.read(self._queue, 65_536)
         *names, self._pending = self._pending.split(b"\n")
         for name in names:
-            if len(self._tasks) >= _MOST_REQUESTS or not _is_name(name):
+            if len(self._tasks) >= _MAX_REQUESTS or not _is_name(name):
                 continue
             task = asyncio.create_task(self._serve(name.decode()))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End all commands that are under way."""
+        """Stop all running commands."""
         asyncio.get_running_loop().remove_reader(self._queue)
         os.close(self._queue)
         tasks = list(self._tasks)
@@ -158,37 +158,37 @@ class GitService:
                 code = await self._answer(exchange, is_gone)
                 os.write(exchange.answer, f"{code}\n".encode())
                 async with asyncio.timeout(_SECONDS):
-                    await is_gone.wait()  # what is in the FIFO is lost when it is closed
+                    await is_gone.wait()  # closing a FIFO discards its content
             except TimeoutError:
                 pass
             finally:
                 loop.remove_reader(exchange.alive)
 
     async def _answer(self, exchange: _Exchange, is_gone: asyncio.Event) -> str:
-        """Carry out a command, or say why not; return its exit code, or `here`."""
+        """Execute or refuse a command; return its exit code, or `here` to run it in the sandbox."""
         request = exchange.request
         judgement = judge(request.arguments)
         if judgement.kind == "read":
             return "here"
-        reason = judgement.reason or await asyncio.to_thread(self._objection, request)
+        reason = judgement.reason or await asyncio.to_thread(self._find_objection, request)
         if not reason and self.guards_repository:
             reason = self.hold()
         if reason:
-            _say(exchange.err, _REFUSED.format(reason=reason))
+            _write_message(exchange.err, _REFUSED.format(reason=reason))
             return "128"
         async with self._turn:
             await self._names.begin()
             code = await self._run(exchange, is_gone)
             if note := await self._names.finish():
-                _say(exchange.err, note.strip())
+                _write_message(exchange.err, note.strip())
         if hooks := await asyncio.to_thread(self._find_omitted_hooks, request):
-            _say(exchange.err, _HOOKS.format(names=", ".join(hooks)))
+            _write_message(exchange.err, _HOOKS.format(names=", ".join(hooks)))
         return str(code)
 
     def _find_omitted_hooks(self, request: Request) -> list[str]:
-        """Return the names of the hooks that the user's own git would have started. Blocking."""
+        """Return the names of the hooks that an ordinary git would have started. Blocking."""
         names = _HOOKS_OF.get(parse(request.arguments).name, ())
-        repository = self._history.nearest_repository(request.directory)
+        repository = self._history.find_nearest_repository(request.directory)
         if not names or repository is None:
             return []
         folders = [folder / "hooks" for folder in repository.directories]
@@ -197,8 +197,8 @@ class GitService:
         executable = [name for name, path in paths if path.is_file() and os.access(path, os.X_OK)]
         return list(dict.fromkeys(executable))
 
-    def _objection(self, request: Request) -> str:
-        """Return why a command is not carried out. Blocking."""
+    def _find_objection(self, request: Request) -> str:
+        """Return why a command is not executed; empty if it may be. Blocking."""
         if not Path(os.path.realpath(request.directory)).is_relative_to(self._workspace):
             return _OUTSIDE
         command = parse(request.arguments)
@@ -206,15 +206,20 @@ class GitService:
             return _WORKTREE_OUTSIDE
         for name in _EDITORS:
             editor = request.variables.get(name, "").strip()
-            if command.name in _OPEN_EDITORS and editor not in _NO_EDITORS and _edits(command):
+            if (
+                command.name in _OPEN_EDITORS
+                and editor not in _NO_EDITORS
+                and _opens_editor(command)
+            ):
                 return _EDITOR.format(name=name)
         return ""
 
     def _stays_inside(self, request: Request, command: Command) -> bool:
-        """Return whether all that may be a path is in the workspace. Blocking."""
+        """Return whether all arguments that may be paths are in the workspace. Blocking."""
         base = request.directory
         for name, value in command.options:
-            base = base / (value or "") if name == "-C" else base
+            if name == "-C":
+                base = base / (value or "")
         paths = (base / word for word in command.arguments if not word.startswith("-"))
         return all(Path(os.path.realpath(path)).is_relative_to(self._workspace) for path in paths)
 
@@ -248,7 +253,7 @@ class GitService:
         return code if code >= 0 else 128 - code
 
 
-def _edits(command: Command) -> bool:
+def _opens_editor(command: Command) -> bool:
     """Return whether a command would open an editor for its message or its list of steps."""
     words = command.arguments
     if command.name == "rebase":
@@ -263,14 +268,14 @@ def _is_name(name: bytes) -> bool:
 
 @contextmanager
 def _open(folder: Path) -> Iterator[_Exchange]:
-    """Open the files of a request; no link is followed.
+    """Open the files of a request without following links.
 
     Raises:
-        OSError, ValueError: something is missing, or is not what the wrapper makes.
+        OSError, ValueError: a file is missing, or is not of the type that the wrapper creates.
     """
     with contextlib.ExitStack() as stack:
 
-        def opened(name: str, flags: int, kind: Callable[[int], bool], mode: int = 0) -> int:
+        def open_entry(name: str, flags: int, kind: Callable[[int], bool], mode: int = 0) -> int:
             at = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=place)
             stack.callback(os.close, at)
             if not kind(os.fstat(at).st_mode):
@@ -282,11 +287,11 @@ def _open(folder: Path) -> Iterator[_Exchange]:
         stack.callback(os.close, parent)
         place = os.open(folder.name, flags, dir_fd=parent)
         stack.callback(os.close, place)
-        patient = os.O_NONBLOCK  # a FIFO in place of a file holds up nobody
-        request = opened("request", os.O_RDONLY | patient, stat.S_ISREG)
-        text = os.read(request, _MOST_BYTES)
+        nonblocking = os.O_NONBLOCK  # a FIFO in place of a file must not block
+        request = open_entry("request", os.O_RDONLY | nonblocking, stat.S_ISREG)
+        text = os.read(request, _MAX_BYTES)
         try:
-            input_descriptor = opened("input", os.O_RDONLY | patient, stat.S_ISREG)
+            input_descriptor = open_entry("input", os.O_RDONLY | nonblocking, stat.S_ISREG)
         except FileNotFoundError:
             input_descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             stack.callback(os.close, input_descriptor)
@@ -294,18 +299,18 @@ def _open(folder: Path) -> Iterator[_Exchange]:
         yield _Exchange(
             _read_request(text),
             input=input_descriptor,
-            out=opened("out", new_file, stat.S_ISREG, 0o600),
-            err=opened("err", new_file, stat.S_ISREG, 0o600),
-            answer=opened("answer", os.O_RDWR | patient, stat.S_ISFIFO),
-            alive=opened("alive", os.O_RDONLY | patient, stat.S_ISFIFO),
+            out=open_entry("out", new_file, stat.S_ISREG, 0o600),
+            err=open_entry("err", new_file, stat.S_ISREG, 0o600),
+            answer=open_entry("answer", os.O_RDWR | nonblocking, stat.S_ISFIFO),
+            alive=open_entry("alive", os.O_RDONLY | nonblocking, stat.S_ISFIFO),
         )
 
 
 def _read_request(text: bytes) -> Request:
-    """Read what the wrapper has written.
+    """Parse a request of the wrapper.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the request is malformed.
     """
     directory, *rest = os.fsdecode(text).removesuffix("\0").split("\0")
     end = rest.index("")
@@ -315,12 +320,12 @@ def _read_request(text: bytes) -> Request:
     return Request(Path(directory), variables, tuple(rest[end + 1 :]))
 
 
-def _say(descriptor: int, text: str) -> None:
+def _write_message(descriptor: int, text: str) -> None:
     os.write(descriptor, f"{text}\n".encode("utf-8", "surrogateescape"))
 
 
-def wrapper(git: str, queue: str, spool: str) -> str:
-    """Return the text of the program that programs find as `git`."""
+def build_wrapper(git: str, queue: str, spool: str) -> str:
+    """Return the script that programs run as `git`."""
     text = Path(__file__).with_name("git_wrapper.sh").read_text("utf-8")
     for name, value in (
         ("@GIT@", shlex.quote(git)),

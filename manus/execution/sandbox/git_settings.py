@@ -1,4 +1,4 @@
-"""The user's git settings as programs in a sandbox get them: no credentials, no programs."""
+"""The user's git settings for programs in a sandbox, without credentials and programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from manus.execution.sandbox.host_programs import find_host_program
 
-VARIABLE = "GIT_CONFIG_GLOBAL"
+GIT_CONFIG_VARIABLE = "GIT_CONFIG_GLOBAL"
 _TRY_SECONDS = 5.0
 _ALLOWED = (
     *("user.name", "user.email", "user.useconfigonly", "author.*", "committer.*"),
@@ -35,8 +35,8 @@ _ALLOWED = (
     *("feature.*", "gc.*", "pack.*", "transfer.fsckobjects", "submodule.recurse"),
     *("alias.*", "url.*.insteadof", "url.*.pushinsteadof", "filter.lfs.*", "http.sslverify"),
 )
-"""Settings about the form of a repository and of what git prints. All else stays outside: headers,
-proxies, helpers and stores of credentials, signing keys, editors, pagers, hooks, mail."""
+"""Settings for the format of repositories and of git's output. All others are left out: headers,
+proxies, credential helpers and stores, signing keys, editors, pagers, hooks, mail."""
 _CREDENTIALS = re.compile(
     r"://[^/\s@]*:[^/\s@]*@"  # a name with a password
     r"|://(?!git@)[^/\s@]+@"  # a token
@@ -46,27 +46,29 @@ _CREDENTIALS = re.compile(
 )
 
 _Setting = tuple[str, str | None]
-"""A name such as `url.https://host/.insteadof`, and its value; None if it is set without one."""
+"""A name such as `url.https://host/.insteadof`, and its value; None if it has no `=`."""
 
 
 def copy_git_settings(workspace: Path, target: Path, environ: Mapping[str, str]) -> None:
     """Write the machine's and the user's harmless settings for a workspace to a file. Blocking.
 
-    Files that they include count, also those for this workspace only (`includeIf`). Without any
-    setting no file is written.
+    Included files are read too, also those for this workspace only (`includeIf`). No file is
+    written if there are no settings.
     """
     settings: list[_Setting] = []
-    for file in _files(environ):
-        settings += [setting for setting in _read(file, workspace) if _is_harmless(*setting)]
+    for file in _iterate_files(environ):
+        settings += [
+            setting for setting in _read_settings(file, workspace) if _is_harmless(*setting)
+        ]
     if settings:
         target.write_text("".join(map(_format, settings)), "utf-8")
 
 
-def _files(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the files of settings, from the weakest to the strongest."""
+def _iterate_files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the configuration files in ascending order of precedence."""
     home = Path.home()
     files = [Path("/etc/gitconfig")]
-    if configured := environ.get(VARIABLE):
+    if configured := environ.get(GIT_CONFIG_VARIABLE):
         files.append(Path(configured))
     else:
         folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -74,8 +76,8 @@ def _files(environ: Mapping[str, str]) -> Iterator[Path]:
     yield from filter(Path.is_file, files)
 
 
-def _read(file: Path, workspace: Path) -> list[_Setting]:
-    """Return the settings in a file; none where git is missing or does not understand it."""
+def _read_settings(file: Path, workspace: Path) -> list[_Setting]:
+    """Return the settings of a file; empty if git is missing or cannot parse the file."""
     program = find_host_program("git")
     if program is None:
         return []
@@ -90,11 +92,14 @@ def _read(file: Path, workspace: Path) -> list[_Setting]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     entries = completed.stdout.decode("utf-8", "replace").split("\0")[:-1]
-    return [(name, value if has_value else None) for name, has_value, value in map(_split, entries)]
+    return list(map(_parse_setting, entries))
 
 
-def _split(entry: str) -> tuple[str, str, str]:
-    return entry.partition("\n")
+def _parse_setting(entry: str) -> _Setting:
+    name, separator, value = entry.partition("\n")
+    if not separator:
+        return name, None
+    return name, value
 
 
 def _is_harmless(name: str, value: str | None) -> bool:
@@ -111,7 +116,7 @@ def _is_harmless(name: str, value: str | None) -> bool:
 
 
 def _format(setting: _Setting) -> str:
-    """Return a setting as a section of its own in git's syntax."""
+    """Format a setting as a section of its own in git's syntax."""
     name, value = setting
     section, _, rest = name.partition(".")
     subsection, _, key = rest.rpartition(".")

@@ -13,8 +13,8 @@ from manus.execution.sandbox import landlock
 
 _LONGEST_PATH = 107
 """In bytes, of the address of a local socket."""
-_MOST_UNUSED = 4096
-_MOST_SERVERS = 256
+_MAX_UNUSED = 4096
+_MAX_SERVERS = 256
 """Sockets that are remembered; of more, the oldest cannot be used any more."""
 
 
@@ -43,7 +43,7 @@ class LocalSockets:
         near, far = socket.socketpair()
         far.close()
         self._unused[os.fstat(near.fileno()).st_ino] = None
-        if len(self._unused) > _MOST_UNUSED:
+        if len(self._unused) > _MAX_UNUSED:
             del self._unused[next(iter(self._unused))]
         return near
 
@@ -99,7 +99,7 @@ class LocalSockets:
     def _forget_removed(self) -> None:
         removed = [key for key, place in self._servers.items() if not os.fstat(place).st_nlink]
         remaining = [key for key in self._servers if key not in removed]
-        for key in (*removed, *remaining[: max(0, len(remaining) + 1 - _MOST_SERVERS)]):
+        for key in (*removed, *remaining[: max(0, len(remaining) + 1 - _MAX_SERVERS)]):
             os.close(self._servers.pop(key))
 
     def connect(self, path: Path) -> socket.socket:

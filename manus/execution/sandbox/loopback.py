@@ -20,7 +20,7 @@ from manus.execution.sandbox.listeners import Listener, read_listeners
 _SECONDS_TO_LISTEN = 10.0
 """After which a socket that was bound, and does not listen, is forgotten."""
 _CONNECT_SECONDS = 1.0
-_MOST_CONNECTIONS = 4096
+_MAX_CONNECTIONS = 4096
 """Connections that are remembered, so that none is made in the place of another."""
 _Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV4 = struct.Struct("!2xH4s")
@@ -60,7 +60,7 @@ class LoopbackServers:
         connection = self.connect_to(str(host), port)
         if connection is not None:
             self._connections[os.fstat(connection.fileno()).st_ino] = None
-            if len(self._connections) > _MOST_CONNECTIONS:
+            if len(self._connections) > _MAX_CONNECTIONS:
                 del self._connections[next(iter(self._connections))]
         return connection
 

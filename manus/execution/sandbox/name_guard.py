@@ -24,8 +24,8 @@ from manus.execution.sandbox.repositories import (
     GIT_SETTINGS,
     Repository,
     adds_no_danger,
-    dangers_in,
-    directories_of,
+    find_dangers,
+    find_directories,
     find_repository,
 )
 from manus.execution.text_files import replace_file
@@ -34,8 +34,8 @@ from manus.state.errors import ToolError
 log = logging.getLogger("manus")
 
 _QUARANTINE = f"{PRIVATE}/quarantine"
-_MOST_FILES = 500
-_MOST_BYTES = 1_000_000
+_MAX_FILES = 500
+_MAX_BYTES = 1_000_000
 """Of the files that are kept to be restored; others are only reported."""
 _MOVED = (
     "\n[moved to {where}: {names}. Such files configure programs outside of the sandbox; to make "
@@ -51,9 +51,9 @@ _WARNING = (
     "it is kept in %s."
 )
 _MAX_NAMED = 5
-_MOST_MOUNTS = 40
+_MAX_MOUNTS = 40
 """Names that are mounted read-only: each mount costs a program a millisecond."""
-_MOST_REPOSITORIES = 200
+_MAX_REPOSITORIES = 200
 """Git directories that are mounted read-only."""
 
 
@@ -81,12 +81,12 @@ class NameGuard:
     def find_existing_paths(self) -> list[Path]:
         """Return the protected names that exist, but for git directories. Blocking."""
         names = [name for name in sorted(self._names.find()) if Path(name).name != GIT]
-        return [self._root / name for name in names[:_MOST_MOUNTS]]
+        return [self._root / name for name in names[:_MAX_MOUNTS]]
 
     def repositories(self) -> list[Repository]:
         """Return the repositories in the workspace that have a `.git`. Blocking."""
         names = [name for name in sorted(self._names.find()) if Path(name).name == GIT]
-        return [find_repository(self._root / n, self._root) for n in names[:_MOST_REPOSITORIES]]
+        return [find_repository(self._root / n, self._root) for n in names[:_MAX_REPOSITORIES]]
 
     async def begin(self) -> None:
         """Note what exists before a call."""
@@ -135,14 +135,14 @@ class NameGuard:
         directories |= set(self._find_hidden_submodules(filter(_is_git, names)))
         dangerous = []
         for name in directories:
-            for path in dangers_in(self._root / name):
+            for path in find_dangers(self._root / name):
                 dangerous.append(str(path.relative_to(self._root)))
         return dangerous
 
     def _find_hidden_submodules(self, names: Iterable[str]) -> Iterable[str]:
         """Yield the `.git` of submodules in folders that are not searched."""
         for git in (self._root / name for name in names):
-            for directory in directories_of(git, self._root)[:1]:
+            for directory in find_directories(git, self._root)[:1]:
                 for link in self._submodules.find(directory):
                     path = git.parent / link / GIT
                     if path.exists() and path.is_relative_to(self._root):
@@ -164,7 +164,7 @@ class NameGuard:
     def _read(self, names: Iterable[str]) -> dict[str, bytes]:
         contents: dict[str, bytes] = {}
         for name in self._iterate_files(names):
-            if len(contents) >= _MOST_FILES:
+            if len(contents) >= _MAX_FILES:
                 break
             path = self._root / name
             with contextlib.suppress(OSError):
@@ -172,14 +172,14 @@ class NameGuard:
                     contents[name] = _LINK + os.fsencode(path.readlink())
                     continue
                 with open_file(path) as file:
-                    content = file.read(_MOST_BYTES + 1)
-                if len(content) <= _MOST_BYTES:
+                    content = file.read(_MAX_BYTES + 1)
+                if len(content) <= _MAX_BYTES:
                     contents[name] = content
         return contents
 
     def _find_added(self, present: Iterable[str]) -> set[str]:
         """Return the files that are new in protected folders that were there before."""
-        if not self._restores or len(self._contents) >= _MOST_FILES:
+        if not self._restores or len(self._contents) >= _MAX_FILES:
             return set()
         names = set(present) - self._contents.keys()
         return {name for name in names if GIT not in Path(name).parts}
@@ -232,7 +232,7 @@ class NameGuard:
             return True
         path = self._root / name
         if path.name == GIT:
-            return path.exists() and not any(dangers_in(path))
+            return path.exists() and not any(find_dangers(path))
         if path.name not in GIT_SETTINGS or self._is_protected_elsewhere(path):
             return False
         if not path.parent.exists():  # the program has removed its own repository

@@ -14,7 +14,7 @@ from manus.execution.protected_names import PRIVATE, is_protected
 
 NOT_SEARCHED = frozenset({PRIVATE, "node_modules", "site-packages", "__pycache__"})
 """Folders that are not searched: package managers fill them, and nobody opens them as a project."""
-_MOST_FOLDERS = 20_000
+_MAX_FOLDERS = 20_000
 _SETTLED_NS = 20_000_000
 """A folder that changed less than this before it was read may change again at the same time stamp:
 the clock of files moves every few milliseconds only."""
@@ -51,7 +51,7 @@ class ProtectedNames:
         names: set[str] = set()
         waiting = [""]
         searched: dict[str, _Folder] = {}
-        while waiting and len(searched) < _MOST_FOLDERS:
+        while waiting and len(searched) < _MAX_FOLDERS:
             path = waiting.pop()
             folder = self._read_folder(path)
             if folder is None:

@@ -1,7 +1,7 @@
-"""Find git directories, and what in them makes the user's next git command start a program.
+"""Find git directories, and files in them that make the user's next git command start a program.
 
-A configuration counts as harmless only if it is plainly written and all its keys are on a list:
-git has dozens of keys that name programs, and gets new ones.
+A configuration counts as harmless only if its syntax is simple and all its keys are on an allow
+list: git has dozens of keys that name programs, and new versions add more.
 """
 
 from __future__ import annotations
@@ -54,37 +54,37 @@ _HARMLESS_KEYS = {
     "color": {"ui", "branch", "diff", "status"},
     "gc": {"auto"},
 }
-"""`extensions.worktreeConfig` is harmless since `config.worktree` is looked at by itself."""
+"""`extensions.worktreeConfig` is harmless because `config.worktree` is checked by itself."""
 _SUBMODULE_KEYS = frozenset({"path", "update", "fetchrecursesubmodules"})
 _HARMLESS_PROTOCOLS = frozenset(
     {"protocol.file.allow", "protocol.http.allow", "protocol.https.allow"}
 )
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _PARSE_SECONDS = 10.0
 _PARENT_PATH = re.compile(r"(?:\.\./)+[\w./@ -]+")
 
 
-def dangers_in(git: Path) -> Iterator[Path]:
+def find_dangers(git: Path) -> Iterator[Path]:
     """Yield the files of a git directory that make git start programs. Blocking.
 
-    Hooks, configurations with a key that is not known to be harmless, and files that make git read
-    its configuration elsewhere; also of submodules and worktrees. A `.git` that is no directory
-    leads elsewhere and is yielded itself, unless that is a part of a repository that is found here.
+    These are hooks, configurations with a key that is not on the allow list, and files that make
+    git read its configuration elsewhere, submodules and worktrees included. A `.git` that is a file
+    or link is yielded itself, unless it leads to a part of another repository's `.git` folder.
     """
     if git.is_symlink() or not git.is_dir():
         if not _is_linked_part(git):
             yield git
         return
-    yield from _dangers_of_directory(git)
+    yield from _find_directory_dangers(git)
     if (git / "modules").is_dir():
         for head in (git / "modules").rglob("HEAD"):
-            yield from _dangers_of_directory(head.parent, is_part=True)
+            yield from _find_directory_dangers(head.parent, is_part=True)
     if (git / "worktrees").is_dir():
         for folder in sorted((git / "worktrees").iterdir()):
-            yield from _dangers_of_worktree(folder, git)
+            yield from _find_worktree_dangers(folder, git)
 
 
-def _dangers_of_directory(git: Path, *, is_part: bool = False) -> Iterator[Path]:
+def _find_directory_dangers(git: Path, *, is_part: bool = False) -> Iterator[Path]:
     if (git / "commondir").exists():
         yield git / "commondir"
     for name in ("config", "config.worktree"):
@@ -97,11 +97,11 @@ def _dangers_of_directory(git: Path, *, is_part: bool = False) -> Iterator[Path]
         yield from (path for path in sorted(hooks.iterdir()) if path.suffix != ".sample")
 
 
-def _dangers_of_worktree(folder: Path, git: Path) -> Iterator[Path]:
-    """Yield what is dangerous in the part of a git directory that belongs to a worktree."""
+def _find_worktree_dangers(folder: Path, git: Path) -> Iterator[Path]:
+    """Yield the dangerous files in the folder of a worktree in a git directory."""
     if folder.is_symlink() or not folder.is_dir():
         return
-    common = _path_in(folder / "commondir")
+    common = _read_path(folder / "commondir")
     if common is not None and common != Path(os.path.realpath(git)):
         yield folder / "commondir"
     if (config := folder / "config.worktree").exists() and not is_harmless(config, is_part=True):
@@ -110,22 +110,24 @@ def _dangers_of_worktree(folder: Path, git: Path) -> Iterator[Path]:
 
 def _is_linked_part(git: Path) -> bool:
     """Return whether a `.git` file leads to a worktree's or submodule's part of a `.git` folder."""
-    target = linked_directory(git)
+    target = find_linked_directory(git)
     return target is not None and any(
         folder.name in ("worktrees", "modules") and folder.parent.name == GIT
         for folder in target.parents
     )
 
 
-def linked_directory(git: Path) -> Path | None:
+def find_linked_directory(git: Path) -> Path | None:
     """Return the git directory that a `.git` file leads to; None if it leads nowhere. Blocking."""
-    return None if git.is_symlink() else _path_in(git, "gitdir: ")
+    if git.is_symlink():
+        return None
+    return _read_path(git, "gitdir: ")
 
 
-def _path_in(file: Path, prefix: str = "") -> Path | None:
-    """Return the existing path that a small file of git holds."""
+def _read_path(file: Path, prefix: str = "") -> Path | None:
+    """Return the path in a small file of git, if it exists."""
     try:
-        if not file.is_file() or file.stat().st_size > _MOST_BYTES:
+        if not file.is_file() or file.stat().st_size > _MAX_BYTES:
             return None
         text = file.read_text("utf-8").rstrip("\n")
     except (OSError, ValueError):
@@ -133,25 +135,29 @@ def _path_in(file: Path, prefix: str = "") -> Path | None:
     if not text.startswith(prefix):
         return None
     path = Path(os.path.realpath(file.parent / text.removeprefix(prefix)))
-    return path if path.exists() else None
+    if not path.exists():
+        return None
+    return path
 
 
-def directories_of(git: Path, workspace: Path) -> list[Path]:
-    """Return the directories that hold the repository of a `.git`, those it is led to included.
+def find_directories(git: Path, workspace: Path) -> list[Path]:
+    """Return the git directories of a `.git`, including those that it links to. Blocking.
 
-    Blocking. Directories outside of the workspace count only if the repository there names this
-    worktree: a planted `.git` file leads to no repository of the user's.
+    Directories outside the workspace count only if the repository there names this worktree, so
+    that a planted `.git` file cannot lead to a repository of the user.
     """
     if git.is_dir() and not git.is_symlink():
         return [git]
-    target = Path(os.path.realpath(git)) if git.is_symlink() else linked_directory(git)
+    target = Path(os.path.realpath(git)) if git.is_symlink() else find_linked_directory(git)
     if target is None or not target.is_dir():
         return []
-    common = _path_in(target / "commondir") or target
+    common = _read_path(target / "commondir") or target
     if target.is_relative_to(workspace) and common.is_relative_to(workspace):
         return list(dict.fromkeys([target, common]))
-    linked_worktree = _path_in(target / "gitdir")
-    return [target, common] if linked_worktree == Path(os.path.realpath(git)) else []
+    linked_worktree = _read_path(target / "gitdir")
+    if linked_worktree != Path(os.path.realpath(git)):
+        return []
+    return [target, common]
 
 
 class Repository(NamedTuple):
@@ -160,35 +166,35 @@ class Repository(NamedTuple):
     git: Path
     """The `.git`: a folder, or a file or link that leads to one."""
     directories: tuple[Path, ...]
-    """The git directories, that of the main worktree included."""
+    """The git directories, including that of the main worktree."""
     named_files: tuple[Path, ...]
     """Files and folders in the workspace that its configuration names: hooks, included files."""
 
 
 def find_repository(git: Path, workspace: Path) -> Repository:
-    """Return what belongs to a repository. Blocking."""
-    directories = directories_of(git, workspace)
+    """Find the directories and named files of a repository. Blocking."""
+    directories = find_directories(git, workspace)
     named_files: dict[Path, None] = {}
     for folder, name in itertools.product(directories, GIT_SETTINGS):
         if not (folder / name).exists():
             continue
-        for path in files_named_in(folder / name, git.parent):
+        for path in find_named_files(folder / name, git.parent):
             if path.is_relative_to(workspace) and path not in git.parents:
                 named_files[path] = None
     return Repository(git, tuple(directories), tuple(named_files))
 
 
-def files_named_in(config: Path, worktree: Path) -> list[Path]:
+def find_named_files(config: Path, worktree: Path) -> list[Path]:
     """Return the existing files and folders that a configuration names: hooks, included files.
 
-    Blocking. A path is relative to the worktree, or to the configuration itself. Only what may
-    start programs is looked at.
+    Blocking. A path is relative to the worktree, or to the configuration itself. Only entries that
+    may start programs are read.
     """
     if is_harmless(config):
         return []
     files = []
-    for key, value in dangerous_entries(_content(config)) or ():
-        words = (word for word in _words(value) if word not in ("", "."))
+    for key, value in read_dangerous_entries(_read_content(config)) or ():
+        words = (word for word in _split_words(value) if word not in ("", "."))
         paths = (base / word for word in words for base in (worktree, config.parent))
         for path in (Path(os.path.normpath(path)) for path in paths):
             if path.is_file() or (key == "core.hookspath" and path.is_dir()):
@@ -196,24 +202,26 @@ def files_named_in(config: Path, worktree: Path) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _words(value: str) -> list[str]:
+def _split_words(value: str) -> list[str]:
     try:
         return [value, *shlex.split(value)]
     except ValueError:
         return [value]
 
 
-def _content(config: Path) -> bytes:
+def _read_content(config: Path) -> bytes:
     try:
-        return config.read_bytes() if config.stat().st_size <= _MOST_BYTES else b""
+        if config.stat().st_size > _MAX_BYTES:
+            return b""
+        return config.read_bytes()
     except OSError:
         return b""
 
 
-def dangerous_entries(content: bytes) -> frozenset[tuple[str, str]] | None:
-    """Return the entries of a configuration that are not known to be harmless. Blocking.
+def read_dangerous_entries(content: bytes) -> frozenset[tuple[str, str]] | None:
+    """Return the entries of a configuration that are not on the allow list. Blocking.
 
-    Git itself reads it, without what it includes. None if it cannot be read.
+    Git itself parses it, without included files. None if it cannot be parsed.
     """
     git = shutil.which("git", path="/usr/local/bin:/usr/bin:/bin") or shutil.which("git")
     if git is None:
@@ -237,19 +245,19 @@ def dangerous_entries(content: bytes) -> frozenset[tuple[str, str]] | None:
 
 
 def adds_no_danger(before: bytes, after: bytes) -> bool:
-    """Return whether a configuration names no program that it did not name before. Blocking."""
-    old = dangerous_entries(before)
-    new = dangerous_entries(after)
+    """Return whether a change of a configuration adds no dangerous entry. Blocking."""
+    old = read_dangerous_entries(before)
+    new = read_dangerous_entries(after)
     return old is not None and new is not None and new <= old
 
 
 def is_harmless(config: Path, *, is_part: bool = False) -> bool:
-    """Return whether a configuration of git has harmless keys alone, plainly written. Blocking.
+    """Return whether a configuration of git has only harmless keys in simple syntax. Blocking.
 
-    `is_part`: of a submodule or a worktree, which names its folder.
+    `is_part`: it belongs to a submodule or worktree, and may name its folder.
     """
     try:
-        if config.is_symlink() or config.stat().st_size > _MOST_BYTES:
+        if config.is_symlink() or config.stat().st_size > _MAX_BYTES:
             return False
         lines = config.read_text("utf-8").splitlines()
     except (OSError, ValueError):
@@ -293,7 +301,7 @@ def is_harmless_url(address: str) -> bool:
 
 def is_harmless_submodule_list(content: bytes) -> bool:
     """Return whether a `.gitmodules` names no program. Blocking."""
-    entries = dangerous_entries(content)
+    entries = read_dangerous_entries(content)
     return entries is not None and all(
         key.startswith("submodule.")
         and key.rpartition(".")[2] in _SUBMODULE_KEYS

@@ -28,12 +28,12 @@ from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.git_layout import (
     GIT_BIN,
     ClosedPaths,
-    closed_paths,
-    git_environment,
-    lay_out_git,
+    build_git_environment,
+    find_closed_paths,
+    prepare_git,
 )
 from manus.execution.sandbox.git_service import GitService
-from manus.execution.sandbox.git_settings import VARIABLE, copy_git_settings
+from manus.execution.sandbox.git_settings import GIT_CONFIG_VARIABLE, copy_git_settings
 from manus.execution.sandbox.home import HOME, SandboxHome
 from manus.execution.sandbox.interpreter import get_own_python
 from manus.execution.sandbox.limits import Limits
@@ -105,7 +105,7 @@ class Sandbox:
         """The path of the seccomp filter; empty if there is none."""
         if home is not None and kind == "bubblewrap":
             bubblewrap.prepare_etc(home.path)
-            self._git_program = lay_out_git(home.path, workspace)
+            self._git_program = prepare_git(home.path, workspace)
             if rules := seccomp.build_filter():
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
@@ -225,12 +225,12 @@ class Sandbox:
             filter_at=self._filter and _FILTER_DESCRIPTOR,
         )
         variables = {**certificates, **self._build_variables(home, is_user_program=False)}
-        environment = git_environment(self._git_program or "/usr/bin/git", variables)
+        environment = build_git_environment(self._git_program or "/usr/bin/git", variables)
         return Confined((*self._build_limit_arguments(), *prefix, *argv), environment)
 
     def _find_closed_paths(self) -> ClosedPaths:
         repositories = self.names.repositories() if self.names is not None else []
-        return closed_paths(repositories, self._workspace)
+        return find_closed_paths(repositories, self._workspace)
 
     def _build_limit_arguments(self) -> tuple[str, ...]:
         """Return the words that limit the size of files and enter the sandbox's network."""
@@ -280,8 +280,8 @@ class Sandbox:
             variables = {"HOME": HOME, "TMPDIR": "/tmp"}
         # the copy in `$HOME` has the system settings that programs may see
         variables["GIT_CONFIG_NOSYSTEM"] = "1"
-        if VARIABLE in os.environ:
-            variables[VARIABLE] = f"{variables['HOME']}/.gitconfig"
+        if GIT_CONFIG_VARIABLE in os.environ:
+            variables[GIT_CONFIG_VARIABLE] = f"{variables['HOME']}/.gitconfig"
         if (rust := Path.home() / ".rustup").is_dir():  # else rustup searches the home inside
             variables["RUSTUP_HOME"] = str(rust)
         if self._proxy is not None and self._settings.network == "rules":
