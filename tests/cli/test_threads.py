@@ -55,7 +55,7 @@ def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
     assert "\nFailed: The model server at " in manus("show", "t").out
     assert manus("report", "t", "-o", "t.html").code == 0
     page = (manus.home / "t.html").read_text()
-    for part in ("What went wrong</h2><pre", "refused the key (401)", "No step was done."):
+    for part in ("Error</h2><pre", "refused the key (401)", "No steps."):
         assert part in page
     server.script(text("Done."))
     done = manus("resume", "t", "--json")

@@ -138,11 +138,11 @@ async def test_it_follows_a_run_of_another_process(
         watcher.expect("There is no thread t in ")
         seen = await view(address)
         page = seen.page
-        await expect(page.locator("#main")).to_contain_text("Nothing has been done")
+        await expect(page.locator("#main")).to_contain_text("has no runs yet")
         with manus.start("run", "--thread", "t", "work") as run:
             second = page.locator("#r1-s2")
             await expect(second).to_contain_text("Second.")
-            await expect(second).to_contain_text("no answer yet")
+            await expect(second).to_contain_text("no result yet")
             await expect(page.locator(".pill").first).to_have_text("Running")
             await page.locator("#r1-s1 summary").click()
             await asyncio.to_thread((manus.workspace / "go").write_text, "on\n")

@@ -66,7 +66,7 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     assert run.plan is not None
     assert [step["status"] for step in run.plan["steps"]] == ["completed", "not_started"]
     html = page("t", [run])
-    assert "Its own plan" in html
+    assert "The agent's plan" in html
     assert '<li class="completed">book' in html
 
 

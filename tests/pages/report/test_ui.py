@@ -79,7 +79,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.goto(address)
         await page.get_by_text("Plan first").click()
         await say(page, "Cross it")
-        await page.get_by_role("button", name="Change it").click()
+        await page.get_by_role("button", name="Edit").click()
         answer = page.locator(".ask").get_by_label("Your answer")
         await expect(answer).to_have_value("edit\nlook\nleap")
         await answer.fill("edit\nlook twice")
@@ -106,7 +106,7 @@ async def test_approve_stop_and_go_on_after_a_kill(
         seen = await view(await asyncio.to_thread(first.line))
         page = seen.page
         await say(page, "Do it")
-        await page.get_by_role("button", name="Change it").click()
+        await page.get_by_role("button", name="Edit").click()
         answer = page.locator(".ask").get_by_label("Your answer")
         changed = (await answer.input_value()).replace("A=1", "B=2")
         assert changed.startswith("edit {")
@@ -118,7 +118,7 @@ async def test_approve_stop_and_go_on_after_a_kill(
         await expect(screen).to_be_visible()
         assert await screen.evaluate("image => image.naturalWidth") > 200
         await page.get_by_role("button", name="Stop").click()
-        await expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        await expect(page.get_by_role("button", name="Resume")).to_be_visible()
         thread = urlsplit(page.url).path.split("/")[-2]
     with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
         address = await asyncio.to_thread(second.line)
@@ -126,7 +126,7 @@ async def test_approve_stop_and_go_on_after_a_kill(
         late = f"{address}t/{thread}/answer", {"answers": {"0" * 32: "yes"}}
         answered = await page.request.post(late[0], data=late[1])
         assert (answered.status, "no longer open" in await answered.text()) == (409, True)
-        await page.get_by_role("button", name="Go on").click()
+        await page.get_by_role("button", name="Resume").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
 
 

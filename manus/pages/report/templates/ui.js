@@ -3,7 +3,7 @@
   const byId = (id) => document.getElementById(id);
   const words = byId("words");
   const told = byId("told");
-  const AWAY = "The server has stopped. Start `manus ui` again: this page goes on, and what you typed is kept.";
+  const AWAY = "The server has stopped. Start `manus ui` again: this page reconnects and keeps what you typed.";
   let attached = [];
   let at = null;
 
@@ -96,7 +96,7 @@
   const list = () => {
     byId("attached").replaceChildren(...attached.map((file) => {
       const drop = document.createElement("button");
-      Object.assign(drop, { type: "button", title: "Leave it out", textContent: `${file.name} ×` });
+      Object.assign(drop, { type: "button", title: "Remove", textContent: `${file.name} ×` });
       drop.addEventListener("click", () => { attached = attached.filter((one) => one !== file); list(); });
       return drop;
     }));
