@@ -46,12 +46,13 @@ coverage: ## run the tests and report coverage, child processes included: make c
 		code=$$?; $(BIN)/coverage combine --quiet && $(BIN)/coverage report && \
 		$(BIN)/python scripts/package_coverage.py; exit $$code
 
-check: ## lint, formatting, types, direction of imports
+check: ## lint, formatting, types, direction of imports, language
 	$(SETUP) dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_language.py
 
 format: ## format the code, and apply the linter's fixes
 	$(SETUP) dev

@@ -68,7 +68,7 @@ def play(name: str, home: str) -> Iterator[pyte.Screen]:
 
 
 def as_page(screen: pyte.Screen) -> str:
-    """What a terminal shows, as HTML."""
+    """Return the content of a terminal, as HTML."""
     rows = []
     for y in range(screen.lines):
         cells = []
@@ -87,19 +87,19 @@ def as_page(screen: pyte.Screen) -> str:
 
 
 def picture(page: Page) -> Image.Image:
-    """What a browser shows."""
+    """Return a screenshot of a browser."""
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
 def keep_report(name: str, folder: Path, home: str) -> None:
-    """The report of a demo, without the places of this machine."""
+    """Return the report of a demo, without paths of this machine."""
     text = (folder / "report.html").read_text("utf-8")
     text = text.replace(str(folder), f"/tmp/manus-{name}").replace(home, "~")
     (GALLERY / f"{name}.html").write_text(text, "utf-8")
 
 
 def film(page: Page, terminal: list[str], folder: Path) -> None:
-    """The terminal, then the page that was made, then the report."""
+    """Join the terminal, the page that the agent built, and the report."""
     shots: list[tuple[Image.Image, int]] = []
     for shown in terminal:
         page.set_content(shown)

@@ -164,7 +164,7 @@ async def record(workspace: str, recording: Path) -> str:
 
 
 def join(parts: list[Path]) -> list[str]:
-    """The lines of several recordings as one: each names the turn it follows by its place."""
+    """Merge the lines of recordings; each names the turn that it follows by its number."""
     lines: list[str] = []
     for part in parts:
         offset = len(lines)

@@ -177,7 +177,7 @@ TIPPED = calls(
 
 
 def tip_turns(workspace: str) -> list[object]:
-    """The turns of the run with the page."""
+    """Return the turns of the run that builds the page."""
     bill = {"action": "input_text", "index": 1, "text": "80"}
     button = {"action": "click_element", "index": 4}
     return [

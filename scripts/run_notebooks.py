@@ -27,7 +27,7 @@ _VARIES = [
 
 
 def without_what_varies(given: Any) -> Any:
-    """An output, or a part of one, as it is kept."""
+    """Return an output, or a part of one, without what varies between runs."""
     if isinstance(given, dict):
         picture = {name: value for name, value in given.items() if name.startswith("image/")}
         return {name: without_what_varies(value) for name, value in given.items()} | picture

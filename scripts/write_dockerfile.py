@@ -19,7 +19,7 @@ HEAD = "# Made by scripts/write_dockerfile.py from langgraph.json: change that o
 
 
 def written() -> str:
-    """The text of the file."""
+    """Return the text of the Dockerfile."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "manus"
         folder.mkdir()

@@ -37,7 +37,7 @@ NAMED = ("roles", "prices", "profiles", "mcp")
 
 
 def docstrings(kind: type) -> dict[str, str]:
-    """The texts below a class's attributes, those of its bases included."""
+    """Return the docstrings of a class's attributes, those of its bases included."""
     found: dict[str, str] = {}
     for one in reversed([k for k in kind.__mro__ if k.__module__.startswith("manus.")]):
         try:
@@ -52,13 +52,13 @@ def docstrings(kind: type) -> dict[str, str]:
 
 
 def row(name: str, *cells: str) -> str:
-    """A row of a table; examples of Markdown in it are not taken for Markdown."""
+    """Return a table row, with Markdown in its cells escaped."""
     texts = (" ".join(text.split()).replace("](", "]\\(").replace("|", "\\|") for text in cells)
     return f"| `{name}` | {' | '.join(texts)} |"
 
 
 def type_name(annotation: Any) -> str:
-    """A type as one would say it."""
+    """Return a type in words."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inner)
@@ -77,7 +77,7 @@ def type_name(annotation: Any) -> str:
 
 
 def default_of(field: FieldInfo) -> str:
-    """A field's default, in words."""
+    """Return the default of a field, in words."""
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is PydanticUndefined:
         return "required"
@@ -87,7 +87,7 @@ def default_of(field: FieldInfo) -> str:
 
 
 def fields(kind: type[BaseModel], besides: Sequence[str] = ()) -> Iterator[str]:
-    """The table of a model's fields."""
+    """Return the table of a model's fields."""
     said = docstrings(kind)
     yield "| Name | Type | Default | Description |\n| --- | --- | --- | --- |"
     for name, field in kind.model_fields.items():
@@ -97,7 +97,7 @@ def fields(kind: type[BaseModel], besides: Sequence[str] = ()) -> Iterator[str]:
 
 
 def model_in(annotation: Any) -> Any:
-    """The settings that a type is a table of, or has one of for each name."""
+    """Return the model of a settings table, or of the tables by name."""
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(model_in, get_args(annotation))), None)
@@ -142,7 +142,7 @@ def commands_page() -> Iterator[str]:
 
 
 def command_section(name: str, command: click.Command) -> Iterator[str]:
-    """What a command does, and what it takes."""
+    """Return the description of a command and its options."""
     yield f"\n## `manus {name}`\n\n{inspect.cleandoc(command.help or '')}\n"
     if isinstance(command, click.Group):
         for word, sub in command.commands.items():
@@ -214,7 +214,7 @@ def python_page() -> Iterator[str]:
 
 
 def docstring(thing: Any) -> str:
-    """A docstring as Markdown: its indented parts as they stand."""
+    """Return a docstring as Markdown, with indented parts unchanged."""
     blocks = (inspect.getdoc(thing) or "").split("\n\n")
     return "\n\n".join(f"```text\n{b}\n```" if "\n    " in b else b for b in blocks)
 
