@@ -1,4 +1,4 @@
-"""Why bubblewrap does not work on a machine, and what the user can do about it."""
+"""Explain why bubblewrap does not work on a machine, and what the user can do about it."""
 
 from __future__ import annotations
 

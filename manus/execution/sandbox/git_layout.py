@@ -37,16 +37,16 @@ class ClosedPaths(NamedTuple):
 
 def find_closed_paths(repositories: Iterable[Repository], workspace: Path) -> ClosedPaths:
     """Return the read-only paths of the repositories in a workspace."""
-    closed = ClosedPaths([], [], [])
+    read_only = ClosedPaths([], [], [])
     for repository in repositories:
         for path in (repository.git, *repository.directories, *repository.named_files):
             if path.is_relative_to(workspace):
-                closed.inside.append(path)
+                read_only.inside.append(path)
             else:
-                closed.outside.append(path)
-        closed.programs.extend(folder / "hooks" for folder in repository.directories)
-        closed.programs.extend(repository.named_files)
-    return closed
+                read_only.outside.append(path)
+        read_only.programs.extend(folder / "hooks" for folder in repository.directories)
+        read_only.programs.extend(repository.named_files)
+    return read_only
 
 
 def prepare_git(folder: Path, workspace: Path) -> str | None:

@@ -45,8 +45,8 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _READABLE = ("/proc", "/sys/devices", "/etc/hosts", "/etc/passwd", "/etc/group")
 _WRITABLE = (
     *("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"),
-    # not /dev/pts, where the user's other terminals are: a terminal that a program opens by
-    # /dev/ptmx is reached by its descriptor
+    # not /dev/pts, which contains the user's other terminals: a terminal that a program opens
+    # with /dev/ptmx is accessible through its descriptor
     *("/dev/tty", "/dev/ptmx", "/dev/shm"),
 )
 
@@ -92,7 +92,7 @@ def main() -> None:
     writable, program = _split_paths(rest)
     abi = find_version()
     if not abi:
-        sys.exit("Landlock is not to be had here")
+        sys.exit("The kernel does not support Landlock.")
     handled = _HANDLED.get(abi, (1 << 16) - 1)
     ruleset = _create_ruleset(abi, handled, network=network_access != "all")
     for paths, allowed in ((readable, _READ), (writable, handled)):
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _split_paths(words: list[str]) -> tuple[list[str], list[str]]:
-    """So many words as the first one says, and the rest."""
+    """Split arguments into a list, whose length is the first argument, and the rest."""
     end = int(words[0]) + 1
     return words[1:end], words[end:]
 
@@ -146,14 +146,14 @@ def _allow_path(ruleset: int, path: str, allowed: int) -> None:
 
 
 def _drop_capabilities() -> None:
-    """For root: its capabilities reach around the wall."""
+    """Drop the capabilities of root, which would bypass Landlock."""
     for number in range(64):
         libc.prctl(_DROP_FROM_BOUND, number, 0, 0, 0)
     libc.syscall(_CAPSET[os.uname().machine], struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
 def confine_thread(folders: Iterable[Path]) -> None:
-    """Let the calling thread make sockets only below `folders`. It cannot be undone.
+    """Let the calling thread create sockets only in `folders`. This cannot be undone.
 
     Raises:
         OSError: the kernel has no Landlock.
@@ -167,10 +167,10 @@ def confine_thread(folders: Iterable[Path]) -> None:
 
 
 def _connect(broker: str) -> _socket.socket | None:
-    """Connect to the broker; None where there is none, as inside of another sandbox."""
+    """Connect to the broker; return None if there is none, as in another sandbox."""
     if not broker:
         return None
-    import _socket  # `socket`, in Python on top of it, takes long to import
+    import _socket  # importing `socket`, which wraps it, takes long
 
     wire = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
@@ -181,7 +181,7 @@ def _connect(broker: str) -> _socket.socket | None:
 
 
 def _hand_over(wire: _socket.socket, program: bytes) -> bool:
-    """Install a filter and send its listener to the broker; False if there can be no listener."""
+    """Install a filter and send its listener to the broker; return False if it has none."""
     import _socket
 
     try:
@@ -189,7 +189,7 @@ def _hand_over(wire: _socket.socket, program: bytes) -> bool:
             listener = _install_filter(program, _NEW_LISTENER | _WAIT_KILLABLE)
         except OSError:  # Linux before 5.19
             listener = _install_filter(program, _NEW_LISTENER)
-    except OSError:  # whoever started us supervises calls already
+    except OSError:  # the parent process already has a supervisor
         return False
     rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))
     wire.sendmsg([b"listener"], [rights])

@@ -1,4 +1,4 @@
-"""The TCP sockets of this machine that listen, as the kernel lists them. All of it is blocking."""
+"""The listening TCP sockets of this machine. All functions are blocking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _TABLES = (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))
 _LISTENS = 10
-"""TCP_LISTEN, a state of a socket."""
+"""TCP_LISTEN, the state of a listening socket."""
 
 _DIAGNOSIS = 4
 _BY_FAMILY = 20
@@ -24,14 +24,14 @@ _PORT = struct.Struct("!H")
 _INODE = struct.Struct("=I")
 _PORT_OFFSET = 4
 _INODE_OFFSET = 68
-"""In `struct inet_diag_msg`."""
+"""Offsets in `struct inet_diag_msg`."""
 _ERROR = 2
 _DONE = 3
 _LARGEST_ANSWER = 1 << 16
 
 
 class Listener(NamedTuple):
-    """A socket that listens."""
+    """A listening socket."""
 
     port: int
     inode: int
@@ -40,8 +40,7 @@ class Listener(NamedTuple):
 def read_listeners() -> list[Listener]:
     """Return the sockets that listen on any address.
 
-    Netlink answers at once; reading the table in `/proc` takes milliseconds, but needs no module of
-    the kernel.
+    Netlink is fast; reading the tables in `/proc` takes milliseconds, but needs no kernel module.
     """
     try:
         return list(itertools.chain.from_iterable(map(_ask_kernel, _FAMILIES)))
@@ -71,7 +70,7 @@ def _ask_kernel(family: int) -> Iterator[Listener]:
 
 
 def _read_table(table: Path) -> Iterator[Listener]:
-    """Read a table of TCP sockets (`man 5 proc_pid_net`); nothing if there is none."""
+    """Yield the listeners in a table of TCP sockets (`man 5 proc_pid_net`), if it exists."""
     try:
         lines = table.read_text().splitlines()[1:]
     except FileNotFoundError:  # no IPv6 here

@@ -12,10 +12,10 @@ from pathlib import Path
 from manus.execution.sandbox import landlock
 
 _LONGEST_PATH = 107
-"""In bytes, of the address of a local socket."""
+"""Maximum length of the address of a local socket, in bytes."""
 _MAX_UNUSED = 4096
 _MAX_SERVERS = 256
-"""Sockets that are remembered; of more, the oldest cannot be used any more."""
+"""Maximum numbers of registered sockets; the oldest become unusable."""
 
 
 class LocalSockets:
@@ -23,23 +23,23 @@ class LocalSockets:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = [Path(os.path.realpath(folder)) for folder in folders]
-        # what a thread like this binds, the kernel holds to the folders, also if links are swapped
+        # the kernel restricts the thread to the folders, even if links change (TOCTOU)
         self._binder = ThreadPoolExecutor(
             1, "socket binder", landlock.confine_thread, (self._folders,)
         )
         self._unused: dict[int, None] = {}
         """Inodes of the sockets that programs have neither bound nor connected."""
         self._servers: dict[tuple[int, int], int] = {}
-        """By device and inode, a descriptor of the path of a server: it keeps the inode in use."""
+        """Descriptors of servers' paths by device and inode; they prevent reuse of the inode."""
 
     def close(self) -> None:
-        """Forget the servers. Blocking, for a moment."""
+        """Close the servers' descriptors. Blocking, for a moment."""
         self._binder.shutdown()
         for descriptor in self._servers.values():
             os.close(descriptor)
 
     def make_unused(self) -> socket.socket:
-        """Return a socket that can neither listen nor be connected, to be replaced."""
+        """Create a placeholder socket that can neither listen nor be connected."""
         near, far = socket.socketpair()
         far.close()
         self._unused[os.fstat(near.fileno()).st_ino] = None
@@ -52,7 +52,7 @@ class LocalSockets:
         return inode in self._unused
 
     def listen(self, path: Path) -> socket.socket:
-        """Return a socket that listens at a path.
+        """Create a socket that listens on a path.
 
         Raises:
             OSError: it is not in the run's folders, or exists.
@@ -70,11 +70,11 @@ class LocalSockets:
     def _bind_in_folders(self, listener: socket.socket, path: Path) -> None:
         try:
             self._binder.submit(_bind, listener, path).result()
-        except BrokenExecutor:  # this process has all the rulesets of Landlock that it may have
+        except BrokenExecutor:  # this process has the maximum number of Landlock rulesets
             raise PermissionError(errno.EACCES, "Nothing holds it to the run's folders") from None
 
     def _remember(self, listener: socket.socket, path: Path) -> None:
-        """Note the inode of the path at which a socket listens.
+        """Register the inode of the path on which a socket listens.
 
         Raises:
             OSError: a program has put something else there meanwhile.
@@ -103,7 +103,7 @@ class LocalSockets:
             os.close(self._servers.pop(key))
 
     def connect(self, path: Path) -> socket.socket:
-        """Return a connection to a server of the sandbox.
+        """Connect to a server of the sandbox.
 
         Raises:
             BlockingIOError: its backlog is full.

@@ -1,8 +1,8 @@
-"""The TCP servers on loopback addresses that the programs of a sandbox run themselves.
+"""The TCP servers on loopback addresses that programs of a sandbox run.
 
-A server is theirs if the inode of its listening socket is that of a socket which one of them has
-bound to the same port. Inode numbers come again after 2^32 sockets; a remembered one is dropped
-when its socket neither listens nor is new.
+A server belongs to the sandbox if one of its programs has bound the listening socket, identified by
+inode, to the same port. Inode numbers repeat after 2^32 sockets; a recorded one is dropped when its
+socket neither listens nor is new.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ import time
 from manus.execution.sandbox.listeners import Listener, read_listeners
 
 _SECONDS_TO_LISTEN = 10.0
-"""After which a socket that was bound, and does not listen, is forgotten."""
+"""Seconds after which a bound socket that does not listen is dropped."""
 _CONNECT_SECONDS = 1.0
 _MAX_CONNECTIONS = 4096
-"""Connections that are remembered, so that none is made in the place of another."""
+"""Maximum number of recorded connections, so that none is replaced by another."""
 _Host = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IPV4 = struct.Struct("!2xH4s")
 _IPV6 = struct.Struct("!2xH4x16s")
 
 
 class LoopbackServers:
-    """Remembers what programs bind, and connects to servers of theirs alone. Blocking."""
+    """Records the sockets that programs bind, and connects only to their servers. Blocking."""
 
     def __init__(self) -> None:
         self._bound: dict[int, tuple[int, float]] = {}
-        """By the inode of a socket, its port (0 is not known yet) and when it was bound."""
+        """Port (0 if not yet known) and time of binding, by the inode of the socket."""
         self._connections: dict[int, None] = {}
-        """Inodes of the sockets that `connect` has returned."""
+        """Inodes of the sockets returned by `connect`."""
         self._lock = threading.Lock()
 
     def note_bind(self, inode: int, port: int) -> None:
-        """Remember a socket that a program binds; 0 is a port that is not known."""
+        """Record a socket that a program binds; port 0 means unknown."""
         with self._lock:
             self._forget_closed(read_listeners())
             self._bound[inode] = (port, time.monotonic())
 
     def connect(self, inode: int, address: tuple[_Host, int]) -> socket.socket | None:
-        """Return a connection in the place of that of a program's socket.
+        """Connect to a server of the sandbox, to replace a program's socket.
 
-        None if it is the kernel's business: the address is not of loopback, the server is not one
-        of the programs', or the socket is connected already.
+        Return None if the kernel is to handle the call: the address is not a loopback address, the
+        server does not belong to the sandbox, or the socket is already connected.
 
         Raises:
             OSError: nothing listens there.
@@ -65,7 +65,7 @@ class LoopbackServers:
         return connection
 
     def connect_to(self, host: str, port: int) -> socket.socket | None:
-        """Return a connection to a server; None if it is not one of the programs'.
+        """Connect to a server; return None if it does not belong to the sandbox.
 
         Raises:
             OSError: it does not listen at this address.
@@ -73,7 +73,7 @@ class LoopbackServers:
         if not self._are_owners(port):
             return None
         connection = socket.create_connection((host, port), timeout=_CONNECT_SECONDS)
-        if not self._are_owners(port):  # another has taken the port meanwhile
+        if not self._are_owners(port):  # another process has taken the port in between
             connection.close()
             return None
         return connection
@@ -87,7 +87,7 @@ class LoopbackServers:
         return bool(bound) and all(bound)
 
     def _forget_closed(self, listeners: list[Listener]) -> None:
-        """Drop the sockets that do not listen, and note the ports that the kernel has chosen."""
+        """Drop sockets that do not listen, and record the ports that the kernel has assigned."""
         listening = {listener.inode: listener.port for listener in listeners}
         now = time.monotonic()
         remaining = {}

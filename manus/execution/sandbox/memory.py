@@ -1,4 +1,4 @@
-"""How much memory a group of processes holds, shared memory included, from `/proc`.
+"""Measure the memory of a group of processes, including shared memory, from `/proc`.
 
 The resident size of a process (`man 5 proc`) counts neither files of a tmpfs nor a memfd that is
 written without being mapped, and counts a mapping once for each process that shares it.
@@ -15,14 +15,14 @@ import psutil
 
 _SHARED_MEMORY = "dev/shm"
 _HEAVY = 64 * 2**20
-"""Bytes of shared mappings from which on each process's own part of them is worth looking up."""
+"""Bytes of shared mappings above which a process's proportional share is read."""
 
 
 def measure_memory(processes: Iterable[psutil.Process]) -> int:
-    """Return the bytes of memory that processes hold together. Blocking.
+    """Return the bytes of memory that processes use in total. Blocking.
 
     Shared memory counts once: as the pages that are mapped, or as the files (memfd, `/dev/shm`)
-    that hold it, whichever is more. What cannot be read, as of a process that has ended, counts 0.
+    that contain it, whichever is more. Unreadable values, as of ended processes, count as 0.
     """
     private = shared = 0
     files: dict[tuple[int, int], int] = {}
@@ -37,7 +37,7 @@ def measure_memory(processes: Iterable[psutil.Process]) -> int:
 
 
 def _measure_mappings(pid: int, resident: int) -> int:
-    """Return a process's part of its shared mappings; all of them if they are small."""
+    """Return a process's share of its mappings; their whole size if they are small."""
     if resident < _HEAVY:
         return resident
     rollup = _read_kilobytes(f"/proc/{pid}/smaps_rollup", "Pss_Shmem")
@@ -56,7 +56,7 @@ def _read_kilobytes(path: str, *names: str) -> dict[str, int]:
 
 
 def _iterate_memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
-    """Yield the memfds that a process has open: device and inode, and the bytes they hold."""
+    """Yield the open memfds of a process: device and inode, and size in bytes."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def _iterate_memory_files(pid: int) -> Iterator[tuple[tuple[int, int], int]]:
 
 
 def _measure_tmpfs(pids: list[int]) -> int:
-    """Return what is in the sandbox's own `/dev/shm`; 0 if it is the machine's."""
+    """Return the used bytes of the sandbox's own `/dev/shm`; 0 if it is the machine's."""
     for pid in reversed(pids):
         with contextlib.suppress(OSError):
             inside = f"/proc/{pid}/root/{_SHARED_MEMORY}"

@@ -1,7 +1,7 @@
-"""Undo, after each call, what programs did to names that configure programs outside of the sandbox.
+"""Revert, after each call, changes to files that configure programs outside the sandbox.
 
-New names are moved into quarantine. Existing ones are read-only under bubblewrap; under Landlock,
-which knows no exception below a folder that may be written, they are restored.
+New files are moved to quarantine. Existing ones are read-only under bubblewrap; under Landlock,
+which has no exceptions in a writable folder, they are restored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger("manus")
 _QUARANTINE = f"{PRIVATE}/quarantine"
 _MAX_FILES = 500
 _MAX_BYTES = 1_000_000
-"""Of the files that are kept to be restored; others are only reported."""
+"""Limits of the files that can be restored; others are only reported."""
 _MOVED = (
     "\n[moved to {where}: {names}. Such files configure programs outside of the sandbox; to make "
     "one, use `str_replace_editor`, which asks the user]"
@@ -52,13 +52,13 @@ _WARNING = (
 )
 _MAX_NAMED = 5
 _MAX_MOUNTS = 40
-"""Names that are mounted read-only: each mount costs a program a millisecond."""
+"""Maximum number of read-only mounts: each costs a program a millisecond."""
 _MAX_REPOSITORIES = 200
-"""Git directories that are mounted read-only."""
+"""Maximum number of git directories that are mounted read-only."""
 
 
 _LINK = b"\0link to "
-"""Before the target of a link, in place of a file's content."""
+"""Prefix of a link's target, which is stored instead of a file's content."""
 
 
 class NameGuard:
@@ -67,7 +67,7 @@ class NameGuard:
     def __init__(
         self, root: Path, *, restores: bool, accepts: Callable[[str, bytes], bool] | None = None
     ) -> None:
-        """`restores`: programs can write to existing names, so that their contents are compared."""
+        """`restores`: programs can write to existing files, so their contents are compared."""
         self._root = root
         self._restores = restores
         self._names = ProtectedNames(root)
@@ -76,10 +76,10 @@ class NameGuard:
         self._dangers: frozenset[str] = frozenset()
         self._contents: dict[str, bytes] = {}
         self.accepts = accepts
-        """Says of a name and a content whether that is the user's own, and may be there."""
+        """Returns whether a name and content are the user's own, and so are accepted."""
 
     def find_existing_paths(self) -> list[Path]:
-        """Return the protected names that exist, but for git directories. Blocking."""
+        """Return the existing protected paths, except git directories. Blocking."""
         names = [name for name in sorted(self._names.find()) if Path(name).name != GIT]
         return [self._root / name for name in names[:_MAX_MOUNTS]]
 
@@ -89,11 +89,11 @@ class NameGuard:
         return [find_repository(self._root / n, self._root) for n in names[:_MAX_REPOSITORIES]]
 
     async def begin(self) -> None:
-        """Note what exists before a call."""
+        """Record what exists before a call."""
         await asyncio.to_thread(self._begin)
 
     async def finish(self) -> str:
-        """Undo what programs did since `begin`; return lines that say so, for the model."""
+        """Revert changes since `begin`; return notes on them for the model."""
         return await asyncio.to_thread(self._finish)
 
     def _begin(self) -> None:
@@ -125,12 +125,12 @@ class NameGuard:
         return note
 
     def _select_compared_names(self) -> list[str]:
-        """Return the names whose contents are compared: where all is read-only, those of git."""
+        """Return the names whose contents are compared; others are read-only."""
         names = self._existing if self._restores else filter(_is_git, self._existing)
         return [*names, *self._names.bare_repositories, *self._dangers]
 
     def _find_dangerous(self, names: Iterable[str]) -> list[str]:
-        """Return what in the git directories among the names makes git start programs."""
+        """Return the files in git directories among the names that make git start programs."""
         directories = {*filter(_is_git, names), *self._names.bare_repositories}
         directories |= set(self._find_hidden_submodules(filter(_is_git, names)))
         dangerous = []
@@ -149,7 +149,7 @@ class NameGuard:
                         yield path.relative_to(self._root).as_posix()
 
     def _iterate_files(self, names: Iterable[str]) -> Iterable[str]:
-        """Yield the files below the names; of a git directory only its configuration."""
+        """Yield the files in the named folders; of a git directory only its configuration."""
         for name in sorted(names):
             path = self._root / name
             is_folder = path.is_dir() and not path.is_symlink()
@@ -178,24 +178,24 @@ class NameGuard:
         return contents
 
     def _find_added(self, present: Iterable[str]) -> set[str]:
-        """Return the files that are new in protected folders that were there before."""
+        """Return the new files in protected folders that existed before."""
         if not self._restores or len(self._contents) >= _MAX_FILES:
             return set()
         names = set(present) - self._contents.keys()
         return {name for name in names if GIT not in Path(name).parts}
 
     def _is_accepted(self, name: str) -> bool:
-        """Return whether a new file, or all in a new folder, is the user's own."""
+        """Return whether a new file, or each file in a new folder, is the user's own."""
         if self.accepts is None or GIT in Path(name).parts:
             return False
         contents = self._read([name])
         return bool(contents) and all(self.accepts(*each) for each in contents.items())
 
     def _restore(self, present: Mapping[str, bytes]) -> dict[str, Path | None]:
-        """Write back the files that differ from what they were.
+        """Restore the files that have changed.
 
         Returns:
-            Their names, and where what was there is kept; None if the file was gone.
+            Their names, and where the changed content is kept; None if the file was deleted.
         """
         restored: dict[str, Path | None] = {}
         for name, content in self._contents.items():
@@ -219,15 +219,15 @@ class NameGuard:
             replace_file(path, content)
 
     def _keep_aside(self, name: str, content: bytes | None) -> Path | None:
-        """Keep what is about to be replaced: the user may have written it during the call."""
-        if content is None:  # it is gone, or too long to be read
+        """Keep the content that is about to be replaced: the user may have written it."""
+        if content is None:  # deleted, or too large to be read
             return quarantine_names(self._root, [name], self._root / _QUARANTINE).get(name)
         folder = self._root / _QUARANTINE / f"{int(time.time())}-{secrets.token_hex(3)}"
         write_private(folder / name, content)
         return folder / name
 
     def _is_harmless_change(self, name: str, old: bytes, new: bytes | None) -> bool:
-        """Return whether a file is of a repository, and names no program that it did not name."""
+        """Return whether a change of a repository's file adds no program."""
         if self.accepts is not None and self.accepts(name, old if new is None else new):
             return True
         path = self._root / name

@@ -1,4 +1,4 @@
-"""The network of a sandbox: a namespace whose only way out is the run's proxy.
+"""The network of a sandbox: a namespace that is connected only to the run's proxy.
 
 A small process (`porter.py`) holds the namespace. Programs enter it by `nsenter`; the run's
 browser reaches servers inside through `connect`.

@@ -1,4 +1,4 @@
-"""System calls that a seccomp filter leaves to a supervisor (`man 2 seccomp_unotify`)."""
+"""System calls that a seccomp filter delegates to a supervisor (`man 2 seccomp_unotify`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_NUMBER = 1
 
 @dataclass(frozen=True, slots=True)
 class SystemCall:
-    """A system call of a thread, which waits for its answer."""
+    """A system call of a thread that is blocked until it is answered."""
 
     id: int
     thread: int
@@ -29,14 +29,14 @@ class SystemCall:
     arguments: tuple[int, ...]
 
     def get_integer(self, argument: int) -> int:
-        """Return an argument of the type `int`, of which the kernel takes the low four bytes."""
+        """Return an argument of type `int`: the kernel uses the low four bytes."""
         return self.arguments[argument] & 0xFFFFFFFF
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the thread's memory, which may change at any time.
 
         Raises:
-            OSError: the thread has ended, or may not be looked at.
+            OSError: the thread has ended, or must not be inspected.
         """
         memory = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -45,7 +45,7 @@ class SystemCall:
             os.close(memory)
 
     def find_socket_inode(self, descriptor: int) -> int:
-        """Return the inode of the socket that the thread has as `descriptor`; 0 if it is none.
+        """Return the inode of the thread's socket `descriptor`; 0 if it is no socket.
 
         Raises:
             OSError: as `read_memory`.
@@ -54,7 +54,7 @@ class SystemCall:
         return int(target[8:-1]) if target.startswith("socket:[") else 0
 
     def read_descriptor_flags(self, descriptor: int) -> int:
-        """Return the flags that the thread has set for `descriptor`, as those of `os.open`.
+        """Return the flags of the thread's `descriptor`, as for `os.open`.
 
         Raises:
             OSError: as `read_memory`.
@@ -73,9 +73,9 @@ class SystemCall:
 
 
 class Notifications:
-    """The calls that one filter reports at its listener, a file descriptor.
+    """The calls that one filter reports to its listener, a file descriptor.
 
-    An answer to a thread that has ended meanwhile is dropped: the kernel knows calls by their id.
+    Answers to threads that have ended are dropped, because the kernel identifies calls by id.
     """
 
     def __init__(self, listener: int) -> None:
@@ -92,7 +92,7 @@ class Notifications:
         return SystemCall(call_id, thread, number, tuple(arguments))
 
     def proceed(self, call: SystemCall) -> None:
-        """Let the kernel carry the call out, with whatever its arguments point to by then."""
+        """Let the kernel execute the call, with what its arguments point to then (TOCTOU)."""
         self._send(call, flags=_CONTINUE)
 
     def succeed(self, call: SystemCall, value: int = 0) -> None:
@@ -106,16 +106,16 @@ class Notifications:
     def add_descriptor(
         self, call: SystemCall, descriptor: int, *, at: int | None = None, close_on_exec: bool
     ) -> int:
-        """Give the thread a copy of a descriptor; return its number there.
+        """Copy a descriptor to the thread; return its number there.
 
         Args:
             call: of the thread.
             descriptor: one of this process.
-            at: the number that it takes; what the thread has there is closed. Default: a free one.
+            at: the number of the copy, which replaces the thread's own. Default: a free number.
             close_on_exec: the thread's copy is closed when it executes a program.
 
         Raises:
-            OSError: the thread has ended, or may have no more.
+            OSError: the thread has ended, or has too many descriptors.
         """
         flags = 0 if at is None else _AT_NUMBER
         new_flags = os.O_CLOEXEC if close_on_exec else 0
@@ -123,7 +123,7 @@ class Notifications:
         return int(fcntl.ioctl(self.listener, _ADD_DESCRIPTOR, bytearray(request)))
 
     def close(self) -> None:
-        """Close the listener: from now on such calls fail with ENOSYS."""
+        """Close the listener; later calls fail with ENOSYS."""
         os.close(self.listener)
 
     def _send(self, call: SystemCall, value: int = 0, error: int = 0, flags: int = 0) -> None:

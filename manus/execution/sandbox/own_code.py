@@ -1,4 +1,4 @@
-"""The code that runs outside of the sandbox: manus itself, its Python, what the settings name."""
+"""Code that runs outside the sandbox: manus, its Python, and modules named in the settings."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Holds a network of its own for the programs of a run; executed by itself, without the package.
+"""Hold the network namespace of a run's programs; executed as a script, without the package.
 
-It makes a user and a network namespace, says over a socket (its argument is the descriptor) that
-it stands, and hands out a listener there, whose other end is the run's proxy. Afterwards it
-connects to ports inside for whoever asks outside: a port's number as text in, a connected socket or
-nothing back. It ends when the socket is closed.
+The script creates a user and a network namespace, and sends a listener in it over a socket, whose
+descriptor is its argument; the run's proxy accepts connections there. Then it connects to ports in
+the namespace on request: it receives a port number as text, and returns a connected socket, or
+nothing. It ends when the socket is closed.
 """
 
 import ctypes
@@ -11,12 +11,12 @@ import fcntl
 import os
 import sys
 
-# `socket`, in Python on top of it, takes as long to import as Python takes to start
+# importing `socket`, which wraps it, takes as long as starting Python
 from _socket import AF_INET, AF_INET6, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 from struct import pack
 
 PORT = 3128
-"""Of the listener; the same in each run, since what programs print shall not differ by it."""
+"""Port of the listener; the same in every run, so that the output of programs is reproducible."""
 _NEW_USER = 0x10000000
 _NEW_NET = 0x40000000
 _SET_FLAGS = 0x8914

@@ -1,4 +1,4 @@
-"""Find protected names that programs in a sandbox have made, and move them out of the workspace."""
+"""Find protected names that programs in a sandbox have created, and move them to quarantine."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from pathlib import Path
 from manus.execution.protected_names import PRIVATE, is_protected
 
 NOT_SEARCHED = frozenset({PRIVATE, "node_modules", "site-packages", "__pycache__"})
-"""Folders that are not searched: package managers fill them, and nobody opens them as a project."""
+"""Folders that are not searched: package managers fill them, and users do not open them."""
 _MAX_FOLDERS = 20_000
 _SETTLED_NS = 20_000_000
-"""A folder that changed less than this before it was read may change again at the same time stamp:
-the clock of files moves every few milliseconds only."""
+"""A folder that changed less than this before it was read may change again at the same time stamp,
+because the clock of files has a resolution of a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What was found in a folder."""
+    """The relevant content of a folder."""
 
     changed_ns: int
     subfolders: tuple[str, ...]
     protected: tuple[str, ...]
     is_repository: bool
-    """Whether it is laid out as a git directory, whatever it is called."""
+    """Whether it has the layout of a git directory, whatever its name."""
 
 
 class ProtectedNames:
-    """The protected names in a workspace, found again at the cost of one `lstat` per folder.
+    """The protected names in a workspace; a repeated search costs one `lstat` per folder.
 
-    A folder is read again when its status has changed, by a time that programs cannot set.
+    A folder is read again when its change time differs, which programs cannot set.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
         self._folders: dict[str, _Folder] = {}
         self.bare_repositories: frozenset[str] = frozenset()
-        """Folders that `find` has found to be git directories without the name `.git`."""
+        """Git directories without the name `.git`, as of the last `find`."""
 
     def find(self) -> frozenset[str]:
         """Return all protected names, relative to the workspace; a folder stands for its content.
@@ -66,7 +66,7 @@ class ProtectedNames:
         return frozenset(names)
 
     def _read_folder(self, path: str) -> _Folder | None:
-        """Return what is in a folder; None if it is gone, or cannot be read."""
+        """Return the content of a folder; None if it cannot be read."""
         full = f"{self._root}/{path}" if path else self._root
         try:
             changed_ns = os.lstat(full).st_ctime_ns

@@ -1,8 +1,8 @@
-"""The system calls that programs in a sandbox are refused, as a seccomp filter.
+"""The seccomp filter of the system calls that programs in a sandbox must not make.
 
-The filter is a classic BPF program (`man 2 seccomp`), made from a table of rules: each rule is a
-block of its own that either answers the call or falls through to the next one, and jumps never
-leave a block. A refused call fails with EPERM, so that programs go on without it.
+The filter is a classic BPF program (`man 2 seccomp`), compiled from a table of rules: each rule is
+a block that either answers the call or falls through to the next one, and jumps never leave a
+block. A refused call fails with EPERM, so that programs continue without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ASK_BROKER = 0x7FC00000
 """SECCOMP_RET_USER_NOTIF: the broker decides (`socket_broker.py`)."""
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
-"""Set in the number of a call of x86_64's x32 interface, whose numbers no rule knows."""
+"""Bit in the number of a call of x86_64's x32 interface, for which there are no rules."""
 
 _NUMBERS: dict[str, tuple[int, int]] = {
     "ptrace": (101, 117),
@@ -98,9 +98,9 @@ _NEW_LISTENER = 1 << 3
 _DEFAULT_PROTOCOL = 0
 _TCP = 6
 _FASTOPEN = 0x20000000
-"""MSG_FASTOPEN connects while it sends, past the check of Landlock."""
+"""MSG_FASTOPEN connects while it sends, which Landlock does not check."""
 _NEW_NAMESPACES = 0x7E020000
-"""Flags of clone that make a namespace."""
+"""Flags of clone that create a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Condition:
     """A test of the low 32 bits of one argument of a call."""
 
     argument: int
-    """From 0."""
+    """Index of the argument, from 0."""
     test: Literal["one of", "none of", "any bit of"]
     values: tuple[int, ...]
     mask: int = 0xFFFFFFFF
@@ -116,7 +116,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A call is refused if all conditions hold."""
+    """A system call, and its answer if all conditions hold."""
 
     call: str
     conditions: tuple[Condition, ...] = ()
@@ -139,23 +139,23 @@ _IS_INTERNET = Condition(0, "one of", (_INET, _INET6))
 
 RULES = (
     *map(Rule, _ALWAYS_REFUSED),
-    # the C library then calls clone, whose flags can be looked at
+    # the C library then calls clone, whose flags can be inspected
     Rule("clone3", answer=_ENOSYS),
     Rule("clone", (Condition(0, "any bit of", (_NEW_NAMESPACES,)),)),
     # limits and priority of the calling process alone
     Rule("prlimit64", (Condition(0, "none of", (0,)),)),
     Rule("setpriority", (Condition(0, "none of", (0,)),)),
     Rule("setpriority", (Condition(1, "none of", (0,)),)),
-    # AF_VSOCK reaches the host of a virtual machine, others seldom used code of the kernel
+    # AF_VSOCK reaches the host of a virtual machine, others reach rarely used code of the kernel
     Rule("socket", (Condition(0, "none of", (_UNIX, _INET, _INET6, _NETLINK)),)),
 )
-"""Of every sandbox."""
+"""Rules of every sandbox."""
 
 HOST_NETWORK_RULES = (
     # a datagram socket of a pair can still send to the path of a host's daemon
     Rule("socketpair", (Condition(0, "none of", (_UNIX,)),)),
     Rule("socketpair", (Condition(1, "none of", (_STREAM, _SEQUENCED_PACKETS), _TYPE_BITS),)),
-    # a supervisor of its own could answer in the place of the broker
+    # a program's own supervisor could answer instead of the broker
     Rule("seccomp", (Condition(1, "any bit of", (_NEW_LISTENER,)),)),
     Rule("socket", (_IS_INTERNET, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
     # not MPTCP (262) and SCTP (132), which Landlock does not check
@@ -164,13 +164,13 @@ HOST_NETWORK_RULES = (
     Rule("sendmsg", (Condition(2, "any bit of", (_FASTOPEN,)),)),
     Rule("sendmmsg", (Condition(3, "any bit of", (_FASTOPEN,)),)),
 )
-"""Of a sandbox that shares the machine's network, and restricts it by Landlock."""
+"""Rules of a sandbox that shares the machine's network and restricts it with Landlock."""
 
 LOCAL_SOCKET_RULES = (
-    # a host's daemons listen at AF_UNIX
+    # daemons of the host listen on AF_UNIX
     Rule("socket", (_IS_LOCAL,)),
 )
-"""Of such a sandbox without a socket broker."""
+"""Rules of such a sandbox without a socket broker."""
 
 BROKER_RULES = (
     Rule("socket", (_IS_LOCAL, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
@@ -178,16 +178,16 @@ BROKER_RULES = (
     Rule("bind", answer=_ASK_BROKER),
     Rule("connect", answer=_ASK_BROKER),
 )
-"""Of such a sandbox with a socket broker, without which these calls fail with ENOSYS."""
+"""Rules of such a sandbox with a socket broker; if it ends, these calls fail with ENOSYS."""
 
 HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
-"""Of a sandbox that shares the machine's System V IPC."""
+"""Rules of a sandbox that shares the machine's System V IPC."""
 
 
 def build_filter(
     *, shares_network: bool = False, shares_ipc: bool = False, has_broker: bool = False
 ) -> bytes:
-    """Build the filter for this machine; empty on an architecture that the table does not have.
+    """Build the filter for this machine; empty on an unsupported architecture.
 
     Args:
         shares_network: the sandbox has the machine's network, of which TCP alone may be used.
@@ -217,7 +217,7 @@ _JUMP = 0x05
 _NUMBER_OFFSET = 0
 _ARCHITECTURE_OFFSET = 4
 _ARGUMENTS_OFFSET = 16
-"""In `struct seccomp_data`; an argument has eight bytes, the low ones first."""
+"""Offsets in `struct seccomp_data`; an argument has eight bytes in little-endian order."""
 
 _NEXT = "next condition"
 _PAST = "past the block"
@@ -229,11 +229,11 @@ class _Instruction:
     operand: int
     then: str = ""
     otherwise: str = ""
-    """Names of places to jump to; empty is the next instruction."""
+    """Jump labels; empty means the next instruction."""
 
 
 _Block = list[_Instruction | str]
-"""Instructions, with the names of places between them."""
+"""Instructions, and jump labels between them."""
 
 
 def compile_rules(rules: tuple[Rule, ...], machine: str) -> bytes:
@@ -268,8 +268,8 @@ def _build_rule_block(rule: Rule, machine: str) -> _Block:
         _Instruction(_IF_EQUAL, number, otherwise=_PAST),
     ]
     for index, condition in enumerate(rule.conditions):
-        place = f"{_NEXT} {index}"
-        block += [*_CONDITION_BLOCKS[condition.test](condition, place), place]
+        label = f"{_NEXT} {index}"
+        block += [*_CONDITION_BLOCKS[condition.test](condition, label), label]
     return [*block, _Instruction(_RETURN, rule.answer), _PAST]
 
 
@@ -280,8 +280,8 @@ def _load_argument(condition: Condition) -> _Block:
     ]
 
 
-def _test_one_of(condition: Condition, place: str) -> _Block:
-    tests = [_Instruction(_IF_EQUAL, value, then=place) for value in condition.values]
+def _test_one_of(condition: Condition, label: str) -> _Block:
+    tests = [_Instruction(_IF_EQUAL, value, then=label) for value in condition.values]
     return [*_load_argument(condition), *tests, _Instruction(_JUMP, 0, then=_PAST)]
 
 
@@ -290,8 +290,8 @@ def _test_none_of(condition: Condition, _: str) -> _Block:
     return [*_load_argument(condition), *tests]
 
 
-def _test_any_bit_of(condition: Condition, place: str) -> _Block:
-    tests = [_Instruction(_IF_ANY_BIT, bits, then=place) for bits in condition.values]
+def _test_any_bit_of(condition: Condition, label: str) -> _Block:
+    tests = [_Instruction(_IF_ANY_BIT, bits, then=label) for bits in condition.values]
     return [*_load_argument(condition), *tests, _Instruction(_JUMP, 0, then=_PAST)]
 
 
@@ -303,17 +303,17 @@ _CONDITION_BLOCKS: dict[str, Callable[[Condition, str], _Block]] = {
 
 
 def _assemble(block: _Block) -> Iterator[bytes]:
-    """Resolve the places of a block to distances, and yield its instructions."""
-    places: dict[str, int] = {}
+    """Resolve the labels of a block to jump offsets, and yield its instructions."""
+    labels: dict[str, int] = {}
     instructions: list[_Instruction] = []
     for item in block:
         if isinstance(item, str):
-            places[item] = len(instructions)
+            labels[item] = len(instructions)
         else:
             instructions.append(item)
     for position, instruction in enumerate(instructions, 1):
-        then = places[instruction.then] - position if instruction.then else 0
-        otherwise = places[instruction.otherwise] - position if instruction.otherwise else 0
+        then = labels[instruction.then] - position if instruction.then else 0
+        otherwise = labels[instruction.otherwise] - position if instruction.otherwise else 0
         if instruction.operation == _JUMP:
             yield struct.pack("=HBBI", _JUMP, 0, 0, then)
         else:

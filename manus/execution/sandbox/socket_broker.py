@@ -1,19 +1,19 @@
-"""Makes the sockets of the programs behind Landlock, which does not look at where they lead.
+"""Create the sockets of programs under Landlock, which does not check their destination.
 
-Landlock checks no path of a local socket (`AF_UNIX`), where the daemons of the machine listen, and
-of TCP only ports. So the filter for system calls leaves `socket(AF_UNIX)`, `bind` and `connect` to
-this broker, a thread of the process of the run. It relies on nothing that a program could change
-while the broker looks:
+Landlock does not check paths of local sockets (`AF_UNIX`), where the daemons of the machine listen,
+and only the ports of TCP. So the seccomp filter delegates `socket(AF_UNIX)`, `bind` and `connect`
+to this broker, a thread in the process of the run. Its decisions do not depend on memory that a
+program could change between check and use (TOCTOU):
 
-- A program never has a local socket that could listen or be connected. What `socket` gives it is
-  the end of a pair whose other end is closed; the kernel refuses to connect it, or to listen at it.
-- At `bind` and `connect` the broker makes another socket, and puts it in the place of that end: one
-  that listens below the run's folders, or is connected to a server of the same sandbox.
-- Everything else may proceed whatever the arguments point to by then: a local socket leads nowhere,
-  and to other addresses Landlock holds.
+- A program never has a local socket that could listen or be connected. `socket` returns one end of
+  a pair whose other end is closed; the kernel refuses to connect it, or to listen on it.
+- On `bind` and `connect` the broker creates another socket and replaces that end with it: one that
+  listens in the run's folders, or is connected to a server of the same sandbox.
+- All other calls may proceed, whatever the arguments point to then: a local socket leads nowhere,
+  and Landlock restricts other addresses.
 
-In the place of the program's socket is a new one: its options, and copies of its descriptor, are
-not carried over.
+The replaced socket is a new one: the options of the program's socket, and copies of its descriptor,
+are lost.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _CREDENTIALS = struct.Struct("=iII")
 _HANDSHAKE_SECONDS = 5.0
 _RETRY_MILLISECONDS = 20
 _LONGEST_ADDRESS = 128
-"""In bytes; the kernel takes no longer one."""
+"""Maximum size of an address in bytes, as in the kernel."""
 
 
 class SocketBroker:
-    """Answers for the programs of one sandbox from a thread of its own, until it is closed."""
+    """Answers the calls of the programs of one sandbox in a thread, until it is closed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """`folders` are those where programs may make sockets."""
+        """`folders` are those where programs may create sockets."""
         self.name = f"manus-{secrets.token_hex(16)}"
-        """Abstract address at which a program hands over the listener of its filter."""
+        """Abstract address to which a program sends the listener of its filter."""
         self._servers = LoopbackServers()
         self._local = LocalSockets(folders)
         self._entrance = socket.socket(socket.AF_UNIX)
@@ -71,7 +71,7 @@ class SocketBroker:
         self._thread.start()
 
     async def connect(self, port: int) -> socket.socket | None:
-        """Return a connection to a server of the sandbox; None if none of its has that port."""
+        """Connect to a server of the sandbox; return None if none has that port."""
         return await asyncio.to_thread(self._connect_to, port)
 
     def _connect_to(self, port: int) -> socket.socket | None:
@@ -81,7 +81,7 @@ class SocketBroker:
         return None
 
     def close(self) -> None:
-        """End it; programs that are left cannot bind or connect sockets. Blocking."""
+        """Stop the thread; remaining programs cannot bind or connect sockets. Blocking."""
         os.close(self._stopped)
         self._thread.join()
 
@@ -89,7 +89,7 @@ class SocketBroker:
         try:
             while self._serve():
                 pass
-        finally:  # else the programs would wait for ever
+        finally:  # else the programs would be blocked forever
             for notifications in self._filters.values():
                 notifications.close()
             self._entrance.close()
@@ -97,7 +97,7 @@ class SocketBroker:
             self._local.close()
 
     def _serve(self) -> bool:
-        """Answer what is waiting; False if it is to end."""
+        """Answer pending calls; return False if the broker is to stop."""
         events = self._poll.poll(_RETRY_MILLISECONDS if self._waiting else None)
         waiting = self._waiting
         self._waiting = []
@@ -177,8 +177,8 @@ class SocketBroker:
 def _read_arguments(call: SystemCall) -> tuple[int, int, bytes]:
     """Return the inode of a call's socket, the family of its address, and the address.
 
-    What the kernel does not show to this process is 0 or empty. Yama (`kernel.yama.ptrace_scope`)
-    hides the memory, not the descriptors, of a program that has left its parents.
+    Values that the kernel hides from this process are 0 or empty. Yama (`kernel.yama.ptrace_scope`)
+    hides the memory, but not the descriptors, of a program that is not a descendant.
     """
     inode = 0
     address = b""
@@ -209,7 +209,7 @@ def _read_local_path(call: SystemCall, address: bytes) -> Path:
 
 
 def _replace(notifications: Notifications, call: SystemCall, connection: socket.socket) -> None:
-    """Put a socket in the place of that of a `bind` or `connect`, which succeeds."""
+    """Replace the socket of a `bind` or `connect` call, which then succeeds."""
     descriptor = call.get_integer(0)
     flags = call.read_descriptor_flags(descriptor)
     connection.setblocking(not flags & os.O_NONBLOCK)
