@@ -12,7 +12,7 @@ from manus.cli.options import PORT, workspace_option
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.tools.mcp.server import Server
+    from manus.tools.mcp.server import ServerClient
 
 _HOST = "127.0.0.1"
 _PORT = 8765
@@ -66,7 +66,7 @@ async def list_servers(settings: Settings) -> bool:
     return not any(server.problem for server in connected.values())
 
 
-def _state_of(server: Server | None) -> str:
+def _state_of(server: ServerClient | None) -> str:
     from manus.prompts.formatting import flat
 
     if server is None:

@@ -74,7 +74,7 @@ class Confine(Protocol):
         """Return the command line and environment of a command in a directory."""
 
 
-class Request(NamedTuple):
+class GitRequest(NamedTuple):
     """A git command that a program has forwarded."""
 
     directory: Path
@@ -86,7 +86,7 @@ class Request(NamedTuple):
 class _Exchange:
     """The open files of one request."""
 
-    request: Request
+    request: GitRequest
     input: int
     out: int
     err: int
@@ -185,7 +185,7 @@ class GitService:
             _write_message(exchange.err, _HOOKS.format(names=", ".join(hooks)))
         return str(code)
 
-    def _find_omitted_hooks(self, request: Request) -> list[str]:
+    def _find_omitted_hooks(self, request: GitRequest) -> list[str]:
         """Return the names of the hooks that an ordinary git would have started. Blocking."""
         names = _HOOKS_OF.get(parse(request.arguments).name, ())
         repository = self._history.find_nearest_repository(request.directory)
@@ -197,7 +197,7 @@ class GitService:
         executable = [name for name, path in paths if path.is_file() and os.access(path, os.X_OK)]
         return list(dict.fromkeys(executable))
 
-    def _find_objection(self, request: Request) -> str:
+    def _find_objection(self, request: GitRequest) -> str:
         """Return why a command is not executed; empty if it may be. Blocking."""
         if not Path(os.path.realpath(request.directory)).is_relative_to(self._workspace):
             return _OUTSIDE
@@ -214,7 +214,7 @@ class GitService:
                 return _EDITOR.format(name=name)
         return ""
 
-    def _stays_inside(self, request: Request, command: Command) -> bool:
+    def _stays_inside(self, request: GitRequest, command: Command) -> bool:
         """Return whether all arguments that may be paths are in the workspace. Blocking."""
         base = request.directory
         for name, value in command.options:
@@ -306,7 +306,7 @@ def _open(folder: Path) -> Iterator[_Exchange]:
         )
 
 
-def _read_request(text: bytes) -> Request:
+def _read_request(text: bytes) -> GitRequest:
     """Parse a request of the wrapper.
 
     Raises:
@@ -317,7 +317,7 @@ def _read_request(text: bytes) -> Request:
     variables = dict(entry.split("=", 1) for entry in rest[:end])
     if not directory.startswith("/") or not variables.keys() <= {*_PASSED}:
         raise ValueError(directory)
-    return Request(Path(directory), variables, tuple(rest[end + 1 :]))
+    return GitRequest(Path(directory), variables, tuple(rest[end + 1 :]))
 
 
 def _write_message(descriptor: int, text: str) -> None:

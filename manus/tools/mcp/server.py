@@ -46,7 +46,7 @@ class NotSentError(LostError):
 class Connection:
     """An initialised session, held open by its own task until it is closed or breaks."""
 
-    def __init__(self, server: Server, session: Session) -> None:
+    def __init__(self, server: ServerClient, session: Session) -> None:
         self._server = server
         self._run = session
         self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
@@ -153,7 +153,7 @@ class Connection:
         return "it ended at once"
 
 
-class Server:
+class ServerClient:
     """The client of one server: it lists the tools and calls them."""
 
     def __init__(self, name: str, settings: McpServer, session: Session) -> None:

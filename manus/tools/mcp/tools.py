@@ -29,7 +29,7 @@ from manus.execution.session import EVERYTHING, Resource, Session
 from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.tools.mcp.server import Server
+from manus.tools.mcp.server import ServerClient
 
 MAX_NAME = 64
 """Maximum length of a tool name that providers accept."""
@@ -78,7 +78,7 @@ class McpTool(AgentTool):
         return replace(observation, source=self.server.source)
 
 
-async def update(catalog: Catalog, session: Session) -> list[Server]:
+async def update(catalog: Catalog, session: Session) -> list[ServerClient]:
     """Update the catalogue with the servers' current tools; return the servers in order.
 
     Servers are connected the first time; an unreachable one is omitted, with a warning in the log.
@@ -96,22 +96,24 @@ async def update(catalog: Catalog, session: Session) -> list[Server]:
     return servers
 
 
-async def _obtain(name: str, settings: McpServer, session: Session) -> Server:
-    async def create() -> Server:
+async def _obtain(name: str, settings: McpServer, session: Session) -> ServerClient:
+    async def create() -> ServerClient:
         if settings.confined:
             with suppress(ToolUnavailableError):  # reported on connection
                 await get_sandbox(session)  # first, so that it is closed after the server
-        return Server(name, settings, session)
+        return ServerClient(name, settings, session)
 
     return await session.obtain(f"mcp:{name}", create)
 
 
-def get_tools(server: Server, catalog: Catalog) -> list[McpTool]:
+def get_tools(server: ServerClient, catalog: Catalog) -> list[McpTool]:
     """Return the tools of a server in a catalogue."""
     return [tool for tool in catalog if isinstance(tool, McpTool) and tool.server is server]
 
 
-def _to_tool(definition: types.Tool, server: Server, catalog: Catalog, session: Session) -> McpTool:
+def _to_tool(
+    definition: types.Tool, server: ServerClient, catalog: Catalog, session: Session
+) -> McpTool:
     description = (
         definition.description
         or definition.title
