@@ -21,7 +21,7 @@ from manus.config.browser_settings import EgressSettings
 from manus.state.errors import SettingsError, ToolError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 _PORTS = {"http": 80, "https": 443}
@@ -45,7 +45,7 @@ class RuleEntry:
     """An entry of a rule list: a name or a network, and optionally a port; neither matches all."""
 
     name: str | None
-    network: Network | None
+    network: IPNetwork | None
     port: int | None
 
     def covers(self, host: str, port: int, address: Address | None) -> bool:

@@ -89,7 +89,7 @@ class Judgement(NamedTuple):
     """Why the command is refused; empty otherwise."""
 
 
-class Command(NamedTuple):
+class GitCommand(NamedTuple):
     """A parsed command line of git."""
 
     options: tuple[tuple[str, str | None], ...]
@@ -98,7 +98,7 @@ class Command(NamedTuple):
     arguments: tuple[str, ...]
 
 
-def parse(arguments: Sequence[str]) -> Command:
+def parse_command(arguments: Sequence[str]) -> GitCommand:
     """Parse the arguments of git."""
     options: list[tuple[str, str | None]] = []
     words = list(arguments)
@@ -112,12 +112,12 @@ def parse(arguments: Sequence[str]) -> Command:
         else:
             options.append((word, None))
     name = words.pop(0) if words else ""
-    return Command(tuple(options), name, tuple(words))
+    return GitCommand(tuple(options), name, tuple(words))
 
 
 def judge(arguments: Sequence[str]) -> Judgement:
     """Decide whether a git command reads, writes, or is refused."""
-    command = parse(arguments)
+    command = parse_command(arguments)
     if command.name not in FORWARDED:
         return Judgement("read")
     if command.name in _STARTS_PROGRAMS:
@@ -144,7 +144,7 @@ def _refuse(cause: str) -> Judgement:
     return Judgement("refuse", f"{cause}, and nothing may start programs in your repository")
 
 
-def _judge_options(command: Command) -> Judgement | None:
+def _judge_options(command: GitCommand) -> Judgement | None:
     """Refuse options that may start programs; return None if there are none."""
     for name, value in command.options:
         if name == "-c":
@@ -162,7 +162,7 @@ def _judge_options(command: Command) -> Judgement | None:
     return None
 
 
-def _judge_by_first_word(command: Command) -> Judgement:
+def _judge_by_first_word(command: GitCommand) -> Judgement:
     """Judge commands whose first argument is the action."""
     first = next(iter(command.arguments), "")
     reads = first in _READING_WORDS.get(command.name, ())
@@ -171,7 +171,7 @@ def _judge_by_first_word(command: Command) -> Judgement:
     return Judgement("write")
 
 
-def _judge_branch(command: Command) -> Judgement:
+def _judge_branch(command: GitCommand) -> Judgement:
     words = command.arguments
     if any(map(_CHANGES_BRANCHES.fullmatch, words)):
         return Judgement("write")
@@ -179,42 +179,42 @@ def _judge_branch(command: Command) -> Judgement:
     return Judgement("read" if lists or not _select_positional(words) else "write")
 
 
-def _judge_tag(command: Command) -> Judgement:
+def _judge_tag(command: GitCommand) -> Judgement:
     words = command.arguments
     lists = any(map(_LISTS_TAGS.fullmatch, words))
     return Judgement("read" if lists or not _select_positional(words) else "write")
 
 
-def _judge_apply(command: Command) -> Judgement:
+def _judge_apply(command: GitCommand) -> Judgement:
     changes_index = {"--index", "--cached", "--3way", "-3", "--intent-to-add", "-N"}
     return Judgement("read" if changes_index.isdisjoint(command.arguments) else "write")
 
 
-def _judge_bisect(command: Command) -> Judgement:
+def _judge_bisect(command: GitCommand) -> Judgement:
     first = next(iter(command.arguments), "")
     if first in ("run", "visualize", "view"):
         return _refuse(f"`git bisect {first}` starts programs")
     return _judge_by_first_word(command)
 
 
-def _judge_hash_object(command: Command) -> Judgement:
+def _judge_hash_object(command: GitCommand) -> Judgement:
     return Judgement("write" if "-w" in command.arguments else "read")
 
 
-def _judge_symbolic_ref(command: Command) -> Judgement:
+def _judge_symbolic_ref(command: GitCommand) -> Judgement:
     words = command.arguments
     reads = len(_select_positional(words)) < 2 and not {"-d", "--delete"} & {*words}
     return Judgement("read" if reads else "write")
 
 
-def _judge_rebase(command: Command) -> Judgement:
+def _judge_rebase(command: GitCommand) -> Judgement:
     for word in command.arguments:
         if re.match(r"-[a-wyz]*x", word):
             return _refuse("`git rebase --exec` starts programs")
     return Judgement("write")
 
 
-def _judge_remote(command: Command) -> Judgement:
+def _judge_remote(command: GitCommand) -> Judgement:
     first, *rest = command.arguments or ("",)
     if first in ("add", "set-url"):
         addresses = [word for word in _select_positional(rest)[1:] if not is_harmless_url(word)]
@@ -223,7 +223,7 @@ def _judge_remote(command: Command) -> Judgement:
     return _judge_by_first_word(command)
 
 
-def _judge_config(command: Command) -> Judgement:
+def _judge_config(command: GitCommand) -> Judgement:
     words = command.arguments
     if any(map(_CONFIG_ELSEWHERE.fullmatch, words)) or any(map(_CONFIG_READS.fullmatch, words[:3])):
         return Judgement("read")
@@ -254,7 +254,7 @@ def _select_positional(words: Iterable[str]) -> list[str]:
     return [word for word in words if not word.startswith("-")]
 
 
-_JUDGES: dict[str, Callable[[Command], Judgement]] = {
+_JUDGES: dict[str, Callable[[GitCommand], Judgement]] = {
     "apply": _judge_apply,
     "bisect": _judge_bisect,
     "branch": _judge_branch,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from manus.execution.sandbox.confined import Confined
-from manus.execution.sandbox.git_arguments import FORWARDED, Command, judge, parse
+from manus.execution.sandbox.git_arguments import FORWARDED, GitCommand, judge, parse_command
 from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
@@ -187,7 +187,7 @@ class GitService:
 
     def _find_omitted_hooks(self, request: GitRequest) -> list[str]:
         """Return the names of the hooks that an ordinary git would have started. Blocking."""
-        names = _HOOKS_OF.get(parse(request.arguments).name, ())
+        names = _HOOKS_OF.get(parse_command(request.arguments).name, ())
         repository = self._history.find_nearest_repository(request.directory)
         if not names or repository is None:
             return []
@@ -201,7 +201,7 @@ class GitService:
         """Return why a command is not executed; empty if it may be. Blocking."""
         if not Path(os.path.realpath(request.directory)).is_relative_to(self._workspace):
             return _OUTSIDE
-        command = parse(request.arguments)
+        command = parse_command(request.arguments)
         if command.name == "worktree" and not self._stays_inside(request, command):
             return _WORKTREE_OUTSIDE
         for name in _EDITORS:
@@ -214,7 +214,7 @@ class GitService:
                 return _EDITOR.format(name=name)
         return ""
 
-    def _stays_inside(self, request: GitRequest, command: Command) -> bool:
+    def _stays_inside(self, request: GitRequest, command: GitCommand) -> bool:
         """Return whether all arguments that may be paths are in the workspace. Blocking."""
         base = request.directory
         for name, value in command.options:
@@ -253,7 +253,7 @@ class GitService:
         return code if code >= 0 else 128 - code
 
 
-def _opens_editor(command: Command) -> bool:
+def _opens_editor(command: GitCommand) -> bool:
     """Return whether a command would open an editor for its message or its list of steps."""
     words = command.arguments
     if command.name == "rebase":
@@ -276,17 +276,17 @@ def _open(folder: Path) -> Iterator[_Exchange]:
     with contextlib.ExitStack() as stack:
 
         def open_entry(name: str, flags: int, kind: Callable[[int], bool], mode: int = 0) -> int:
-            at = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=place)
-            stack.callback(os.close, at)
-            if not kind(os.fstat(at).st_mode):
+            descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=directory)
+            stack.callback(os.close, descriptor)
+            if not kind(os.fstat(descriptor).st_mode):
                 raise ValueError(name)
-            return at
+            return descriptor
 
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         parent = os.open(folder.parent, flags)
         stack.callback(os.close, parent)
-        place = os.open(folder.name, flags, dir_fd=parent)
-        stack.callback(os.close, place)
+        directory = os.open(folder.name, flags, dir_fd=parent)
+        stack.callback(os.close, directory)
         nonblocking = os.O_NONBLOCK  # a FIFO in place of a file must not block
         request = open_entry("request", os.O_RDONLY | nonblocking, stat.S_ISREG)
         text = os.read(request, _MAX_BYTES)

@@ -136,13 +136,13 @@ def _create_ruleset(abi: int, handled: int, *, network: bool) -> int:
 
 def _allow_path(ruleset: int, path: str, allowed: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # not on this machine
-    if not stat.S_ISDIR(os.fstat(place).st_mode):
+    if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
         allowed &= _OF_FILES
-    _check(libc.syscall(_ADD, ruleset, _PATH, struct.pack("=Qi", allowed, place), 0))
-    os.close(place)
+    _check(libc.syscall(_ADD, ruleset, _PATH, struct.pack("=Qi", allowed, descriptor), 0))
+    os.close(descriptor)
 
 
 def _drop_capabilities() -> None:

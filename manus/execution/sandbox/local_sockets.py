@@ -97,7 +97,9 @@ class LocalSockets:
         self._servers[status.st_dev, status.st_ino] = descriptor
 
     def _forget_removed(self) -> None:
-        removed = [key for key, place in self._servers.items() if not os.fstat(place).st_nlink]
+        removed = [
+            key for key, descriptor in self._servers.items() if not os.fstat(descriptor).st_nlink
+        ]
         remaining = [key for key in self._servers if key not in removed]
         for key in (*removed, *remaining[: max(0, len(remaining) + 1 - _MAX_SERVERS)]):
             os.close(self._servers.pop(key))

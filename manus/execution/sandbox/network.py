@@ -34,9 +34,14 @@ class Network:
     @property
     def entry(self) -> tuple[str, ...]:
         """The command line before a command that starts in the namespace."""
-        place = f"/proc/{self._porter.pid}/ns"
+        namespaces = f"/proc/{self._porter.pid}/ns"
         nsenter = find_host_program("nsenter") or "/usr/bin/nsenter"
-        return (nsenter, f"--user={place}/user", f"--net={place}/net", "--preserve-credentials")
+        return (
+            nsenter,
+            f"--user={namespaces}/user",
+            f"--net={namespaces}/net",
+            "--preserve-credentials",
+        )
 
     async def connect(self, port: int) -> socket.socket | None:
         """Connect to a server in the namespace; return None if nothing listens on the port."""

@@ -26,7 +26,7 @@ _UP = 0x41
 def main() -> None:
     outside = socket(fileno=int(sys.argv[1]))
     try:
-        enter()
+        enter_namespaces()
         listener = socket(AF_INET, SOCK_STREAM)
         listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", PORT))
@@ -34,12 +34,12 @@ def main() -> None:
     except OSError as error:
         outside.send(f"no {error.strerror}".encode())
         return
-    hand_out(outside, listener)
+    send_socket(outside, listener)
     while port_text := outside.recv(64):
         serve(outside, int(port_text))
 
 
-def enter() -> None:
+def enter_namespaces() -> None:
     user = os.getuid()
     group = os.getgid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -64,14 +64,14 @@ def serve(outside: socket, port: int) -> None:
             connection.settimeout(5)
             connection.connect((host, port))
             connection.setblocking(False)
-            hand_out(outside, connection)
+            send_socket(outside, connection)
             return
         except OSError:
             continue
     outside.send(b"no")
 
 
-def hand_out(outside: socket, inside: socket) -> None:
+def send_socket(outside: socket, inside: socket) -> None:
     outside.sendmsg([b"yes"], [(SOL_SOCKET, SCM_RIGHTS, pack("i", inside.fileno()))])
     inside.close()
 
