@@ -171,7 +171,7 @@ def test_a_thread_that_is_damaged(manus: Program, server: ScriptedServer) -> Non
         _sentence(manus(*arguments), "it is damaged")
     listed = manus("threads")
     assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ["good"]
-    assert listed.err.startswith("The thread bad is left out. ")
+    assert listed.err.startswith("The thread bad is not listed. ")
 
 
 def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:

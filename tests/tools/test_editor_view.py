@@ -88,7 +88,7 @@ async def test_a_pipe_does_not_hang_it_nor_a_huge_file(edit: Edit, root: Path) -
     os.mkfifo(root / "pipe")
     with (root / "huge").open("wb") as file:
         file.truncate(2**40)
-    for name, said in (("pipe", "no regular file"), ("huge", "1,099,511,627,776 bytes")):
+    for name, said in (("pipe", "not a regular file"), ("huge", "1,099,511,627,776 bytes")):
         for answer in (edit("view", name), edit("create", name, file_text="x")):
             assert said in await refused(asyncio.wait_for(answer, 60))
 
