@@ -119,7 +119,7 @@ def _require_regular(descriptor: int) -> int:
     os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    raise OSError(errno.EINVAL, "It is no regular file")
+    raise OSError(errno.EINVAL, "It is not a regular file")
 
 
 def write_file(path: Path, data: bytes, mode: int | None = None, *, folders: int = 0o777) -> None:
