@@ -13,13 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from manus.cli import startup
-from manus.cli.commands.pages import has_desktop
-from manus.cli.commands.run import resume_thread, start_run
+from manus.cli.desktop import has_desktop
+from manus.cli.failure import fail
 from manus.cli.folder_trust import ask_for_file_trust
 from manus.cli.questions import LEAVE, request_session
 from manus.cli.screen import DONE, WARNING, Screen
 from manus.cli.settings import read_settings, with_store
+from manus.cli.start_run import resume_thread, start_run
 from manus.execution.environment.report import report_tools
 from manus.execution.sandbox.availability import describe_sandbox
 from manus.runs.attachments import Request, find_mentioned_files
@@ -125,8 +128,6 @@ class Conversation:
 
     def _run_safely(self, action: Callable[[str], object], argument: str) -> None:
         """Call an action; report any error and keep the conversation going."""
-        from manus.cli.entry import fail
-
         try:
             action(argument)
         except KeyboardInterrupt:
@@ -186,11 +187,10 @@ class Conversation:
 
     def _call_command(self, name: str, *words: str) -> None:
         """Run a command of `manus`, on this thread if it takes one."""
-        from manus.cli.commands import program
-
         if name in _ON_THREAD and not words:
             words = (self._thread, *["--open"] * (name == "report" and has_desktop()))
-        program.main([name, *words], "manus", standalone_mode=False)
+        root = click.get_current_context().find_root().command
+        root.main([name, *words], "manus", standalone_mode=False)
 
     def _stored_thread(self) -> Thread | None:
         """Return this thread; None before its first request."""

@@ -11,9 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import click
 
-_RUNS = ("run", "flow", "resume", "chat")
 _OWN_OPTIONS = ("-h", "--help", "--version")
 """Options of `manus` itself; all others are options of a run."""
 _OPTION_WITH_VALUE = re.compile("--[a-z-]+=")
@@ -40,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pass
     finally:
         end_at_signal()
-        if _with_command(words)[0] in _RUNS:
+        from manus.cli.failure import RUN_COMMANDS
+
+        if _with_command(words)[0] in RUN_COMMANDS:
             _discard_input()
     return code
 
@@ -98,6 +98,8 @@ def execute(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence instead of a traceback
+        from manus.cli.failure import fail
+
         return fail(words, error)
 
 
@@ -143,75 +145,17 @@ def _is_sentence(word: str) -> bool:
     return " " in word.strip() and not _OPTION_WITH_VALUE.match(word)
 
 
-def fail(words: list[str], error: Exception) -> int:
-    """Report an error on stderr, for a run with `--json` also on stdout; return the exit code."""
-    import logging
-
-    import click
-
-    from manus.cli.output import ReportedError, print_json
-    from manus.state.errors import ManusError, UsageError
-
-    if isinstance(error, click.Abort):
-        return 130
-    is_reported = isinstance(error, ReportedError)
-    cause = error.__cause__ if is_reported else error
-    if isinstance(cause, click.UsageError):
-        message = _usage_message(cause)
-    else:
-        message = str(cause) if isinstance(cause, ManusError) else _log_unexpected(cause)
-    logging.getLogger("manus.cli.run").info("failed: %s", message)
-    _print_error(message)
-    options = words[: words.index("--")] if "--" in words else words
-    if words[:1] and words[0] in _RUNS and "--json" in options and not is_reported:
-        from manus.graph.outcome import Outcome
-        from manus.state.usage import no_usage
-
-        print_json(Outcome("", "error", "error", False, message, [], no_usage()).as_json())
-    return 2 if isinstance(cause, (UsageError, click.UsageError)) else 1
-
-
-def _usage_message(error: click.UsageError) -> str:
-    suggestions = getattr(error, "possibilities", None)
-    message = error.message if suggestions else error.format_message()
-    hint = f" (did you mean {suggestions[0]}?)" if suggestions else ""
-    path = error.ctx.command_path if error.ctx else "manus"
-    return f"{message.rstrip('.')}{hint}; `{path} --help` shows the usage."
-
-
-def _print_error(sentence: str) -> None:
-    from manus.cli.screen import Screen
-
-    Screen().paragraph(f"manus: {sentence}", always=True)
-
-
-def _log_unexpected(error: BaseException | None) -> str:
-    import logging
-
-    from manus.cli.logs import log_file, set_up_logging
-
-    set_up_logging()
-    logging.getLogger("manus.crash").info("unexpected error", exc_info=error)
-    if os.environ.get("MANUS_DEBUG", "") not in ("", "0"):
-        import traceback
-
-        traceback.print_exception(error)
-    log_path = log_file()
-    log_hint = f"the traceback is in {log_path}" if log_path else "the log file cannot be written"
-    reason = f"{type(error).__name__}: {error}".rstrip(": ")
-    return f"Unexpected error ({reason}); {log_hint} (set MANUS_DEBUG=1 to print it)."
-
-
 def _flush_stdout(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
+        from manus.cli.failure import print_error
         from manus.cli.screen import discard, unwritable
 
         discard(sys.stdout)
-        _print_error(unwritable(error))
+        print_error(unwritable(error))
         return 1
     return code
 

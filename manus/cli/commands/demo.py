@@ -64,11 +64,11 @@ def play(name: str) -> int:
     """Play a recorded run in a new folder and write its report there; return the exit code."""
     import secrets
 
-    from manus.cli.commands import program
-    from manus.cli.commands.pages import has_desktop
-    from manus.cli.commands.run import start_run
+    from manus.cli.commands.pages import report
+    from manus.cli.desktop import has_desktop
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
+    from manus.cli.start_run import start_run
     from manus.runs.attachments import typed_request
 
     demo = DEMOS[name]
@@ -88,6 +88,6 @@ def play(name: str) -> int:
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
     code = start_run(demo.kind, args, typed_request(demo.request), read_settings())
-    words = ["report", thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
-    program.main(words, "manus", standalone_mode=False)
+    words = [thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
+    report.main(words, "manus report", standalone_mode=False)
     return code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -54,11 +53,6 @@ def report(thread: str, output: str | None, show: bool) -> int:
 
         webbrowser.open(path.resolve().as_uri())
     return 0
-
-
-def has_desktop() -> bool:
-    """Return whether a browser would have a display."""
-    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
 async def _page(store: Store, prefix: str) -> tuple[str, str]:

@@ -1,0 +1,11 @@
+"""What the machine offers besides the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def has_desktop() -> bool:
+    """Return whether a browser would have a display."""
+    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
