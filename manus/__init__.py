@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from manus.store.postgres import open_postgres
     from manus.store.sqlite import open_sqlite
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "PROFILES",
     "Context",

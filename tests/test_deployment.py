@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from manus.config.settings import Settings
@@ -33,17 +34,21 @@ def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
     assert not re.search(r"(?i)(key|token|password)=", DOCKERFILE)
 
 
-def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_secrets() -> None:
+def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_secrets(
+    subtests: pytest.Subtests,
+) -> None:
     found: dict[str, Any] = yaml.safe_load(COMPOSE)
     services = found["services"]
     [port] = services["server"]["ports"]
     assert re.fullmatch(r"127\.0\.0\.1:.*:8000", port)
     for name in ("postgres", "redis"):
-        assert "ports" not in services[name]
-        assert services[name]["networks"] == ["inside"]
+        with subtests.test(name=name):
+            assert "ports" not in services[name]
+            assert services[name]["networks"] == ["inside"]
     assert found["networks"]["inside"] == {"internal": True}
     for value in re.findall(r"^ *\w*(?:PASSWORD|KEY|TOKEN): *(.*)$", COMPOSE, re.MULTILINE):
-        assert value.startswith('"${')
+        with subtests.test(value=value):
+            assert value.startswith('"${')
     uri = services["server"]["environment"]["DATABASE_URI"]
     assert uri.startswith("postgres://manus:${POSTGRES_PASSWORD:?")
 

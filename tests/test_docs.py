@@ -75,14 +75,17 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> None:
     text = re.sub(r"`[^`\n]+`", "", _FENCED.sub("", page.read_text(encoding="utf-8")))
     for link in {link for link in _LINK.findall(text) if not re.match("https?:|mailto:", link)}:
-        file, _, place = unquote(link).partition("#")
-        target = (page.parent / file).resolve() if file else page
-        assert target.exists(), f"{page.name} links to {link}, which is not there"
-        if place and target.suffix == ".md":
-            assert place in anchors(target), f"{page.name}: {link} names no heading of that page"
+        with subtests.test(link=link):
+            file, _, place = unquote(link).partition("#")
+            target = (page.parent / file).resolve() if file else page
+            assert target.exists(), f"{page.name} links to {link}, which is not there"
+            if place and target.suffix == ".md":
+                assert place in anchors(target), (
+                    f"{page.name}: {link} names no heading of that page"
+                )
 
 
 def test_what_the_architecture_names_and_draws_is_there() -> None:
@@ -95,11 +98,14 @@ def test_what_the_architecture_names_and_draws_is_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_settings_that_a_page_shows_are_settings(page: Path, tmp_path: Path) -> None:
+def test_settings_that_a_page_shows_are_settings(
+    page: Path, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     file = tmp_path / "manus.toml"
     for block in blocks_of(page.read_text("utf-8"), "toml"):
-        file.write_text(block)
-        assert load_settings({}, file) != Settings(), block
+        with subtests.test(block=block):
+            file.write_text(block)
+            assert load_settings({}, file) != Settings(), block
 
 
 def test_each_setting_that_is_named_is_one() -> None:
@@ -111,12 +117,13 @@ def test_each_setting_that_is_named_is_one() -> None:
     assert shown == set(ProfileSettings.model_fields) - {"next_step_prompt"}
 
 
-def test_the_translation_is_in_step() -> None:
+def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
     """What is typed and where it leads is the same in both READMEs, and so is their outline."""
     pages = text_of("README.md"), text_of("README.zh.md")
     for part in (_FENCED, re.compile(r"^#+ ", re.MULTILINE)):
-        english, chinese = (part.findall(page) for page in pages)
-        assert english == chinese, "change README.md and README.zh.md together"
+        with subtests.test(part=part):
+            english, chinese = (part.findall(page) for page in pages)
+            assert english == chinese, "change README.md and README.zh.md together"
     links = [{*_LINK.findall(page)} for page in pages]
     assert links[0] ^ links[1] == {"README.md", "README.zh.md"}
 
@@ -144,20 +151,21 @@ def ran(command: list[str], home: dict[str, str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_tutorial_is_done_as_written(home: dict[str, str]) -> None:
+def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:
     folder = Path(home["PWD"])
     block = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     for language, text in block.findall(text_of("docs/tutorial.md")):
-        if language == "console":
-            follow(text, home)
-        elif language == "toml":
-            (folder / "manus.toml").write_text(text)
-        elif language == "python" and "asyncio.run" not in text:
-            (folder / "my_tools.py").write_text(text)
-        elif language == "python":
-            said = ran([sys.executable, "-c", text], home).splitlines()
-            assert said[:3] == ["think", "act", "stuck_check"]
-            assert said[-1] == "terminated after 5 calls"
+        with subtests.test(language=language, text=text):
+            if language == "console":
+                follow(text, home)
+            elif language == "toml":
+                (folder / "manus.toml").write_text(text)
+            elif language == "python" and "asyncio.run" not in text:
+                (folder / "my_tools.py").write_text(text)
+            elif language == "python":
+                said = ran([sys.executable, "-c", text], home).splitlines()
+                assert said[:3] == ["think", "act", "stuck_check"]
+                assert said[-1] == "terminated after 5 calls"
     assert (folder / "first.html").stat().st_size > 10_000
 
 
@@ -171,7 +179,7 @@ def follow(block: str, home: dict[str, str]) -> None:
             assert expected in said, (command, line, said)
 
 
-def test_openmanus_tools_and_settings_are_mapped_to_ours() -> None:
+def test_openmanus_tools_and_settings_are_mapped_to_ours(subtests: pytest.Subtests) -> None:
     page = text_of("docs/openmanus.md")
     [tools] = re.findall(r"^## Tools\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\|[^|]*\|([^|]*)\|", tools, re.MULTILINE)[2:]
@@ -179,8 +187,9 @@ def test_openmanus_tools_and_settings_are_mapped_to_ours() -> None:
     assert len(named) > 8
     assert named - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
     for theirs, ours in TABLE.items():
-        row = rf"^\|[^|]*`{re.escape(theirs)}`[^|]*\|[^|]*`{re.escape(ours)}`"
-        assert re.search(row, page, re.MULTILINE), theirs
+        with subtests.test(theirs=theirs, ours=ours):
+            row = rf"^\|[^|]*`{re.escape(theirs)}`[^|]*\|[^|]*`{re.escape(ours)}`"
+            assert re.search(row, page, re.MULTILINE), theirs
     assert [name for name in OF_A_MODEL if f"`llm.{name}`" not in page] == []
 
 
@@ -201,7 +210,7 @@ def test_python_runs(
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
-def test_first_commands_print_what_is_shown(tmp_path: Path) -> None:
+def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """`make run` in a fresh clone with an empty environment, then the calculator it made."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
@@ -212,6 +221,7 @@ def test_first_commands_print_what_is_shown(tmp_path: Path) -> None:
     assert ran.returncode == 0, printed
     shown = blocks_of(text_of("README.md"), "console")[0].split("$ make run\n")[1].split("\n$ ")[0]
     for line in shown.splitlines():
-        assert plain(line).removesuffix("…").rstrip() in printed
+        with subtests.test(line=line):
+            assert plain(line).removesuffix("…").rstrip() in printed
     sums = [sys.executable, "workspace/calculator.py", "6", "*", "7"]
     assert subprocess.run(sums, check=True, **given).stdout == "42\n"

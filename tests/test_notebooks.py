@@ -64,13 +64,14 @@ def shown(output: Any) -> str:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, kernel: KernelManager) -> None:
+def test_a_notebook_runs(path: Path, kernel: KernelManager, subtests: pytest.Subtests) -> None:
     folder = ROOT if path.stem in FROM_ROOT else ROOT / "notebooks"
     before = set(folder.iterdir())
     printed = executed(path, folder, kernel)
     assert set(folder.iterdir()) == before, "it leaves files behind"
     for line in EXPECTED[path.stem]:
-        assert line in printed
+        with subtests.test(line=line):
+            assert line in printed
     assert LOADS.findall(printed) == [], "it loads something from elsewhere"
 
 
@@ -113,7 +114,9 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_committed_is_what_it_shows_without_what_varies(path: Path) -> None:
+def test_what_is_committed_is_what_it_shows_without_what_varies(
+    path: Path, subtests: pytest.Subtests
+) -> None:
     notebook = notebook_at(path)
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
@@ -121,7 +124,8 @@ def test_what_is_committed_is_what_it_shows_without_what_varies(path: Path) -> N
     assert all(cell.execution_count is None for cell in cells)
     kept = "\n".join(shown(output) for cell in cells for output in cell.outputs)
     for line in EXPECTED[path.stem]:
-        assert line in kept
+        with subtests.test(line=line):
+            assert line in kept
     assert re.findall(r"/tmp/\w+|/home/\w+|\b\d\d:\d\d:\d\d\b", kept) == []
     assert "from tests" not in path.read_text()
 
@@ -142,13 +146,14 @@ STEP: Any = {"text": EVIL, "executor": EVIL, "status": "blocked", "notes": EVIL,
 PLAN: Plan = {"id": EVIL, "title": EVIL, "steps": [STEP]}
 
 
-def test_text_has_no_control_characters() -> None:
+def test_text_has_no_control_characters(subtests: pytest.Subtests) -> None:
     for shown in (
         show_run(VALUES),
         show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),
         show_update("act", {"messages": VALUES["messages"][2:]}),
         show_run({"plan": PLAN}),
     ):
-        assert "<script>" in repr(shown)
-        assert not {"\x1b", "\x07"} & {*repr(shown)}
-        assert shown._repr_markdown_() is None
+        with subtests.test(shown=shown):
+            assert "<script>" in repr(shown)
+            assert not {"\x1b", "\x07"} & {*repr(shown)}
+            assert shown._repr_markdown_() is None

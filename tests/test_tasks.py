@@ -9,7 +9,9 @@ from benchmarks.tasks.task import Task, all_tasks, begun
 
 
 @pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
-def test_the_check_takes_the_solution_and_nothing_else(task: Task, tmp_path: Path) -> None:
+def test_the_check_takes_the_solution_and_nothing_else(
+    task: Task, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     one, other = task.wrong
     scripts = {"solution": task.solution, "untouched": "", "wrong": one, "wrong, too": other}
 
@@ -22,5 +24,6 @@ def test_the_check_takes_the_solution_and_nothing_else(task: Task, tmp_path: Pat
         said = dict(zip(scripts, pool.map(failure, scripts), strict=True))
     assert said.pop("solution") == ""
     for outcome, why in said.items():
-        assert why, f"it takes the outcome: {outcome}"
-        assert "Traceback" not in why
+        with subtests.test(outcome=outcome, why=why):
+            assert why, f"it takes the outcome: {outcome}"
+            assert "Traceback" not in why

@@ -29,7 +29,9 @@ async def test_a_navigation_and_the_first_console_error(driver: Driver, site: Si
     assert "HTTP 404" in await driver.click('link "None"')
 
 
-async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) -> None:
+async def test_a_batch_stops_when_the_page_has_gone(
+    driver: Driver, site: Site, subtests: pytest.Subtests
+) -> None:
     site.pages["/two"] = "<title>Two</title><button onclick='document.title=1'>Delete</button>"
     await driver.show("<title>One</title><a href=/two>Next</a><button>Other</button>")
     await driver.say("click_element", index=1)
@@ -40,10 +42,11 @@ async def test_a_batch_stops_when_the_page_has_gone(driver: Driver, site: Site) 
         ("send_keys", {"keys": "Enter"}),
         ("click_at", {"x": 20, "y": 20}),
     ):
-        said = await driver.fail(action, **more)
-        assert said.startswith("Nothing was done")
-        assert "\n" not in said
-        assert await tab.title() == "Two"
+        with subtests.test(action=action, more=more):
+            said = await driver.fail(action, **more)
+            assert said.startswith("Nothing was done")
+            assert "\n" not in said
+            assert await tab.title() == "Two"
     await driver.look()
     await driver.say("click_element", index=1)
 
@@ -166,7 +169,9 @@ CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
   setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 50)</script>"""
 
 
-async def test_what_has_an_effect_changes_the_digest(driver: Driver) -> None:
+async def test_what_has_an_effect_changes_the_digest(
+    driver: Driver, subtests: pytest.Subtests
+) -> None:
     """By it loop detection tells effect from none."""
 
     async def digests(times: int, action: str, **arguments: Any) -> list[str | None]:
@@ -174,7 +179,8 @@ async def test_what_has_an_effect_changes_the_digest(driver: Driver) -> None:
 
     await driver.show(CALENDAR + CAROUSEL + COUNTER + LIST)
     for number in range(1, 5):
-        assert len(set(await digests(2, "click_element", index=number))) == 2, number
+        with subtests.test(number=number):
+            assert len(set(await digests(2, "click_element", index=number))) == 2, number
     await driver.show(MENU)
     assert len(set(await digests(3, "send_keys", keys="ArrowDown"))) == 3
     await driver.show("<p style='height:1500px'>Part</p>")

@@ -87,10 +87,11 @@ LISTS: list[tuple[str, dict[str, tuple[str, ...]], str]] = [
 CLOTHES = "::ffff:9.9.9.9 64:ff9b::909:909 2002:909:909:: 2001:0:4136:e378:8000:63bf:f6f6:f6f6"
 
 
-async def test_allow_and_deny_lists() -> None:
+async def test_allow_and_deny_lists(subtests: pytest.Subtests) -> None:
     names = {"a.test": ["8.8.8.8"], "y.a.test": ["8.8.8.8"], "b.test": ["9.9.9.9"]}
     for host, entry in (("a.test", "a.test"), ("y.a.test", "a.test"), ("a.test", "8.8.8.0/24")):
-        assert await rules(names, allow=(entry,)).resolve_allowed(host, 80) == ["8.8.8.8"]
+        with subtests.test(host=host, entry=entry):
+            assert await rules(names, allow=(entry,)).resolve_allowed(host, 80) == ["8.8.8.8"]
     for host, lists, why in LISTS:
         with pytest.raises(EgressRefusedError, match=why):
             await rules(names, **lists).resolve_allowed(host, 80)
@@ -177,7 +178,9 @@ async def test_a_name_that_changes_its_address(site: Site) -> None:
     await proxy.close()
 
 
-async def test_behind_another_proxy_the_lists_count_by_name(site: Site) -> None:
+async def test_behind_another_proxy_the_lists_count_by_name(
+    site: Site, subtests: pytest.Subtests
+) -> None:
     async def anywhere(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
@@ -197,6 +200,7 @@ async def test_behind_another_proxy_the_lists_count_by_name(site: Site) -> None:
             ("bad.listed.test", 403),
             ("in.test", 403),
         ):
-            assert (await client.get(f"http://{name}:{site.port}/")).status_code == status, name
+            with subtests.test(name=name, status=status):
+                assert (await client.get(f"http://{name}:{site.port}/")).status_code == status, name
     await inner.close()
     await outer.close()

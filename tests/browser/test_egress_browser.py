@@ -40,28 +40,34 @@ def ways(inner: Site) -> list[str]:
     return [f"http://{host}:{inner.port}/" for host in hosts]
 
 
-async def test_no_address_of_it_is_opened(driver: Driver, inner: Site) -> None:
+async def test_no_address_of_it_is_opened(
+    driver: Driver, inner: Site, subtests: pytest.Subtests
+) -> None:
     await driver.show("<title>Out</title><input type=text name=email><input type=password>")
     await driver.say("input_text", index=1, text="x")
     proxy = driver.session.peek("egress")
     assert proxy.incidents.since(0) == [], "the browser itself calls nobody"
     for url in ways(inner):
-        said = await driver.fail("go_to_url", url=url)
-        assert "egress" in said, said
+        with subtests.test(url=url):
+            said = await driver.fail("go_to_url", url=url)
+            assert "egress" in said, said
     assert "egress" in await driver.fail("open_tab", url=url)
     assert inner.requests == []
     assert "Title: Out" in await driver.open(driver.site.base)
 
 
-async def test_no_page_leads_to_it(driver: Driver, site: Site, inner: Site) -> None:
+async def test_no_page_leads_to_it(
+    driver: Driver, site: Site, inner: Site, subtests: pytest.Subtests
+) -> None:
     for url in ways(inner)[2:]:
         site.pages["/redirect"] = Answer("", 302, headers={"Location": url})
         site.pages["/meta"] = f"<meta http-equiv=refresh content='0;url={url}'>"
         site.pages["/script"] = f"<script>location = '{url}'</script>"
         for way in ("redirect", "meta", "script"):
-            said = (await driver.do("go_to_url", url=f"{site.base}/{way}")).text
-            assert "egress" in said, (way, url, said)
-            assert SECRET not in said + await driver.look(), (way, url)
+            with subtests.test(url=url, way=way):
+                said = (await driver.do("go_to_url", url=f"{site.base}/{way}")).text
+                assert "egress" in said, (way, url, said)
+                assert SECRET not in said + await driver.look(), (way, url)
     assert inner.requests == []
 
 

@@ -81,20 +81,23 @@ async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
     assert not (root(driver) / "downloads").exists()
 
 
-async def test_names_of_downloads(driver: Driver, site: Site) -> None:
+async def test_names_of_downloads(driver: Driver, site: Site, subtests: pytest.Subtests) -> None:
     await driver.open("about:blank")
     for suggested, safe in (
         ("../../etc/passwd", "_.._etc_passwd"),
         (".bashrc", "bashrc"),
         ("отчёт\u202e.pdf", "отчёт_.pdf"),
     ):
-        name = f"attachment; filename*=UTF-8''{quote(suggested)}"
-        site.pages["/f"] = Answer("x", headers={"Content-Disposition": name})
-        said = await driver.say("go_to_url", url=f"{site.base}/f")
-        assert f"Downloaded downloads/{safe} (1 bytes)" in said
+        with subtests.test(suggested=suggested, safe=safe):
+            name = f"attachment; filename*=UTF-8''{quote(suggested)}"
+            site.pages["/f"] = Answer("x", headers={"Content-Disposition": name})
+            said = await driver.say("go_to_url", url=f"{site.base}/f")
+            assert f"Downloaded downloads/{safe} (1 bytes)" in said
 
 
-async def test_uploads_from_the_workspace(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_uploads_from_the_workspace(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     await driver.show("""<input type=file aria-label=File onchange="t.textContent =
       this.files[0].name + ' ' + this.files[0].size"><p id=t></p>
       <button onclick="document.querySelector('input').click()">Choose</button>
@@ -108,8 +111,9 @@ async def test_uploads_from_the_workspace(driver: Driver, monkeypatch: pytest.Mo
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")
     assert "| more.txt 7" in await driver.look()
     for path in ("/etc/passwd", "../secret", "nothing.txt"):
-        said = await driver.fail("upload_file", index=field, path=path)
-        assert "outside the workspace" in said or "is not a file" in said
+        with subtests.test(path=path):
+            said = await driver.fail("upload_file", index=field, path=path)
+            assert "outside the workspace" in said or "is not a file" in said
     (root(driver) / "link").symlink_to("/etc/passwd")
     assert "outside" in await driver.fail("upload_file", index=field, path="link")
     assert "outside" in await driver.fail("screenshot", path="../x.png")
@@ -127,7 +131,9 @@ async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
     assert "## Page 2\n\nSecond sheet" in said
 
 
-async def test_a_page_in_the_workspace_sees_nothing_outside(driver: Driver, site: Site) -> None:
+async def test_a_page_in_the_workspace_sees_nothing_outside(
+    driver: Driver, site: Site, subtests: pytest.Subtests
+) -> None:
     outside = root(driver).parent / "secret.html"
     outside.write_text("<p>the secret</p>")
     (root(driver) / "link.html").symlink_to(outside)
@@ -141,10 +147,12 @@ async def test_a_page_in_the_workspace_sees_nothing_outside(driver: Driver, site
     assert any(edit.collides(one) for one in waits), "an edit of the same message comes first"
     assert "the secret" not in text
     for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
-        assert "Title: Mine" in await driver.open(path), "a path as other tools take it"
-        assert not driver.tool.accesses({"action": "go_to_url", "url": path})
+        with subtests.test(path=path):
+            assert "Title: Mine" in await driver.open(path), "a path as other tools take it"
+            assert not driver.tool.accesses({"action": "go_to_url", "url": path})
     for address in ("example.com/a.html", "localhost/a.html"):
-        assert driver.tool.accesses({"action": "go_to_url", "url": address})
+        with subtests.test(address=address):
+            assert driver.tool.accesses({"action": "go_to_url", "url": address})
     await driver.do("click_element", index=driver.number('link "Out"'))
     assert "the secret" not in await driver.look()
     for url in (

@@ -38,7 +38,9 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     )
 
 
-async def test_keys_are_heard_and_a_field_takes_what_it_can(driver: Driver) -> None:
+async def test_keys_are_heard_and_a_field_takes_what_it_can(
+    driver: Driver, subtests: pytest.Subtests
+) -> None:
     await driver.show("""<input aria-label=Find value=old><p id=p></p><script>
       const f = document.querySelector("input");
       f.onkeyup = (e) => { p.textContent = f.value.toUpperCase() + (e.key == "Enter" ? "!" : "") };
@@ -57,7 +59,8 @@ async def test_keys_are_heard_and_a_field_takes_what_it_can(driver: Driver) -> N
     said = await driver.fail("input_text", index=driver.number("date field"), text="tomorrow")
     assert "does not take 'tomorrow'; write a date as 2026-01-31" in said
     for keys, pressed in (("ctrl+a", "Control+a"), ("Tab Tab Space", "Tab Tab Space")):
-        assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
+        with subtests.test(keys=keys, pressed=pressed):
+            assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
     assert "Typed" in await driver.say("send_keys", keys="hello you")
 
 
@@ -76,11 +79,14 @@ WRONG = [
 ]
 
 
-async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(driver: Driver) -> None:
+async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(
+    driver: Driver, subtests: pytest.Subtests
+) -> None:
     await driver.show("".join(f"<p>{html}</p>" for html, *_ in WRONG))
     for number, (html, action, text, said) in enumerate(WRONG, 1):
-        given = {} if text is None else {"text": text}
-        assert said in await driver.fail(action, index=number, **given), html
+        with subtests.test(number=number, html=html):
+            given = {} if text is None else {"text": text}
+            assert said in await driver.fail(action, index=number, **given), html
     await driver.show("""<select multiple aria-label=Many><optgroup label=Fruit><option value=1>Fig
       <option selected>Kiwi</optgroup></select>""")
     many = driver.number('listbox "Many"')

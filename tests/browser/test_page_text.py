@@ -16,7 +16,9 @@ def numbers(text: str) -> list[int]:
     return [int(n) for n in re.findall(r"(?m)^ *\*?\[(\d+)\]", text)]
 
 
-async def test_elements_have_number_role_name_value_and_state(driver: Driver) -> None:
+async def test_elements_have_number_role_name_value_and_state(
+    driver: Driver, subtests: pytest.Subtests
+) -> None:
     text = await driver.show("""<title>Order</title><h2>Your order</h2><p>Pick a size.</p>
       <a href=/terms>Terms</a> <button disabled>Pay</button>
       <label>Name <input value=Ann required></label>
@@ -37,7 +39,8 @@ async def test_elements_have_number_role_name_value_and_state(driver: Driver) ->
         ('button "Help"', " (collapsed)"),
         ('tab "Cart"', " (selected)"),
     ):
-        assert driver.line(what) == what + line
+        with subtests.test(what=what, line=line):
+            assert driver.line(what) == what + line
     assert numbers(text) == list(range(1, 9))
 
 

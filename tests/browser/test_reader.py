@@ -75,14 +75,17 @@ KINDS = [
 ]
 
 
-async def test_kinds_of_pages_and_what_cannot_be_read(proxy: EgressProxy, site: Site) -> None:
+async def test_kinds_of_pages_and_what_cannot_be_read(
+    proxy: EgressProxy, site: Site, subtests: pytest.Subtests
+) -> None:
     for said, answer in UNREADABLE.items():
         site.pages["/"] = answer
         with pytest.raises(ToolError, match=said):
             await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
     for data, kind, text in KINDS:
-        site.pages["/"] = Answer(data, type=kind)
-        assert (await read_page(proxy, site.base)).text == text
+        with subtests.test(data=data, kind=kind):
+            site.pages["/"] = Answer(data, type=kind)
+            assert (await read_page(proxy, site.base)).text == text
 
 
 async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, site: Site) -> None:
@@ -130,12 +133,13 @@ WANTED = {
 }
 
 
-def test_an_excerpt_keeps_order_and_limit() -> None:
+def test_an_excerpt_keeps_order_and_limit(subtests: pytest.Subtests) -> None:
     around = "what the weather is for the day, and what the other one is for. " * 100
     for needle, query in WANTED.items():  # where most of the words stand
-        shown = excerpt(around + needle + around, query, 300)
-        assert needle in shown
-        assert len(shown) <= 400
+        with subtests.test(needle=needle, query=query):
+            shown = excerpt(around + needle + around, query, 300)
+            assert needle in shown
+            assert len(shown) <= 400
     parts = [f"## Part {n}\n\n" + f"filler words {n} " * 40 for n in range(50)]
     parts[7] += " the walrus sleeps"
     parts[31] += " a walrus wakes"

@@ -61,19 +61,22 @@ ENGINES: list[tuple[str, str, dict[str, object]]] = [
 ]
 
 
-async def test_an_engine_is_asked_for_what_was_asked_for(search: Search, site: Site) -> None:
+async def test_an_engine_is_asked_for_what_was_asked_for(
+    search: Search, site: Site, subtests: pytest.Subtests
+) -> None:
     found = json.loads(rows(site, "a", "b", "c").body)["results"]
     listed = [{**one, "description": one["content"]} for one in found]
     answer = Answer(json.dumps({"results": found, "web": {"results": listed}}))
     for engine, path, asked in ENGINES:
-        site.pages[path] = answer
-        said = await ask(search(engine), num_results=2, lang="de", country="at")
-        request = site.requests[-1]
-        seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
-        assert {name: seen.get(name) for name in asked} == asked
-        assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
-        assert f"1. a\n   {site.base}/a\n   About a" in said.text
-        assert "About b" in said.text
+        with subtests.test(engine=engine, path=path):
+            site.pages[path] = answer
+            said = await ask(search(engine), num_results=2, lang="de", country="at")
+            request = site.requests[-1]
+            seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
+            assert {name: seen.get(name) for name in asked} == asked
+            assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
+            assert f"1. a\n   {site.base}/a\n   About a" in said.text
+            assert "About b" in said.text
 
 
 REASONS = {
@@ -85,14 +88,17 @@ REASONS = {
 }
 
 
-async def test_an_engine_that_fails_leads_to_the_next_one(search: Search, site: Site) -> None:
+async def test_an_engine_that_fails_leads_to_the_next_one(
+    search: Search, site: Site, subtests: pytest.Subtests
+) -> None:
     for reason, answer in REASONS.items():
-        site.pages["/brave"] = answer
-        site.pages["/searx/search"] = rows(site, "a")
-        said = await ask(search("brave_api", "searxng"))
-        assert not said.is_error
-        assert "(searxng)" in said.text
-        assert reason in said.text.split("Asked before")[1]
+        with subtests.test(reason=reason, answer=answer):
+            site.pages["/brave"] = answer
+            site.pages["/searx/search"] = rows(site, "a")
+            said = await ask(search("brave_api", "searxng"))
+            assert not said.is_error
+            assert "(searxng)" in said.text
+            assert reason in said.text.split("Asked before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
     said = await ask(search("brave_api", "searxng"))
     assert said.is_error
@@ -111,7 +117,9 @@ async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Si
     assert "deny list" in said.text, "the engines of the library keep the egress rules"
 
 
-async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
+async def test_pages_are_read_in_parallel(
+    search: Search, site: Site, subtests: pytest.Subtests
+) -> None:
     barrier = threading.Barrier(3)
 
     def page(request: Request) -> Answer:
@@ -123,5 +131,6 @@ async def test_pages_are_read_in_parallel(search: Search, site: Site) -> None:
         site.pages[f"/{name}"] = page
     said = await ask(search("tavily"), fetch_content=True)
     for name in "abc":
-        assert f"The otter called /{name} lives here." in said.text
+        with subtests.test(name=name):
+            assert f"The otter called /{name} lives here." in said.text
     assert f"({site.base}/gone was not read: " in said.text

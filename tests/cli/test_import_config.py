@@ -52,7 +52,9 @@ def openmanus(tmp_path: Path, typed: Callable[..., Result]) -> Callable[..., Res
     return partial(typed, "import-config")
 
 
-def test_what_is_taken_is_ours_and_all_is_told(openmanus: Callable[..., Result]) -> None:
+def test_what_is_taken_is_ours_and_all_is_told(
+    openmanus: Callable[..., Result], subtests: pytest.Subtests
+) -> None:
     result = openmanus()
     assert (result.code, result.err) == (0, "")
     file = Path("manus.toml")
@@ -69,7 +71,8 @@ def test_what_is_taken_is_ours_and_all_is_told(openmanus: Callable[..., Result])
     assert settings.mcp["文件"].variables({}) == {"KEY": "hidden"}
     assert "\n  llm.vision.model: roles.vision.model\n" in result.out
     for theirs in ("llm.vision.api_key", "browser.disable_security", "history.keep"):
-        assert f"\n  {theirs}: skipped: " in result.out
+        with subtests.test(theirs=theirs):
+            assert f"\n  {theirs}: skipped: " in result.out
     assert not re.search("secret|hidden", result.out)
 
 

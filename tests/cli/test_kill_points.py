@@ -72,7 +72,12 @@ def commits(trace: Path) -> list[int]:
 
 @pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
 async def test_a_run(
-    manus: Program, server: ScriptedServer, tmp_path: Path, command: str, every: int
+    manus: Program,
+    server: ScriptedServer,
+    tmp_path: Path,
+    command: str,
+    every: int,
+    subtests: pytest.Subtests,
 ) -> None:
     server.always(working)
     (manus.home / "manus.toml").write_text(PROFILE)
@@ -96,19 +101,21 @@ async def test_a_run(
     points = {f"t{number}": number for number in commits(trace)[::every]}
     killed = 0
     for place, number in points.items():
-        inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
-        first = watched(place, "-e", inject)
-        killed += first.code == -signal.SIGKILL
-        ended = manus("resume", "--json", place) if first.code else first
-        if "There is no thread" in ended.err:  # as a user does who reads that
-            ended = begin(place)
-        assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
-        assert (manus.home / place / "effects").read_text() == "ran\n", number
+        with subtests.test(place=place, number=number):
+            inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
+            first = watched(place, "-e", inject)
+            killed += first.code == -signal.SIGKILL
+            ended = manus("resume", "--json", place) if first.code else first
+            if "There is no thread" in ended.err:  # as a user does who reads that
+                ended = begin(place)
+            assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
+            assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"
     async with open_store(Settings(checkpoint=str(manus.database))) as opened:
         graph = build_graph("flow" if command == "flow" else "agent", "swe", opened.saver)
         for place in points:  # one request, each call answered once, one last word
-            history = (await graph.aget_state(thread_config(place))).values["messages"]
-            assert_paired(history)
-            assert sum(m.type == "human" and m.text == "Do it." for m in history) == 1
-            assert sum(m.text == ALL_DONE for m in history) == 1
+            with subtests.test(place=place):
+                history = (await graph.aget_state(thread_config(place))).values["messages"]
+                assert_paired(history)
+                assert sum(m.type == "human" and m.text == "Do it." for m in history) == 1
+                assert sum(m.text == ALL_DONE for m in history) == 1

@@ -55,7 +55,9 @@ def test_the_programs_that_the_sandbox_hides_are_told_at_the_start(
     assert f"The sandbox hides {mine} (`read` under" in result.err.splitlines()[1]
 
 
-def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:
+def test_a_tool_and_its_lines(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     makes = call("bash", command="echo made > a.txt; echo done")
     views = call("str_replace_editor", command="view", path="gone.py")
     server.script(calls(makes, views), succeeds("The file is there."))
@@ -68,7 +70,8 @@ def test_a_tool_and_its_lines(manus: Program, server: ScriptedServer) -> None:
         "  failed  str_replace_editor view gone.py, ",
         f"files in {manus.home / 'elsewhere'}",
     ):
-        assert line in result.err
+        with subtests.test(line=line):
+            assert line in result.err
     assert "resume" not in result.err
 
 
@@ -100,25 +103,29 @@ def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) ->
     assert "\n-old\n+new\n" in attached
 
 
-def test_json_is_an_object_where_nothing_could_begin(bare: Program) -> None:
+def test_json_is_an_object_where_nothing_could_begin(
+    bare: Program, subtests: pytest.Subtests
+) -> None:
     for arguments in (["run", "--json", "x"], ["flow", "--json", "--max-steps", "0", "x"]):
-        result = bare(*arguments)
-        assert (result.code, set(result.json)) == (2, KEYS)
-        assert (result.json["status"], result.json["success"]) == ("error", False)
+        with subtests.test(arguments=arguments):
+            result = bare(*arguments)
+            assert (result.code, set(result.json)) == (2, KEYS)
+            assert (result.json["status"], result.json["success"]) == ("error", False)
 
 
 def test_the_workspace_is_the_current_folder_in_a_project(
-    manus: Program, server: ScriptedServer
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.always(text("There."))
     for name in ("empty", "mine/folder", "repository/.git"):
         (manus.home / name).mkdir(parents=True)
     (manus.home / "mine/notes.txt").write_text("mine")
     for place in ("empty/workspace", "mine", "repository"):
-        there = copy(manus)
-        there.home = manus.home / place.partition("/")[0]
-        assert there("run", "where?").err.startswith(f"Working in {manus.home / place} (")
-        assert (manus.home / place / ".manus/.gitignore").read_text() == "*\n"
+        with subtests.test(place=place):
+            there = copy(manus)
+            there.home = manus.home / place.partition("/")[0]
+            assert there("run", "where?").err.startswith(f"Working in {manus.home / place} (")
+            assert (manus.home / place / ".manus/.gitignore").read_text() == "*\n"
 
 
 def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
@@ -152,7 +159,9 @@ def test_closed_streams(manus: Program) -> None:
     assert done.err.startswith("manus: There is no request")
 
 
-def test_files_and_pictures_are_attached(manus: Program, server: ScriptedServer) -> None:
+def test_files_and_pictures_are_attached(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     (manus.home / "notes.txt").write_text("wörds\n")
     (manus.home / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
     server.script(text("Read."), text("Seen."))
@@ -164,7 +173,8 @@ def test_files_and_pictures_are_attached(manus: Program, server: ScriptedServer)
     words, picture = server.requests[1].messages[-2]["content"]
     assert (words["text"], picture["type"]) == ("look", "image_url")
     for wrong in (("-f", "dot.png"), ("--image", "notes.txt"), ("-f", "none"), ("-f", ".")):
-        assert manus("run", *wrong, "look").code == 2
+        with subtests.test(wrong=wrong):
+            assert manus("run", *wrong, "look").code == 2
 
 
 SEALED = "gAAAAB" * 50_000
@@ -178,7 +188,9 @@ CALL = {"index": 0, "id": "c", "type": "function", "function": ECHO, "extra_cont
 SAYS = {"role": "assistant", "content": "I say hi.", "reasoning_details": DETAILS}
 
 
-def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
+def test_on_the_command_line(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     server.strict = False
     server.script(
         stream_of(said({**SAYS, "tool_calls": [CALL]}), said({}, "tool_calls")), text("Done.")
@@ -188,7 +200,8 @@ def test_on_the_command_line(manus: Program, server: ScriptedServer) -> None:
     shown = manus("show", "t")
     report = manus("report", "t", "--output", "-")
     for shown_there in (result.out, result.err, shown.out, report.out):
-        assert "gAAAAB" not in shown_there
+        with subtests.test(shown_there=shown_there):
+            assert "gAAAAB" not in shown_there
     assert "I say hi." in result.err
     assert "echo hi" in shown.out
     assert server.requests[-1].raw.count(SEALED.encode()) == 3
@@ -214,19 +227,20 @@ def _records(manus: Program) -> set[str]:
 
 
 def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
-    manus: Program, server: ScriptedServer
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
     overflow = fail(400, code="context_length_exceeded")
     for thread in ("a", "a:b"):
-        counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
-        server.script(*counts, overflow, text("Done."))
-        counted = manus("run", "--thread", thread, "Count.")
-        assert counted.code == 0
-        told = r"^  context Older turns were summarized: about ([\d,]+) → ([\d,]+) tokens$"
-        [figures] = re.findall(told, counted.err, re.MULTILINE)
-        before, after = (int(figure.replace(",", "")) for figure in figures)
-        assert before > after + 1_000
+        with subtests.test(thread=thread):
+            counts = [calls(call("bash", command=f"seq {n} {n + 1_300}")) for n in range(3)]
+            server.script(*counts, overflow, text("Done."))
+            counted = manus("run", "--thread", thread, "Count.")
+            assert counted.code == 0
+            told = r"^  context Older turns were summarized: about ([\d,]+) → ([\d,]+) tokens$"
+            [figures] = re.findall(told, counted.err, re.MULTILINE)
+            before, after = (int(figure.replace(",", "")) for figure in figures)
+            assert before > after + 1_000
     (manus.workspace / "mine.txt").write_text("stays")
     both = _records(manus)
     assert sorted(Path(name).suffix for name in both) == [".jsonl", ".jsonl", ".sqlite", ".sqlite"]

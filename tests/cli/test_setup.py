@@ -165,7 +165,7 @@ SPANS = {
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems bring fonts")
 def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
-    manus: Program, server: ScriptedServer
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.models = ["a", "b", "c", "d", "e", "f"]
     server.script(READY)
@@ -184,11 +184,12 @@ def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
         "does not include it: a, b, c, d, e and 1 more",
         "spans to http://127.0.0.1:9\n",
     ):
-        assert said in result.out
+        with subtests.test(said=said):
+            assert said in result.out
     assert KEY not in result.out
 
 
-def test_everything_wrong_at_once(bare: Program) -> None:
+def test_everything_wrong_at_once(bare: Program, subtests: pytest.Subtests) -> None:
     (bare.home / "file").write_text("A file, and no folder or database.")
     result = bare(
         "doctor", MANUS_WORKSPACE="file/below", MANUS_CHECKPOINT="file", MANUS_MODEL="replay:none"
@@ -199,7 +200,8 @@ def test_everything_wrong_at_once(bare: Program) -> None:
         "not a SQLite database",
         "file/below is not writable",
     ):
-        assert said in result.out
+        with subtests.test(said=said):
+            assert said in result.out
     assert result.out.endswith("\nNot ready: model, threads, workspace.\n")
     assert _lines(result.out)["python"].startswith("ok ")
 
@@ -227,14 +229,17 @@ TRIALS: dict[str, tuple[Scripted, int, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("trial", TRIALS)
-def test_the_model_is_tried(manus: Program, server: ScriptedServer, trial: str) -> None:
+def test_the_model_is_tried(
+    manus: Program, server: ScriptedServer, trial: str, subtests: pytest.Subtests
+) -> None:
     reply, code, words = TRIALS[trial]
     server.models = ["other"]
     server.always(reply)
     result = manus("doctor", MANUS_RETRY_FOR="0")
     assert (result.code, result.err) == (code, "")
     for said in words:
-        assert said in result.out
+        with subtests.test(said=said):
+            assert said in result.out
 
 
 SMALL: dict[str, tuple[Pages, str]] = {
@@ -267,18 +272,21 @@ def test_a_window_that_is_large_enough_is_named(manus: Program, server: Scripted
     assert "a context window of 65,536 tokens" in line
 
 
-def test_an_empty_model_name_is_refused(manus: Program) -> None:
+def test_an_empty_model_name_is_refused(manus: Program, subtests: pytest.Subtests) -> None:
     for name in ("ollama:", "openai: "):
-        result = manus("run", "--model", name, "x")
-        assert result.code == 2
-        assert "names no model" in result.err
+        with subtests.test(name=name):
+            result = manus("run", "--model", name, "x")
+            assert result.code == 2
+            assert "names no model" in result.err
     (manus.home / "manus.toml").write_text('model = ""\n')
     result = manus("run", "x", MANUS_MODEL="")
     assert result.code == 2
     assert "name a model" in result.err
 
 
-def test_mcp_servers_are_looked_at_and_not_started(manus: Program, server: ScriptedServer) -> None:
+def test_mcp_servers_are_looked_at_and_not_started(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     (manus.home / "manus.toml").write_text(
         '[mcp.here]\ncommand = "sh"\nargs = ["-c", "touch started"]\n'
         '[mcp.gone]\ncommand = "no-such-program"\n'
@@ -288,6 +296,7 @@ def test_mcp_servers_are_looked_at_and_not_started(manus: Program, server: Scrip
     result = manus("doctor")
     assert result.code == 0
     for said in ("mcp       here, gone, closed (", "`no-such-program`", "closed: ", " TIDES"):
-        assert said in result.out
+        with subtests.test(said=said):
+            assert said in result.out
     assert not (manus.home / "started").exists()
     assert KEY not in result.out

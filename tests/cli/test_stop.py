@@ -93,14 +93,17 @@ def test_killed_in_a_tool(manus: Program, server: ScriptedServer) -> None:
     assert "was not executed again" in str(messages[4]["content"])
 
 
-def test_two_processes_on_one_thread(manus: Program, server: ScriptedServer) -> None:
+def test_two_processes_on_one_thread(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     server.script(call("bash", command=SLOW))
     with manus.start("run", "--thread", "t", "work") as process:
         wait_for_file(manus.workspace / "runs")
         for arguments in (["run", "--thread", "t", "more"], ["resume", "t"]):
-            second = manus(*arguments)
-            said = f"manus: The thread t is in use by process {process.pid}; "
-            assert (second.code, second.err.startswith(said)) == (2, True)
+            with subtests.test(arguments=arguments):
+                second = manus(*arguments)
+                said = f"manus: The thread t is in use by process {process.pid}; "
+                assert (second.code, second.err.startswith(said)) == (2, True)
         assert manus("threads", "--delete", "t").code == 2
         assert manus("threads").out.splitlines()[1].split()[1] == "running"
         server.script(text("Another thread."))

@@ -52,7 +52,9 @@ EDITS = [
 ]
 
 
-def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServer) -> None:
+def test_colours_only_where_they_are_wanted(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     server.script(*EDITS, text("a"), WRITES, text("b"), text("c"), text("d"))
     with manus.terminal("run") as terminal:
         terminal.expect("What should be done? ")
@@ -67,10 +69,11 @@ def test_colours_only_where_they_are_wanted(manus: Program, server: ScriptedServ
     written = manus.on_terminal("run", "--json", "write")
     assert "\x1b[2K" not in written.raw, "nothing is redrawn"
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
-        manus.environment[name] = value
-        plain = manus.on_terminal("run", "x").raw
-        assert "Step 1/60" in plain
-        assert "\x1b" not in plain
+        with subtests.test(name=name, value=value):
+            manus.environment[name] = value
+            plain = manus.on_terminal("run", "x").raw
+            assert "Step 1/60" in plain
+            assert "\x1b" not in plain
 
 
 def test_the_arguments_of_a_call_are_shown_as_they_come(
@@ -137,11 +140,14 @@ def test_the_end_of_what_a_running_tool_prints_is_shown(
     assert "\x1b[?25h" in terminal.raw.rpartition("\x1b[?25l")[2], "the cursor is back"
 
 
-def test_verbose_shows_everything(manus: Program, server: ScriptedServer) -> None:
+def test_verbose_shows_everything(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     script = "seq 20\necho end of it"
     server.script(calls(call("bash", command=script), text="First\nthis."), text("Done."))
     shown = manus("run", "-v", "count").err.splitlines()
     at = shown.index("          command: seq 20")
     assert shown[at + 1] == "          echo end of it"
     for said in ("  First", "  this.", *(f"          {i}" for i in range(1, 21))):
-        assert said in shown
+        with subtests.test(said=said):
+            assert said in shown

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.cli.program import Program
 from tests.flow.helpers import gives_up
 from tests.server import ScriptedServer, call, calls, fail, text
@@ -44,7 +46,9 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     assert manus("show", "first").code == 2
 
 
-def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
+def test_why_a_thread_failed(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     server.script(fail(401))
     failed = manus("run", "--json", "--thread", "t", "Hello", MANUS_API_KEY="very-secret")
     assert failed.code == 1
@@ -56,14 +60,15 @@ def test_why_a_thread_failed(manus: Program, server: ScriptedServer) -> None:
     assert manus("report", "t", "-o", "t.html").code == 0
     page = (manus.home / "t.html").read_text()
     for part in ("Error</h2><pre", "refused the key (401)", "No steps."):
-        assert part in page
+        with subtests.test(part=part):
+            assert part in page
     server.script(text("Done."))
     done = manus("resume", "t", "--json")
     assert (done.code, done.json["output"], len(done.json["results"])) == (0, "Done.", 1)
 
 
 def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
-    manus: Program, server: ScriptedServer
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.script(text("One."), text("Two."), text("Three."), text("Four."))
     manus("run", "--thread", "alpha-1", "Say one")
@@ -84,4 +89,5 @@ def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
     [newest, *_] = manus("threads", "--json").json
     assert (newest["thread_id"], newest["request"]) == (made, "Say three")
     for wrong in (("alpha",), ("x",), (), ("-c", made)):
-        assert manus("show", *wrong).code == 2
+        with subtests.test(wrong=wrong):
+            assert manus("show", *wrong).code == 2

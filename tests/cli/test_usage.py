@@ -103,9 +103,10 @@ def test_help_version_and_a_drawing(typed: Callable[..., Result]) -> None:
     assert {"graph", "TD;"} <= set(drawn.out.split())
 
 
-def test_no_request_and_no_model(bare: Program) -> None:
+def test_no_request_and_no_model(bare: Program, subtests: pytest.Subtests) -> None:
     for arguments in (["run"], ["run", ""], ["run", "-"]):
-        assert "There is no request" in _sentence(bare(*arguments, stdin=" \n\t\n"))
+        with subtests.test(arguments=arguments):
+            assert "There is no request" in _sentence(bare(*arguments, stdin=" \n\t\n"))
     assert "No model is configured: run `manus setup`" in _sentence(bare("run", "hello"))
     assert not bare.workspace.exists()
     (bare.home / "file").write_text("")
@@ -120,19 +121,22 @@ def _commands_of_the_readme() -> list[str]:
     return [line.partition("#")[0].partition(" | ")[0].strip() for line in lines]
 
 
-def test_the_commands_of_the_readme_run(manus: Program, server: ScriptedServer) -> None:
+def test_the_commands_of_the_readme_run(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     server.always(text("done")).allow_unused()
     assert manus("run", "--thread", "THREAD", "hello").code == 0
     assert len(_commands_of_the_readme()) >= 7
     (manus.home / "notes.txt").write_text("a note")
     (manus.home / "plan.png").write_bytes(base64.b64decode(RED_DOT))
     for command in _commands_of_the_readme():
-        if command == "ui":
-            continue  # it serves until it is stopped
-        done = manus(*shlex.split(command))
-        # without a terminal there are no answers; a thread that has ended has no question
-        refused = command == "setup" or "--answer" in command
-        # the scripted model answers without the tool call that `doctor` tries
-        code = 2 if refused else 1 if command == "doctor" else 0
-        assert done.code == code, (command, done)
-        assert "Traceback" not in done.err
+        with subtests.test(command=command):
+            if command == "ui":
+                continue  # it serves until it is stopped
+            done = manus(*shlex.split(command))
+            # without a terminal there are no answers; a thread that has ended has no question
+            refused = command == "setup" or "--answer" in command
+            # the scripted model answers without the tool call that `doctor` tries
+            code = 2 if refused else 1 if command == "doctor" else 0
+            assert done.code == code, (command, done)
+            assert "Traceback" not in done.err

@@ -58,10 +58,11 @@ def test_an_archive_without_a_file_finds_the_same_and_leaves_nothing_open() -> N
     assert not [kept for kept in vars(archive).values() if isinstance(kept, sqlite3.Connection)]
 
 
-async def test_recall_of_numbers_and_of_nothing(tmp_path: Path) -> None:
+async def test_recall_of_numbers_and_of_nothing(tmp_path: Path, subtests: pytest.Subtests) -> None:
     first, _, third, *_ = (f"[#{m.number}] {m.who}:\n{m.text}" for m in MESSAGES)
     for query in ("[#1, #3]", "#1;3"):
-        assert await recalled(tmp_path, query) == f"{first}\n\n{third}"
+        with subtests.test(query=query):
+            assert await recalled(tmp_path, query) == f"{first}\n\n{third}"
     assert (await recalled(tmp_path, "[#1-#3]")).count("[#") == 3
     both = await recalled(tmp_path, "#1-999999999", limit=2)
     assert both.count("[#") == 2

@@ -20,7 +20,7 @@ from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.acting import Act, execute_alone, raising, said_of
 
 
-async def test_a_tool_that_raises(session: Session) -> None:
+async def test_a_tool_that_raises(session: Session, subtests: pytest.Subtests) -> None:
     errors = {
         "`act` failed: ValueError: bad\nvalue": ValueError("bad\nvalue"),
         "`act` failed: ValueError.": ValueError(),
@@ -29,8 +29,9 @@ async def test_a_tool_that_raises(session: Session) -> None:
         "`act` failed: StorageError: The disk is full.": StorageError("The disk is full."),
     }
     for key, (said, error) in enumerate(errors.items()):
-        held = Act(session=session, does=raising(error))
-        assert (await execute_alone(session, held, key=str(key))).message.text == said
+        with subtests.test(key=key, said=said):
+            held = Act(session=session, does=raising(error))
+            assert (await execute_alone(session, held, key=str(key))).message.text == said
 
     with pytest.raises(ValidationError) as unfit:
         PickyArgs.model_validate({})
@@ -66,23 +67,29 @@ TAGS: list[tuple[Any, str]] = [
 ]
 
 
-async def test_a_null_and_a_list_in_a_string_are_what_they_mean(session: Session) -> None:
+async def test_a_null_and_a_list_in_a_string_are_what_they_mean(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     held = Picky(session=session)
     for tags, said in TAGS:
-        args = {"colour": "red", "size": 1, "tags": tags}
-        assert said in (await execute_alone(session, held, args, key=str(tags))).message.text
+        with subtests.test(tags=tags, said=said):
+            args = {"colour": "red", "size": 1, "tags": tags}
+            assert said in (await execute_alone(session, held, args, key=str(tags))).message.text
     assert "`size`: Input should be a valid integer" in await said_of(
         session, held, {"colour": "red", "size": None}
     )
 
 
-async def test_arguments_that_do_not_fit_are_explained_one_by_one(session: Session) -> None:
+async def test_arguments_that_do_not_fit_are_explained_one_by_one(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     held = Picky(session=session)
     said = await said_of(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
     problems = [line for line in said.split("\n") if line.startswith("- ")]
     assert [line.split("`")[1] for line in problems] == ["colour", "size", "tags.0", "color"]
     for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):
-        assert fact in said
+        with subtests.test(fact=fact):
+            assert fact in said
     assert said.endswith("It takes: `colour`, `size`, `tags?`.")
     assert held.begun == []
     editor = StrReplaceEditor(session=session)
@@ -100,7 +107,9 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_an_argument_under_a_common_other_name_is_taken(session: Session) -> None:
+async def test_an_argument_under_a_common_other_name_is_taken(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     said = await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
     assert said.message.text == "hi\n[exit code 0]"
     editor = StrReplaceEditor(session=session)
@@ -108,8 +117,9 @@ async def test_an_argument_under_a_common_other_name_is_taken(session: Session) 
     await execute_alone(session, editor, made, key="create")
     assert (session.workspace.root / "a.txt").read_text() == "text"
     for key, (given, why) in enumerate(UNFIT):
-        said = await execute_alone(session, editor, {"command": "view", **given}, key=str(key))
-        assert why in said.message.text
+        with subtests.test(key=key, given=given):
+            said = await execute_alone(session, editor, {"command": "view", **given}, key=str(key))
+            assert why in said.message.text
 
 
 async def test_images_are_kept_beside_the_text(session: Session) -> None:

@@ -63,13 +63,16 @@ async def test_all_are_executed_in_order() -> None:
     assert (unknown.is_error, unknown.text) == (True, catalog.explain_unknown("sum"))
 
 
-def test_every_built_in_tool_says_what_it_and_its_arguments_are(session: Session) -> None:
+def test_every_built_in_tool_says_what_it_and_its_arguments_are(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     catalog = build_catalog(list(BUILT_IN), session)
     assert catalog.names() == list(BUILT_IN)
     for schema in catalog.schemas():
         assert schema["function"]["description"]
         for argument in schema["function"]["parameters"]["properties"].values():
-            assert argument["description"]
+            with subtests.test(schema=schema, argument=argument):
+                assert argument["description"]
     # what may be left out is not said to be null too
     [schema] = build_catalog(["str_replace_editor"], session).schemas()
     takes = schema["function"]["parameters"]
@@ -106,13 +109,16 @@ _SINGLE: list[tuple[Any, Any, Any]] = [
 ]
 
 
-async def test_one_value_is_the_argument_response(session: Session) -> None:
+async def test_one_value_is_the_argument_response(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     for response_type, given, wanted in _SINGLE:
-        made = CreateChatCompletion(response_type=response_type, session=session)
-        observation = await Catalog([made]).execute(made.name, {"response": given})
-        assert not observation.is_error, response_type
-        said = observation.text
-        assert (said if isinstance(wanted, str) else json.loads(said)) == wanted
+        with subtests.test(response_type=response_type, given=given):
+            made = CreateChatCompletion(response_type=response_type, session=session)
+            observation = await Catalog([made]).execute(made.name, {"response": given})
+            assert not observation.is_error, response_type
+            said = observation.text
+            assert (said if isinstance(wanted, str) else json.loads(said)) == wanted
 
 
 async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:

@@ -68,15 +68,18 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
 
 
 @pytest.mark.sandboxes
-async def test_what_tools_start(session: Session, watch: Watch, sandbox_kind: Kind) -> None:
+async def test_what_tools_start(
+    session: Session, watch: Watch, sandbox_kind: Kind, subtests: pytest.Subtests
+) -> None:
     calls: dict[str, dict[str, Any]] = {
         "bash": {"command": "env; cat /proc/self/environ /proc/$$/environ"},
         "python_execute": {"code": "print(open('/proc/self/environ').read())"},
     }
     for tool, args in zip(build_catalog(tuple(calls), session), calls.values(), strict=True):
-        said = (await execute_alone(session, tool, args, key=tool.name)).message
-        assert said.status == "success", said.text
-        assert SECRET not in str(said.content)
+        with subtests.test(tool=tool, args=args):
+            said = (await execute_alone(session, tool, args, key=tool.name)).message
+            assert said.status == "success", said.text
+            assert SECRET not in str(said.content)
     commands, names = watch.found()
     assert "bash" in names
     probes = ("-- true", "config --file")  # of bubblewrap, and of the user's git settings

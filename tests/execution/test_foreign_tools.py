@@ -143,12 +143,15 @@ def leave(text: str) -> str:
     sys.exit(text)
 
 
-async def test_a_tool_that_would_end_the_program_is_an_observation(session: Session) -> None:
+async def test_a_tool_that_would_end_the_program_is_an_observation(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     heard: list[Any] = [None, {"callbacks": AsyncCallbackManager([])}]
     for held, config in itertools.product((leave, Act(session=session, does=sys.exit)), heard):
-        observation = await observe_call(held, {"text": "bye"}, config=config)
-        assert observation.is_error
-        assert "bye" in observation.text
+        with subtests.test(held=held, config=config):
+            observation = await observe_call(held, {"text": "bye"}, config=config)
+            assert observation.is_error
+            assert "bye" in observation.text
 
 
 def described(word: str, times: int = 1, tone: Literal["calm", "loud"] = "calm") -> str:
@@ -179,7 +182,7 @@ CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 ]
 
 
-async def test_its_docstring_describes_it_and_it_is_called() -> None:
+async def test_its_docstring_describes_it_and_it_is_called(subtests: pytest.Subtests) -> None:
     made = convert_to_openai_tool(tool_from_function(described))["function"]
     assert (made["name"], made["description"]) == ("described", "Say a word.")
     takes = made["parameters"]["properties"]
@@ -188,8 +191,9 @@ async def test_its_docstring_describes_it_and_it_is_called() -> None:
     assert takes["tone"]["enum"] == ["calm", "loud"]
     assert made["parameters"]["required"] == ["word"]
     for function, args, said in CALLED:
-        found = await observe_call(tool_from_function(function), args)
-        assert (found.text, found.is_error) == (said, False)
+        with subtests.test(function=function, args=args):
+            found = await observe_call(tool_from_function(function), args)
+            assert (found.text, found.is_error) == (said, False)
     found = await observe_call(tool_from_function(described), {"times": "many"})
     assert found.is_error
     assert "`word`: Field required" in found.text
@@ -204,11 +208,12 @@ _WRONG = {
 }
 
 
-def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence() -> None:
+def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence(subtests: pytest.Subtests) -> None:
     for code, said in _WRONG.items():
-        module = types.ModuleType("wrong")
-        exec(code, vars(module))
-        with pytest.raises(SettingsError) as caught:
-            tool_from_function(list(vars(module).values())[-1])
-        assert said in str(caught.value)
-        assert "\n" not in str(caught.value)
+        with subtests.test(code=code, said=said):
+            module = types.ModuleType("wrong")
+            exec(code, vars(module))
+            with pytest.raises(SettingsError) as caught:
+                tool_from_function(list(vars(module).values())[-1])
+            assert said in str(caught.value)
+            assert "\n" not in str(caught.value)

@@ -57,17 +57,20 @@ def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, p
     assert _read_again(path, "l") is None
 
 
-def test_whatever_is_cut_off_or_damaged_is_noticed(journal: Journal, path: Path) -> None:
+def test_whatever_is_cut_off_or_damaged_is_noticed(
+    journal: Journal, path: Path, subtests: pytest.Subtests
+) -> None:
     journal.begin("k", "bash")
     journal.finish("k", MESSAGE)
     whole = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
     cuts = {*range(0, len(whole), 7), *(end - 1 for end in ends)} - set(ends)
     for content in (*(whole[:cut] for cut in cuts), *(whole[end:] for end in ends), whole):
-        path.write_bytes(content)
-        found = _opened(path)
-        found.close()
-        assert found.is_whole is (content is whole)
+        with subtests.test(content=content):
+            path.write_bytes(content)
+            found = _opened(path)
+            found.close()
+            assert found.is_whole is (content is whole)
 
 
 @pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b'{"key": "k"}\n'])
@@ -133,12 +136,15 @@ def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) ->
     assert _read_again(path, "after") == JournalEntry("begun", None)
 
 
-def test_every_thread_has_a_file_of_its_own_below_the_private_folder(tmp_path: Path) -> None:
+def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     for thread in ("../../etc", "", "ü" * 300, "\ud800"):
-        found = Journal.path_for(tmp_path, thread)
-        assert found.parent == tmp_path / "journal"
-        assert found != Journal.path_for(tmp_path, thread + "/")
-        _opened(found).close()
+        with subtests.test(thread=thread):
+            found = Journal.path_for(tmp_path, thread)
+            assert found.parent == tmp_path / "journal"
+            assert found != Journal.path_for(tmp_path, thread + "/")
+            _opened(found).close()
 
 
 def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
@@ -157,7 +163,9 @@ def test_it_knows_when_another_process_has_written(path: Path, journal: Journal)
     assert not journal.is_current()
 
 
-def test_a_line_that_the_key_does_not_fit_is_damage(journal: Journal, path: Path) -> None:
+def test_a_line_that_the_key_does_not_fit_is_damage(
+    journal: Journal, path: Path, subtests: pytest.Subtests
+) -> None:
     journal.begin("k", "bash")
     other = _opened(path.with_name("other.jsonl"))
     other.finish("k", MESSAGE)
@@ -168,11 +176,12 @@ def test_a_line_that_the_key_does_not_fit_is_damage(journal: Journal, path: Path
         whole.splitlines()[-1].replace(b"begun", b"released") + b"\n",
         path.with_name("other.jsonl").read_bytes().splitlines()[-1] + b"\n",
     ):
-        path.write_bytes(whole + line)
-        again = _opened(path)
-        again.close()
-        assert not again.is_whole
-        assert again.look_up("k") == JournalEntry("begun", None)
+        with subtests.test(line=line):
+            path.write_bytes(whole + line)
+            again = _opened(path)
+            again.close()
+            assert not again.is_whole
+            assert again.look_up("k") == JournalEntry("begun", None)
 
 
 def test_the_key_is_made_once_and_is_its_users_alone() -> None:

@@ -416,7 +416,9 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     assert path == "/usr/bin:/bin"
 
 
-def test_what_stays_hidden_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stays_hidden_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     root, settings = home / "project", SandboxSettings()
     root.mkdir()
     assert report_tools(root, settings).describe() == ""
@@ -438,7 +440,8 @@ def test_what_stays_hidden_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) 
     )
     told = describe_environment(Workspace(root), Settings(sandbox=settings), own_python=False)
     for part in (f"Python {version} in .venv (.venv)", f"{home}/mine/bin", f"{home}/library", "22"):
-        assert part in told, part
+        with subtests.test(part=part):
+            assert part in told, part
 
 
 def test_the_environment_whose_python_is_gone(home: Path) -> None:

@@ -38,11 +38,14 @@ def test_a_place_that_cannot_be_made_or_leads_elsewhere_is_wrong_usage(
         Workspace(tmp_path / "ws").prepare()
 
 
-def test_names_below_the_root_and_others(workspace: Workspace) -> None:
+def test_names_below_the_root_and_others(workspace: Workspace, subtests: pytest.Subtests) -> None:
     for name in ("a/b.txt", "./a/b.txt", "a//b.txt", "a/../a/b.txt", "new/x"):
-        real = workspace.root / os.path.normpath(name)
-        assert workspace.readable(name) == workspace.readable(f"{workspace.root}/{name}") == real
-        assert workspace.show(real) == os.path.normpath(name)
+        with subtests.test(name=name):
+            real = workspace.root / os.path.normpath(name)
+            assert (
+                workspace.readable(name) == workspace.readable(f"{workspace.root}/{name}") == real
+            )
+            assert workspace.show(real) == os.path.normpath(name)
     for name in ("..", "a/../../x", "/etc/passwd", "/", "../ws-other/file"):
         with pytest.raises(ToolError, match="outside the workspace"):
             workspace.readable(name)
@@ -72,12 +75,15 @@ def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
             home.writable(f"{folder}/x")
 
 
-def test_all_names_of_a_path_touch_the_same(workspace: Workspace) -> None:
+def test_all_names_of_a_path_touch_the_same(
+    workspace: Workspace, subtests: pytest.Subtests
+) -> None:
     names = ["a/b", "./a/b", "a//b", "a/./b/", f"{workspace.root}/a/b"]
     assert {workspace.resource(name) for name in names} == {"workspace/a/b"}
     assert workspace.resource(".") == workspace.resource(str(workspace.root)) == "workspace"
     for name in ("a/../b", "../ws/a", "/other/name/of/the/root/a"):
-        assert Resource(workspace.resource(name)).collides(Resource("workspace/anything"))
+        with subtests.test(name=name):
+            assert Resource(workspace.resource(name)).collides(Resource("workspace/anything"))
 
 
 PAIRS = [
@@ -93,9 +99,10 @@ PAIRS = [
 ]
 
 
-def test_two_resources() -> None:
+def test_two_resources(subtests: pytest.Subtests) -> None:
     for one, other, collide in PAIRS:
-        assert one.collides(other) is other.collides(one) is collide, (one, other)
+        with subtests.test(one=one, other=other):
+            assert one.collides(other) is other.collides(one) is collide, (one, other)
 
 
 async def test_one_that_stops_waiting_lets_the_others_in() -> None:

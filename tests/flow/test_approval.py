@@ -41,14 +41,16 @@ UNFIT: list[tuple[Any, str]] = [
 ]
 
 
-def test_answers() -> None:
+def test_answers(subtests: pytest.Subtests) -> None:
     for answer, kind, reason in ANSWERS:
-        decision = read_decision(answer, PLAN)
-        assert (decision.kind, decision.reason, decision.plan) == (kind, reason, PLAN)
+        with subtests.test(answer=answer, kind=kind):
+            decision = read_decision(answer, PLAN)
+            assert (decision.kind, decision.reason, decision.plan) == (kind, reason, PLAN)
     for answer, texts in EDITS:
-        decision = read_decision(answer, PLAN)
-        assert decision.kind == "edit"
-        assert [s["text"] for s in decision.plan["steps"]] == texts
+        with subtests.test(answer=answer, texts=texts):
+            decision = read_decision(answer, PLAN)
+            assert decision.kind == "edit"
+            assert [s["text"] for s in decision.plan["steps"]] == texts
     for answer, said in UNFIT:
         with pytest.raises(PlanError, match=said):
             read_decision(answer, PLAN)
@@ -107,14 +109,17 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-async def test_what_does_not_fit_is_refused_and_nothing_is_stored(flow: ScriptedFlow) -> None:
+async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+    flow: ScriptedFlow, subtests: pytest.Subtests
+) -> None:
     flow.plans(makes("alpha"))
     await flow.run(approve_plan=True)
     before = await flow.graph.aget_state(T)
     for values, named in WRONG:
-        with pytest.raises(ValueError, match=named) as refused:  # the server's answer is 400
-            await flow.graph.aupdate_state(T, values)
-        assert isinstance(refused.value, UsageError | PlanError)
+        with subtests.test(values=values, named=named):
+            with pytest.raises(ValueError, match=named) as refused:  # the server's answer is 400
+                await flow.graph.aupdate_state(T, values)
+            assert isinstance(refused.value, UsageError | PlanError)
     after = await flow.graph.aget_state(T)
     assert (after.config, after.values) == (before.config, before.values)
 

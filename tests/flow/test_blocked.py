@@ -149,16 +149,19 @@ async def test_a_later_step_of_the_same_words_can_be_revised_too(flow: ScriptedF
     assert await flow.statuses() == ["completed"] * 3
 
 
-async def test_a_budget_holds_for_the_whole_run(flow: ScriptedFlow) -> None:
+async def test_a_budget_holds_for_the_whole_run(
+    flow: ScriptedFlow, subtests: pytest.Subtests
+) -> None:
     used = tokens(900, 200)
     for name, budget in (("tokens", 2_000), ("model_calls", 2)):
-        flow.plans(calls(makes("alpha", "beta"), usage=used))
-        flow.step("alpha", calls(succeeds().calls[0], text="Done.", usage=used))
-        outcome = await flow.run(budget={name: budget}, thread=name)
-        assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
-        assert await flow.statuses(name) == ["completed", "not_started"]
-        assert f"Terminated: Budget used up: {name.replace('_', ' ')}" in outcome.output
-        assert "1. beta (not started)" in outcome.output
+        with subtests.test(name=name, budget=budget):
+            flow.plans(calls(makes("alpha", "beta"), usage=used))
+            flow.step("alpha", calls(succeeds().calls[0], text="Done.", usage=used))
+            outcome = await flow.run(budget={name: budget}, thread=name)
+            assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
+            assert await flow.statuses(name) == ["completed", "not_started"]
+            assert f"Terminated: Budget used up: {name.replace('_', ' ')}" in outcome.output
+            assert "1. beta (not started)" in outcome.output
 
 
 async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None:
@@ -259,12 +262,15 @@ async def test_then_there_is_a_plan_of_three_steps(flow: ScriptedFlow) -> None:
     assert len(flow.asked(is_planner)) == 2
 
 
-async def test_a_cycle_that_stays_is_put_in_order(flow: ScriptedFlow) -> None:
+async def test_a_cycle_that_stays_is_put_in_order(
+    flow: ScriptedFlow, subtests: pytest.Subtests
+) -> None:
     (flow.workspace / "prices.csv").write_text("chair,45\n")
     assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
     for asked in flow.asked(is_planner):  # it sees the workspace as it is
-        assert "\n  prices.csv\n" in str(asked.messages[0]["content"])
+        with subtests.test(asked=asked):
+            assert "\n  prices.csv\n" in str(asked.messages[0]["content"])
 
 
 async def test_without_tools_there_is_a_plan_too(flow: ScriptedFlow) -> None:

@@ -22,7 +22,7 @@ from tests.server import calls, fail, mentions, text, tokens
 PLANNED, LOOKED = tokens(100, 10), tokens(1_000, 1, cached=500)
 
 
-async def test_plan_steps_summary(flow: ScriptedFlow) -> None:
+async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests) -> None:
     """An executor sees the request, the plan, and the results of what its step builds on."""
     flow.plans(calls(makes("look", "write", {"text": "apart", "depends_on": []}), usage=PLANNED))
     flow.step("look", calls(succeeds().calls[0], text="Looked: 42.", usage=LOOKED))
@@ -52,14 +52,17 @@ async def test_plan_steps_summary(flow: ScriptedFlow) -> None:
     assert "Results of" not in apart.text
     [summary] = flow.asked(is_summary)
     for said in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
-        assert said in summary.text
+        with subtests.test(said=said):
+            assert said in summary.text
     usage = outcome.usage
     assert (usage["input_tokens"], usage["output_tokens"]) == (13_105, 33)
     assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 5, 2)
     assert usage["seconds"] > 0
 
 
-async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(flow: ScriptedFlow) -> None:
+async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(
+    flow: ScriptedFlow, subtests: pytest.Subtests
+) -> None:
     names = ("alpha", "beta", "gamma")
     flow.plans(makes("[SECOND] alpha", "[nobody] beta", "gamma"))
     for name in names:
@@ -71,9 +74,10 @@ async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(flow: Scri
     seconds = [r.messages[0]["content"].startswith("You are the second one") for r in asked]
     assert seconds == [True, False, False]
     for request in asked:
-        said, shown = request.messages[1]["content"]
-        assert "See." in said["text"]
-        assert shown == picture
+        with subtests.test(request=request):
+            said, shown = request.messages[1]["content"]
+            assert "See." in said["text"]
+            assert shown == picture
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 
@@ -127,7 +131,7 @@ PASTED = "Count the foxes.\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 1
 
 
 async def test_planner_executor_and_summary_see_its_ends_and_the_file(
-    flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch
+    flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))
     flow.plans(makes("count"))
@@ -138,15 +142,16 @@ async def test_planner_executor_and_summary_see_its_ends_and_the_file(
     sent = flow.server.requests
     assert len(sent) == 3
     for request in sent:
-        assert len(request.raw) < 4 * WINDOW
-        assert "Count the foxes.\\n一只" in request.raw.decode()
-        found = re.search(r"all [\d,]+ are in (\S+) …\]", request.text)
-        assert found is not None
-        assert PASTED in (flow.workspace / found[1]).read_text("utf-8")
+        with subtests.test(request=request):
+            assert len(request.raw) < 4 * WINDOW
+            assert "Count the foxes.\\n一只" in request.raw.decode()
+            found = re.search(r"all [\d,]+ are in (\S+) …\]", request.text)
+            assert found is not None
+            assert PASTED in (flow.workspace / found[1]).read_text("utf-8")
 
 
 async def test_each_request_of_a_long_thread_is_carried_out(
-    flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch
+    flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))
     notes = text("- The town was walked through. [#1]", usage=tokens(10, 10))
@@ -155,8 +160,9 @@ async def test_each_request_of_a_long_thread_is_carried_out(
     flow.step("walk").always(succeeds("Walked."))
     flow.sums_up().always(text("I saw a wall, a door, a window. " * 60))
     for number in range(8):
-        request = f"Walk through town {number}. " + "Look at each house. " * 250
-        assert (await flow.run(request=request)).stop_reason == "completed"
+        with subtests.test(number=number):
+            request = f"Walk through town {number}. " + "Look at each house. " * 250
+            assert (await flow.run(request=request)).stop_reason == "completed"
     values = await flow.values()
     assert values["compaction"]["count"] >= 1
     assert sum(map(turns.is_summary, values["messages"])) == 1

@@ -84,13 +84,16 @@ HINDERED: list[tuple[Plan, dict[int, int]]] = [
 ]
 
 
-def test_which_steps_are_ready_and_which_a_blocked_one_hinders() -> None:
+def test_which_steps_are_ready_and_which_a_blocked_one_hinders(subtests: pytest.Subtests) -> None:
     for plan, ready in READY:
-        assert ready_steps(plan) == ready, format_plan(plan)
+        with subtests.test(plan=plan, ready=ready):
+            assert ready_steps(plan) == ready, format_plan(plan)
     for depends_on, cycle in CYCLES:
-        assert find_cycle(depends_on) == cycle
+        with subtests.test(depends_on=depends_on, cycle=cycle):
+            assert find_cycle(depends_on) == cycle
     for plan, hindered in HINDERED:
-        assert find_hindered_steps(plan) == hindered, format_plan(plan)
+        with subtests.test(plan=plan, hindered=hindered):
+            assert find_hindered_steps(plan) == hindered, format_plan(plan)
 
 
 CHOSEN = [
@@ -107,11 +110,12 @@ CHOSEN = [
 ]
 
 
-def test_the_executor_of_a_step() -> None:
+def test_the_executor_of_a_step(subtests: pytest.Subtests) -> None:
     for text, named, chosen in CHOSEN:
-        step = plan_of(text)["steps"][0]
-        step["executor"] = named
-        assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)
+        with subtests.test(text=text, named=named):
+            step = plan_of(text)["steps"][0]
+            step["executor"] = named
+            assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)
 
 
 HYPHENS = [
@@ -138,10 +142,15 @@ AFTER_PLAN = [
 ]
 
 
-def test_after_plan() -> None:
+def test_after_plan(subtests: pytest.Subtests) -> None:
     for reason, approval, label in AFTER_PLAN:
-        state: Any = {"stop_reason": reason, "run": {"approval": approval}, "plan": plan_of("a")}
-        assert route_after_plan(state) == label
+        with subtests.test(reason=reason, approval=approval):
+            state: Any = {
+                "stop_reason": reason,
+                "run": {"approval": approval},
+                "plan": plan_of("a"),
+            }
+            assert route_after_plan(state) == label
 
 
 AT_WORK = {"s0": "in_progress"}
@@ -165,18 +174,19 @@ AFTER_STEP: list[tuple[dict[str, str], dict[str, Any], Any]] = [
 ]
 
 
-def test_after_execute_step() -> None:
+def test_after_execute_step(subtests: pytest.Subtests) -> None:
     for statuses, run, label in AFTER_STEP:
-        plan = plan_of(("a", []), ("b", []), **statuses)
-        state: Any = {
-            "plan": fold_plan(plan, [{"step": i, "began": 7} for i in range(2)]),
-            "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
-            "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
-        }
-        chosen = route_after_execute_step(state)
-        assert (
-            chosen if isinstance(chosen, str) else [send.arg["step"] for send in chosen]
-        ) == label
+        with subtests.test(statuses=statuses, run=run):
+            plan = plan_of(("a", []), ("b", []), **statuses)
+            state: Any = {
+                "plan": fold_plan(plan, [{"step": i, "began": 7} for i in range(2)]),
+                "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
+                "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
+            }
+            chosen = route_after_execute_step(state)
+            assert (
+                chosen if isinstance(chosen, str) else [send.arg["step"] for send in chosen]
+            ) == label
 
 
 def test_executors_that_cannot_be() -> None:

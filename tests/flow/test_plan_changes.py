@@ -109,7 +109,7 @@ def test_a_person_may_send_back_texts_or_whole_steps() -> None:
     assert depends(moved) == [[], [0], [1]], "what a step waits for moves with it"
 
 
-def test_whole_steps_that_have_moved_wait_for_the_same_steps() -> None:
+def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Subtests) -> None:
     plan = plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]))
     a, b, c, d = plan["steps"]
     before: list[tuple[list[Any], list[list[int]]]] = [
@@ -121,7 +121,8 @@ def test_whole_steps_that_have_moved_wait_for_the_same_steps() -> None:
         ([a, b, c, d, "e"], [[], [], [0], [1], [3]]),
     ]
     for steps, wanted in before:
-        assert depends(merge_edit(plan, {"steps": steps})) == wanted
+        with subtests.test(steps=steps, wanted=wanted):
+            assert depends(merge_edit(plan, {"steps": steps})) == wanted
 
 
 def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:

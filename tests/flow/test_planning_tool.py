@@ -86,14 +86,17 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-async def test_errors_say_what_is_wrong_and_what_would_be_right(desk: Desk) -> None:
+async def test_errors_say_what_is_wrong_and_what_would_be_right(
+    desk: Desk, subtests: pytest.Subtests
+) -> None:
     await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
     before = (desk.plans, desk.active)
     for command, arguments, said in WRONG:
-        answer = await desk(command, **arguments)
-        assert answer.startswith("error: ")
-        assert said in answer
-        assert (desk.plans, desk.active) == before
+        with subtests.test(command=command, arguments=arguments):
+            answer = await desk(command, **arguments)
+            assert answer.startswith("error: ")
+            assert said in answer
+            assert (desk.plans, desk.active) == before
 
 
 def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:

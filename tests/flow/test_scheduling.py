@@ -84,7 +84,7 @@ def test_steps_that_start_together(steps: list[Any], most: int, chosen: list[int
 NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
 
 
-def test_files_made(tmp_path: Path) -> None:
+def test_files_made(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for folder in ("sub", ".hidden"):
         (tmp_path / folder).mkdir()
     (tmp_path / "before.txt").touch()
@@ -100,8 +100,9 @@ def test_files_made(tmp_path: Path) -> None:
     assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
     assert changed_since(tmp_path / "not there", began) == []
     for said, named in NAMED.items():
-        history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
-        assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
+        with subtests.test(said=said, named=named):
+            history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
+            assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
 
 
 THREE = (free("alpha"), free("beta"), free("gamma"), free("join", 0, 1, 2))

@@ -51,7 +51,9 @@ WAYS = {"shell": ("swe", shell), "python": ("data_analysis", python)}
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_lost_change_is_reported(real: ScriptedFlow, way: str) -> None:
+async def test_a_lost_change_is_reported(
+    real: ScriptedFlow, way: str, subtests: pytest.Subtests
+) -> None:
     executor, change = WAYS[way]
     names = ("alpha", "beta", "gamma")
     real.plans(makes(*(free(f"[{executor}] Count {name}") for name in names)))
@@ -68,7 +70,8 @@ async def test_a_lost_change_is_reported(real: ScriptedFlow, way: str) -> None:
     assert "All counted." in outcome.output
     assert "\n- counts.json: " in outcome.output
     for name in names:
-        assert f"“[{executor}] Count {name}”" in outcome.output
+        with subtests.test(name=name):
+            assert f"“[{executor}] Count {name}”" in outcome.output
     assert "Check counts.json" in real.asked(is_summary)[0].text
 
 
@@ -96,7 +99,9 @@ async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
     assert (real.workspace / "notes.md").read_text() == "1\n0\n2\n"
 
 
-async def test_steps_that_change_files_of_their_own_are_told_nothing(real: ScriptedFlow) -> None:
+async def test_steps_that_change_files_of_their_own_are_told_nothing(
+    real: ScriptedFlow, subtests: pytest.Subtests
+) -> None:
     names = ("alpha", "beta")
     real.plans(makes(*(free(f"[swe] make {name}.txt") for name in names)))
     both = " && ".join(f"[ -e {name}.txt ]" for name in names)
@@ -107,7 +112,8 @@ async def test_steps_that_change_files_of_their_own_are_told_nothing(real: Scrip
     outcome = await real.run()
     assert outcome.output == "All."
     for name in names:
-        assert "at the same time" not in observation(real.asked(is_step(name))[1])
+        with subtests.test(name=name):
+            assert "at the same time" not in observation(real.asked(is_step(name))[1])
 
 
 async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -> None:

@@ -33,16 +33,18 @@ class TestEndings:
             "Step 2: terminate → The run ends with success.",
         ]
 
-    async def test_terminate(self, agent: ScriptedAgent) -> None:
+    async def test_terminate(self, agent: ScriptedAgent, subtests: pytest.Subtests) -> None:
         for status, success in (("success", True), ("failure", False)):
-            ends = call("terminate", status=status)
-            outcome = await agent.run(calls(ends, text="That was it."), thread=status)
-            assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
-            assert (outcome.success, outcome.output) == (success, "That was it.")
+            with subtests.test(status=status, success=success):
+                ends = call("terminate", status=status)
+                outcome = await agent.run(calls(ends, text="That was it."), thread=status)
+                assert (outcome.status, outcome.stop_reason) == ("finished", "terminated")
+                assert (outcome.success, outcome.output) == (success, "That was it.")
         for name in ("answer", "summary", "result"):
-            ends = call("terminate", status="success", **{name: "Seven euros."})
-            outcome = await agent.run(calls(ends, text="I am done."), thread=name)
-            assert outcome.output == "Seven euros.", "not the text beside it"
+            with subtests.test(name=name):
+                ends = call("terminate", status="success", **{name: "Seven euros."})
+                outcome = await agent.run(calls(ends, text="I am done."), thread=name)
+                assert outcome.output == "Seven euros.", "not the text beside it"
         assert len(agent.server.requests) == 5
 
     @pytest.mark.parametrize("silent", [{}, {"answer": " "}, {"answer": None}])
@@ -136,7 +138,9 @@ class TestCalls:
         (call("poll", raw=""), ["1 %"]),
     )
 
-    async def test_there_is_one_message_for_each(self, agent: ScriptedAgent) -> None:
+    async def test_there_is_one_message_for_each(
+        self, agent: ScriptedAgent, subtests: pytest.Subtests
+    ) -> None:
         """Whatever happens."""
         made = [made for made, _ in self.MADE]
         # `../a` may mean any file, so it would not be tried after a failed call on one
@@ -144,7 +148,8 @@ class TestCalls:
         history = await agent.messages()
         assert_paired(history)
         for said, (_, words) in zip(await agent.observations(), self.MADE, strict=True):
-            assert all(word in said for word in words), said
+            with subtests.test(said=said, words=words):
+                assert all(word in said for word in words), said
         errors = [m.status for m in history if isinstance(m, ToolMessage)]
         assert errors == ["error"] * 10 + ["success"]
         assert agent.lines("a") == []
@@ -240,12 +245,13 @@ AFTER_THINK: list[tuple[AgentState, str]] = [
 ]
 
 
-def test_after_think_and_stuck_check() -> None:
+def test_after_think_and_stuck_check(subtests: pytest.Subtests) -> None:
     assert route_after_stuck_check({"stop_reason": None}) == "next_step"
     reasons: list[StopReason] = ["terminated", "answered", "max_steps", "budget", "stuck", "error"]
     assert [route_after_stuck_check({"stop_reason": reason}) for reason in reasons] == reasons
     for state, label in AFTER_THINK:
-        assert route_after_think(state) == label
+        with subtests.test(state=state, label=label):
+            assert route_after_think(state) == label
 
 
 def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there() -> None:

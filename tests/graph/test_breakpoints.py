@@ -44,7 +44,9 @@ async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     assert (await coder.observations())[1] == "5\n[exit code 0]"
 
 
-async def test_a_thread_is_forked_from_any_of_its_checkpoints(agent: ScriptedAgent) -> None:
+async def test_a_thread_is_forked_from_any_of_its_checkpoints(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     added = [call("append", path="a", line=str(number)) for number in range(2)]
     await agent.run(*added, text("Done."))
     ended = await agent.graph.aget_state(T)
@@ -52,16 +54,17 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(agent: ScriptedAge
     assert len(history) >= 9
     agent.server.always(text("Another end."))
     for earlier in history:
-        given = None if earlier.next else {"request": "And now?"}
-        await agent.graph.ainvoke(given, earlier.config, context=agent.context())
-        values = await agent.values()
-        decided = earlier.next == ("stuck_check",) and len(earlier.values["messages"]) == 6
-        assert values["output"] == ("Done." if decided else "Another end.")
-        assert_paired(values["messages"])
-        said = [message.text for message in values["messages"] if message.type == "human"]
-        assert said == (["Do it."] if given is None else ["Do it.", "And now?"])
-        kept = len(earlier.values.get("messages", []))
-        assert values["messages"][:kept] == earlier.values.get("messages", [])
+        with subtests.test(earlier=earlier):
+            given = None if earlier.next else {"request": "And now?"}
+            await agent.graph.ainvoke(given, earlier.config, context=agent.context())
+            values = await agent.values()
+            decided = earlier.next == ("stuck_check",) and len(earlier.values["messages"]) == 6
+            assert values["output"] == ("Done." if decided else "Another end.")
+            assert_paired(values["messages"])
+            said = [message.text for message in values["messages"] if message.type == "human"]
+            assert said == (["Do it."] if given is None else ["Do it.", "And now?"])
+            kept = len(earlier.values.get("messages", []))
+            assert values["messages"][:kept] == earlier.values.get("messages", [])
     assert agent.lines("a") == ["0", "1", "1", "0"], "what lay behind a checkpoint is done again"
     left = await agent.graph.aget_state(ended.config)
     assert left.values == ended.values

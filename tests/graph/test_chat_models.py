@@ -190,13 +190,16 @@ MISSING = {
 
 
 @pytest.mark.parametrize("spec", MISSING)
-async def test_a_missing_package_is_named_with_its_extra(spec: str) -> None:
+async def test_a_missing_package_is_named_with_its_extra(
+    spec: str, subtests: pytest.Subtests
+) -> None:
     """None of these is installed for the tests."""
     with pytest.raises(SettingsError) as caught:
         await build_model(ModelSettings(model=spec), Path())
     assert "\n" not in str(caught.value)
     for words in MISSING[spec]:
-        assert words in str(caught.value)
+        with subtests.test(words=words):
+            assert words in str(caught.value)
 
 
 async def test_ollama_is_asked_in_its_own_protocol(

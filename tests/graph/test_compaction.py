@@ -36,7 +36,9 @@ def looker(agent: ScriptedAgent) -> ScriptedAgent:
     return looker_on(agent)
 
 
-async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> None:
+async def test_what_was_known_is_kept_over_a_long_run(
+    looker: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     outcome = await long_run(looker, 160)
     assert outcome.stop_reason == "answered"
     assert [line.split(":")[0] for line in outcome.results] == [f"Step {n}" for n in range(1, 162)]
@@ -63,11 +65,12 @@ async def test_what_was_known_is_kept_over_a_long_run(looker: ScriptedAgent) -> 
     # requests begin alike between two compactions
     breaks = 0
     for before, after in itertools.pairwise(sent):
-        last = before.raw.rindex(b'"Go on."')
-        stable = before.raw[: before.raw.rindex(b",{", 0, last)]
-        if not after.raw.startswith(stable):
-            breaks += 1
-            assert b"Notes on the messages" in after.raw
+        with subtests.test(before=before, after=after):
+            last = before.raw.rindex(b'"Go on."')
+            stable = before.raw[: before.raw.rindex(b",{", 0, last)]
+            if not after.raw.startswith(stable):
+                breaks += 1
+                assert b"Notes on the messages" in after.raw
     assert breaks == kept.compactions
     assert prefix_share(looker) > 0.85
 

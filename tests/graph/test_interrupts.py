@@ -106,7 +106,9 @@ TWO = calls(call("append", path="a", line="1"), call("append", path="b", line="1
 
 @pytest.mark.parametrize("node", [None, "act"])
 @pytest.mark.parametrize("after", ["think", "act", "stuck_check"])
-async def test_a_message_between_nodes(agent: ScriptedAgent, after: str, node: str | None) -> None:
+async def test_a_message_between_nodes(
+    agent: ScriptedAgent, after: str, node: str | None, subtests: pytest.Subtests
+) -> None:
     """LangGraph takes it for that of the node that it is told, or guesses; Studio tells none."""
     agent.server.script(TWO)
     stop = {"interrupt_after": [after]}
@@ -120,7 +122,8 @@ async def test_a_message_between_nodes(agent: ScriptedAgent, after: str, node: s
     was_skipped = after == "think" and node in ("act", "stuck_check")
     assert (agent.lines("a"), agent.lines("b")) == (([], []) if was_skipped else (["1"], ["1"]))
     for before, now in itertools.pairwise(agent.server.requests):
-        assert now.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
+        with subtests.test(before=before, now=now):
+            assert now.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
 
 
 async def test_a_thread_with_messages_in_the_wrong_places_goes_on(agent: ScriptedAgent) -> None:

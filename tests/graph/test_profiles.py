@@ -46,19 +46,23 @@ CONTRACT = {
 }
 
 
-def test_profiles_have_the_tools_and_limits_of_the_contract(tmp_path: Path) -> None:
+def test_profiles_have_the_tools_and_limits_of_the_contract(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     for name, (tools, steps, characters) in CONTRACT.items():
-        profile = find_profile(name.upper())
-        assert (profile.name, set(profile.tools)) == (name, set(tools.split()))
-        assert (profile.max_steps, profile.max_observe) == (steps, characters)
+        with subtests.test(name=name, tools=tools):
+            profile = find_profile(name.upper())
+            assert (profile.name, set(profile.tools)) == (name, set(tools.split()))
+            assert (profile.max_steps, profile.max_observe) == (steps, characters)
     assert find_profile("planner").tools == ("planning", *find_profile("manus").tools)
     for profile in PROFILES.values():
-        assert len(render(profile.system_prompt, workspace=tmp_path, place="")) > 500
-        assert profile.next_step_prompt
-        catalog = build_catalog(profile.tools, Session(Workspace(tmp_path)))
-        built = [tool for tool in profile.tools if tool != "mcp"]
-        assert catalog.names() == built
-        assert set(profile.special_tools) <= set(built) <= set(BUILT_IN)
+        with subtests.test(profile=profile):
+            assert len(render(profile.system_prompt, workspace=tmp_path, place="")) > 500
+            assert profile.next_step_prompt
+            catalog = build_catalog(profile.tools, Session(Workspace(tmp_path)))
+            built = [tool for tool in profile.tools if tool != "mcp"]
+            assert catalog.names() == built
+            assert set(profile.special_tools) <= set(built) <= set(BUILT_IN)
     assert all_executors() == ("manus", "browser", "swe", "data_analysis")
     assert all_executors("swe") == ("swe", "manus", "browser", "data_analysis")
     assert build_flow(all_executors("planner")).name == "flow"
@@ -108,11 +112,12 @@ _WRONG = {
 }
 
 
-def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path) -> None:
+def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path, subtests: pytest.Subtests) -> None:
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
     for toml, said in _WRONG.items():
-        _write(home, toml)
-        assert said in _refusal()
+        with subtests.test(toml=toml, said=said):
+            _write(home, toml)
+            assert said in _refusal()
 
 
 def test_a_profile_made_in_python(home: Path) -> None:

@@ -175,14 +175,17 @@ class TestAsCreateAgent:
         build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
         assert server.requests[-1].body["model"] == "other", "the context's comes before"
 
-    def test_a_context_of_the_callers_own(self, server: ScriptedServer, model: ChatOpenAI) -> None:
+    def test_a_context_of_the_callers_own(
+        self, server: ScriptedServer, model: ChatOpenAI, subtests: pytest.Subtests
+    ) -> None:
         """Its tools are given all of it; the fields that ours has too count for the run."""
         server.always(call("who"))
         agent = build_agent(model, tools=[who], context_schema=ParentContext)
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
         for given in (theirs, vars(theirs)):
-            found = agent.invoke(REQUEST, context=given)
-            assert [m.text for m in found["messages"]] == ["Do it.", "", "red"]
+            with subtests.test(given=given):
+                found = agent.invoke(REQUEST, context=given)
+                assert [m.text for m in found["messages"]] == ["Do it.", "", "red"]
 
     async def test_in_a_stream(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         """Of the graph around it, whose context it has."""
@@ -250,7 +253,10 @@ def _open_to(server: ScriptedServer) -> int:
 
 
 def test_a_loop_that_ends_leaves_no_connection_open(
-    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ScriptedServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    subtests: pytest.Subtests,
 ) -> None:
     monkeypatch.setenv("MANUS_MODEL", "scripted")
     monkeypatch.setenv("MANUS_BASE_URL", server.base_url)
@@ -263,9 +269,10 @@ def test_a_loop_that_ends_leaves_no_connection_open(
         return str(reached["output"])
 
     for request in ("One.", "Two.", "Three."):
-        server.script(text(request))
-        assert asyncio.run(run(request)) == request
-        assert _open_to(server) == 0
+        with subtests.test(request=request):
+            server.script(text(request))
+            assert asyncio.run(run(request)) == request
+            assert _open_to(server) == 0
     assert open_in_run == [1, 1, 1]
 
 

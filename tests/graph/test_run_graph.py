@@ -31,9 +31,12 @@ NONE: list[Any] = [
 ]
 
 
-async def test_no_request_is_said_in_a_sentence(agent: ScriptedAgent) -> None:
+async def test_no_request_is_said_in_a_sentence(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     for messages in REQUESTS:
-        assert to_input({"messages": messages})["messages"] == messages
+        with subtests.test(messages=messages):
+            assert to_input({"messages": messages})["messages"] == messages
     for given in NONE:
         with pytest.raises(UsageError, match="There is no request"):
             to_input(given)
@@ -47,10 +50,13 @@ async def test_no_request_is_said_in_a_sentence(agent: ScriptedAgent) -> None:
 class TestClosing:
     KEEP = call("keep", path="", line="1")
 
-    async def test_live_things_are_closed_at_the_end(self, agent: ScriptedAgent) -> None:
+    async def test_live_things_are_closed_at_the_end(
+        self, agent: ScriptedAgent, subtests: pytest.Subtests
+    ) -> None:
         for reply, reason in ((text("Done."), "answered"), (fail(401), "error")):
-            outcome = await agent.run(self.KEEP, reply)
-            assert (outcome.stop_reason, Shelf.open) == (reason, 0)
+            with subtests.test(reply=reply, reason=reason):
+                outcome = await agent.run(self.KEEP, reply)
+                assert (outcome.stop_reason, Shelf.open) == (reason, 0)
         agent.server.script(self.KEEP, call("ask_human", inquire="Why?"))
         found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
         assert (found["stop_reason"], found["output"]) == ("interrupted", "Why?")
@@ -78,7 +84,9 @@ class TestClosing:
         assert Shelf.open == 0
 
 
-async def test_two_threads_at_once_share_nothing(agent: ScriptedAgent) -> None:
+async def test_two_threads_at_once_share_nothing(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     """Each waits for the other in the middle of its work."""
     both = asyncio.Barrier(2)
     loop = asyncio.get_running_loop()
@@ -97,10 +105,11 @@ async def test_two_threads_at_once_share_nothing(agent: ScriptedAgent) -> None:
         agent.server.when(mentions(f"You are {name}."), *replies)
     runs = (agent.run(request=f"You are {name}.", thread=name) for name in names)
     for name, outcome in zip(names, await asyncio.gather(*runs), strict=True):
-        assert outcome.output == f"I am {name}."
-        seen = await agent.observations(name)
-        assert (seen[0], seen[2]) == (name, f"{name} {name}")
-        assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (3, 3)
+        with subtests.test(name=name, outcome=outcome):
+            assert outcome.output == f"I am {name}."
+            seen = await agent.observations(name)
+            assert (seen[0], seen[2]) == (name, f"{name} {name}")
+            assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (3, 3)
     assert Shelf.open == 0
 
 

@@ -55,7 +55,9 @@ async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAge
     assert_sums(usage)
 
 
-async def test_runs_side_by_side_do_not_share_one(consulter: ScriptedAgent) -> None:
+async def test_runs_side_by_side_do_not_share_one(
+    consulter: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     """Fault 15, for the calls that tools make too: each finds the account of its own task."""
     server = consulter.server
     server.when(lambda r: len(r.messages) == 1).always(ANSWER)
@@ -64,9 +66,10 @@ async def test_runs_side_by_side_do_not_share_one(consulter: ScriptedAgent) -> N
     names = [f"t{n}" for n in range(5)]
     outcomes = await asyncio.gather(*(consulter.run(thread=name) for name in names))
     for outcome in outcomes:
-        assert_sums(outcome.usage)
-        assert outcome.usage["roles"]["extract"]["model_calls"] == 1
-        assert outcome.usage["input_tokens"] == 6_300
+        with subtests.test(outcome=outcome):
+            assert_sums(outcome.usage)
+            assert outcome.usage["roles"]["extract"]["model_calls"] == 1
+            assert outcome.usage["input_tokens"] == 6_300
 
 
 class TestLimits:

@@ -141,12 +141,13 @@ NAMES = {
 }
 
 
-def test_names_fit_for_any_provider_and_are_no_other_tools() -> None:
+def test_names_fit_for_any_provider_and_are_no_other_tools(subtests: pytest.Subtests) -> None:
     for (server, tool), name in NAMES.items():
-        taken = {"mcp_a_b_c"} if server == "a_b" else set[str]()
-        made = tool_name(server, tool, taken.__contains__)
-        assert re.fullmatch(name, made)
-        assert len(made) <= MAX_NAME
+        with subtests.test(server=server, tool=tool):
+            taken = {"mcp_a_b_c"} if server == "a_b" else set[str]()
+            made = tool_name(server, tool, taken.__contains__)
+            assert re.fullmatch(name, made)
+            assert len(made) <= MAX_NAME
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -182,7 +183,9 @@ async def test_a_program_is_started_in_a_folder_of_its_own(
     assert (await catalog.execute("mcp_here_add", {"a": 2, "b": 3})).text == "5"
 
 
-async def test_what_a_server_answers_and_cannot_have(connect: Connect) -> None:
+async def test_what_a_server_answers_and_cannot_have(
+    connect: Connect, subtests: pytest.Subtests
+) -> None:
     catalog, _ = await connect(odd=odd())
     [image] = (await catalog.execute("mcp_odd_picture")).images
     assert image.mime == "image/png"
@@ -193,9 +196,10 @@ async def test_what_a_server_answers_and_cannot_have(connect: Connect) -> None:
         ("think", {}, "Sampling not supported"),  # nor is the model
     ]
     for tool, arguments, said in refused:
-        found = await catalog.execute(f"mcp_odd_{tool}", arguments)
-        assert found.is_error
-        assert said in found.text
+        with subtests.test(tool=tool, arguments=arguments):
+            found = await catalog.execute(f"mcp_odd_{tool}", arguments)
+            assert found.is_error
+            assert said in found.text
 
 
 async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> None:

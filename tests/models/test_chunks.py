@@ -71,13 +71,14 @@ TWO_CALLS: dict[str, list[Chunk]] = {
 }
 
 
-def test_two_calls_stay_two() -> None:
+def test_two_calls_stay_two(subtests: pytest.Subtests) -> None:
     for chunks in TWO_CALLS.values():
-        message, shown = read(*chunks, CALLED)
-        assert [c["args"] for c in message.tool_calls] == [ONE, TWO]
-        pieces = [call for chunk in shown for call in chunk.tool_call_chunks]
-        assert {call["index"] for call in pieces} == {0, 1}
-        assert [call["name"] for call in pieces if call["name"]] == ["append", "append"]
+        with subtests.test(chunks=chunks):
+            message, shown = read(*chunks, CALLED)
+            assert [c["args"] for c in message.tool_calls] == [ONE, TWO]
+            pieces = [call for chunk in shown for call in chunk.tool_call_chunks]
+            assert {call["index"] for call in pieces} == {0, 1}
+            assert [call["name"] for call in pieces if call["name"]] == ["append", "append"]
 
 
 BEGUN = piece("append", ARGS[:9], id="x", index=0)
@@ -91,14 +92,16 @@ ONE_CALL: dict[str, list[Chunk]] = {
 }
 
 
-def test_one_call_stays_one() -> None:
+def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
     for chunks in ONE_CALL.values():
-        message, _ = read(*chunks, CALLED)
-        [call] = calls_of(message)
-        assert (call["name"], call["args"]) == ("append", ONE)
+        with subtests.test(chunks=chunks):
+            message, _ = read(*chunks, CALLED)
+            [call] = calls_of(message)
+            assert (call["name"], call["args"]) == ("append", ONE)
     for given in ({"arguments": None}, {}, {"arguments": " "}):
-        message, _ = read(called(function={"name": "poll", **given}))
-        assert [c["args"] for c in message.tool_calls] == [{}]
+        with subtests.test(given=given):
+            message, _ = read(called(function={"name": "poll", **given}))
+            assert [c["args"] for c in message.tool_calls] == [{}]
 
 
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
@@ -123,11 +126,12 @@ HELLO: dict[str, list[Chunk]] = {
 }
 
 
-def test_the_text_arrives() -> None:
+def test_the_text_arrives(subtests: pytest.Subtests) -> None:
     for chunks in HELLO.values():
-        message, shown = read(*chunks)
-        assert message.text == "".join(chunk.text for chunk in shown) == "Hello."
-        assert calls_of(message) == []
+        with subtests.test(chunks=chunks):
+            message, shown = read(*chunks)
+            assert message.text == "".join(chunk.text for chunk in shown) == "Hello."
+            assert calls_of(message) == []
 
 
 async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
@@ -154,11 +158,12 @@ THOUGHT: dict[str, list[Chunk]] = {
 }
 
 
-def test_what_is_thought_is_told_from_what_is_said() -> None:
+def test_what_is_thought_is_told_from_what_is_said(subtests: pytest.Subtests) -> None:
     for chunks in THOUGHT.values():
-        message, shown = read(*chunks, STOP)
-        assert message.text == "".join(chunk.text for chunk in shown) == "Hi."
-        assert message.additional_kwargs[REASONING] == "So."
+        with subtests.test(chunks=chunks):
+            message, shown = read(*chunks, STOP)
+            assert message.text == "".join(chunk.text for chunk in shown) == "Hi."
+            assert message.additional_kwargs[REASONING] == "So."
 
 
 PARTS = {
@@ -175,15 +180,16 @@ PARTS = {
 }
 
 
-def test_a_thought_is_told_however_it_is_cut() -> None:
+def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
     for words, parts in PARTS.items():
         for size in (1, 3, 1000):
-            reader = ReasoningSplitter()
-            found = [
-                reader.feed(words[start : start + size]) for start in range(0, len(words), size)
-            ]
-            found.append(reader.feed("", is_last=True))
-            assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
+            with subtests.test(words=words, parts=parts):
+                reader = ReasoningSplitter()
+                found = [
+                    reader.feed(words[start : start + size]) for start in range(0, len(words), size)
+                ]
+                found.append(reader.feed("", is_last=True))
+                assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
         assert split_reasoning(words) == parts
     # its beginning is in the template
     assert split_reasoning("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
@@ -202,13 +208,16 @@ BROKEN: list[tuple[Scripted, str]] = [
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="60")
-async def test_an_error_in_a_reply(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_in_a_reply(
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
     replies = [reply for reply, _ in BROKEN]
     parts = await agent.parts(["messages", "custom"], *replies, text("Whole."))
     told = [data["reason"] for mode, data in parts if mode == "custom" and data["type"] == "retry"]
     for (_, words), reason in zip(BROKEN, told, strict=True):
-        assert words in reason
+        with subtests.test(words=words, reason=reason):
+            assert words in reason
     assert (await agent.outcome()).output == "Whole."
 
 
@@ -234,12 +243,13 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
 }
 
 
-def test_what_figures_mean() -> None:
+def test_what_figures_mean(subtests: pytest.Subtests) -> None:
     for name, (usage, meant) in FIGURES.items():
-        found = usage_metadata(usage)
-        assert found is not None
-        read, written = cache_tokens(dict(found["input_token_details"]))
-        assert (found["input_tokens"], found["output_tokens"], read, written) == meant, name
+        with subtests.test(name=name, usage=usage):
+            found = usage_metadata(usage)
+            assert found is not None
+            read, written = cache_tokens(dict(found["input_token_details"]))
+            assert (found["input_tokens"], found["output_tokens"], read, written) == meant, name
     # Anthropic's package leaves the sum at nothing where it names the kinds
     kinds = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4}
     assert cache_tokens({"cache_read": 5, "cache_creation": 0, **kinds}) == (5, 7)
@@ -249,30 +259,34 @@ END: Said = {"choices": [], "usage": OK}
 SO_FAR: Said = said({"content": "H"}, usage={**OK, "completion_tokens": 1})
 
 
-def test_figures_are_counted_once() -> None:
+def test_figures_are_counted_once(subtests: pytest.Subtests) -> None:
     for chunks in (
         [said({"content": "Hi."}), STOP, END],
         [said({"content": "Hi."}), said({}, "stop", usage=OK)],
         [SO_FAR, said({"content": "i."}, usage=OK), said({}, "stop", usage=OK), END],
     ):
-        message, _ = read(*chunks)
-        usage = message.usage_metadata
-        assert usage is not None
-        assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
+        with subtests.test(chunks=chunks):
+            message, _ = read(*chunks)
+            usage = message.usage_metadata
+            assert usage is not None
+            assert (usage["input_tokens"], usage["output_tokens"]) == (50, 3)
 
 
-async def test_a_reply_with_and_without_figures(agent: ScriptedAgent) -> None:
+async def test_a_reply_with_and_without_figures(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     figures = tokens(50, 3, cached=20)
     usage = (await agent.run(text("Hello.", usage=figures))).usage
     assert (usage["input_tokens"], usage["output_tokens"], usage["cached_tokens"]) == (50, 3, 20)
     assert not usage.get("estimated")
     for thread, no_figures in (("text", {"prompt_tokens": "x"}), ("zeros", tokens(0, 0))):
-        silent = calls(call("poll"), usage=no_figures)
-        usage = (await agent.run(silent, text("Hello.", usage=figures), thread=thread)).usage
-        assert usage["model_calls"] == 2
-        assert usage["estimated"] is True, "the sum is, though one of them is known"
-        assert 50 < usage["input_tokens"] - 50 < 1_000
-        assert usage["output_tokens"] > 3
+        with subtests.test(thread=thread, no_figures=no_figures):
+            silent = calls(call("poll"), usage=no_figures)
+            usage = (await agent.run(silent, text("Hello.", usage=figures), thread=thread)).usage
+            assert usage["model_calls"] == 2
+            assert usage["estimated"] is True, "the sum is, though one of them is known"
+            assert 50 < usage["input_tokens"] - 50 < 1_000
+            assert usage["output_tokens"] > 3
 
 
 async def test_the_model_that_is_asked_where_none_is_named_has_its_price(

@@ -44,17 +44,18 @@ async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
     assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
 
 
-async def test_what_cannot_pass_is_not(agent: ScriptedAgent) -> None:
+async def test_what_cannot_pass_is_not(agent: ScriptedAgent, subtests: pytest.Subtests) -> None:
     refusals = (fail(400, message="No."), fail(401), fail(400, code="context_length_exceeded"))
     for number, reply in enumerate(refusals, start=1):
-        events = await agent.events(reply, thread=str(number))
-        outcome = await agent.outcome(str(number))
-        assert (outcome.status, outcome.stop_reason) == ("error", "error")
-        assert len(agent.server.requests) == number
-        assert retries(events) == []
-        assert "\n" not in outcome.output
-        assert "Retry" not in outcome.output
-        assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
+        with subtests.test(number=number, reply=reply):
+            events = await agent.events(reply, thread=str(number))
+            outcome = await agent.outcome(str(number))
+            assert (outcome.status, outcome.stop_reason) == ("error", "error")
+            assert len(agent.server.requests) == number
+            assert retries(events) == []
+            assert "\n" not in outcome.output
+            assert "Retry" not in outcome.output
+            assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
 
 
 async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
@@ -70,16 +71,19 @@ async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAge
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")
-async def test_a_server_that_is_away_interrupts_the_run(agent: ScriptedAgent) -> None:
+async def test_a_server_that_is_away_interrupts_the_run(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     """Resumed, its step is the next one, however often the server is still away."""
     down = fail(503, message="Sorry.")
     outcome = await agent.run(call("append", path="a", line="1"), down)
     assert (outcome.stop_reason, outcome.success) == ("interrupted", False)
     assert "failed (503): Sorry." in outcome.output
     for again in (down, text("Here I am.")):
-        agent.server.script(again)
-        assert (await agent.graph.aget_state(thread_config("t"))).next == ("think",)
-        await agent.graph.ainvoke(None, thread_config("t"), context=agent.context())
+        with subtests.test(again=again):
+            agent.server.script(again)
+            assert (await agent.graph.aget_state(thread_config("t"))).next == ("think",)
+            await agent.graph.ainvoke(None, thread_config("t"), context=agent.context())
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Here I am.")
     assert agent.lines("a") == ["1"]
@@ -116,12 +120,17 @@ NO_ANSWERS = [
 
 
 async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setattr("manus.models.normalize.MAX_REPLY", 3_000)
     for number, (reply, words) in enumerate(NO_ANSWERS):
-        outcome = await agent.run(reply, text("In short."), thread=f"once {number}")
-        assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")
-        outcome = await agent.run(reply, reply, thread=f"twice {number}")
-        assert (outcome.status, outcome.stop_reason, outcome.success) == ("error", "error", False)
-        assert words in outcome.output
+        with subtests.test(number=number, reply=reply):
+            outcome = await agent.run(reply, text("In short."), thread=f"once {number}")
+            assert (outcome.stop_reason, outcome.output) == ("answered", "In short.")
+            outcome = await agent.run(reply, reply, thread=f"twice {number}")
+            assert (outcome.status, outcome.stop_reason, outcome.success) == (
+                "error",
+                "error",
+                False,
+            )
+            assert words in outcome.output

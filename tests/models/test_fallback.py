@@ -55,7 +55,7 @@ async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: Scri
 
 
 async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
-    configured: ScriptedAgent, second: ScriptedServer
+    configured: ScriptedAgent, second: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     second.script(text("done"))
     assert (await configured.run(text(""), text(""), base_url=None)).output == "done"
@@ -66,25 +66,30 @@ async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
         "in a stream": stream_of({"error": {"message": "Bad.", "type": "data_inspection_failed"}}),
     }
     for name, refusal in refusals.items():
-        second.script(text("from the other"))
-        outcome = await configured.run(refusal, thread=name, base_url=None)
-        assert outcome.output == "from the other"
-        outcome = await configured.run(text("mine"), thread=name, base_url=None)
-        assert outcome.output == "mine"
+        with subtests.test(name=name, refusal=refusal):
+            second.script(text("from the other"))
+            outcome = await configured.run(refusal, thread=name, base_url=None)
+            assert outcome.output == "from the other"
+            outcome = await configured.run(text("mine"), thread=name, base_url=None)
+            assert outcome.output == "mine"
 
 
-async def test_a_filtered_or_cut_off_reply_carries_nothing_out(agent: ScriptedAgent) -> None:
+async def test_a_filtered_or_cut_off_reply_carries_nothing_out(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     """Whatever the end is called: by OpenAI, Anthropic, Google, Bedrock, Zhipu."""
     names = ("content_filter", "refusal", "SAFETY", "RECITATION", "guardrail_intervened")
     for name in (*names, "sensitive"):
-        bad = calls(call("append", path="a.txt", line="one"), finish_reason=name)
-        outcome = await agent.run(bad, thread=name)
-        assert outcome.stop_reason == "error"
-        assert f"stopped the reply of `scripted` ({name.lower()})" in outcome.output
+        with subtests.test(name=name):
+            bad = calls(call("append", path="a.txt", line="one"), finish_reason=name)
+            outcome = await agent.run(bad, thread=name)
+            assert outcome.stop_reason == "error"
+            assert f"stopped the reply of `scripted` ({name.lower()})" in outcome.output
     for name in ("length", "max_tokens", "model_context_window_exceeded"):
-        half = calls(call("append", raw='{"path": "a.txt", "line": "1'), finish_reason=name)
-        await agent.run(half, text("done"), thread=name)
-        assert "length limit" in (await agent.observations(name))[0]
+        with subtests.test(name=name):
+            half = calls(call("append", raw='{"path": "a.txt", "line": "1'), finish_reason=name)
+            await agent.run(half, text("done"), thread=name)
+            assert "length limit" in (await agent.observations(name))[0]
     assert agent.lines("a.txt") == []
 
 
@@ -188,10 +193,11 @@ ADDRESSES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_the_name_of_a_model_and_its_address_in_messages() -> None:
+def test_the_name_of_a_model_and_its_address_in_messages(subtests: pytest.Subtests) -> None:
     assert {spec: split_spec(spec) for spec in NAMES} == NAMES
     for settings, address in ADDRESSES:
-        assert address_of(ModelSettings(**settings)) == address
+        with subtests.test(settings=settings, address=address):
+            assert address_of(ModelSettings(**settings)) == address
 
 
 LIMIT, WARM = {"MAX_TOKENS": "100"}, {"TEMPERATURE": "0.5"}
@@ -208,15 +214,18 @@ CHOSEN: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
-async def test_what_was_chosen_is_sent_under_the_models_own_name(agent: ScriptedAgent) -> None:
+async def test_what_was_chosen_is_sent_under_the_models_own_name(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     always = {"messages", "model", "tools", "stream", "stream_options"}
     for number, (model, chosen, sent) in enumerate(CHOSEN):
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in chosen.items():
-                patch.setenv(f"MANUS_{name}", value)
-            await agent.run(text("Hello."), model=model, thread=str(number))
-        body = agent.server.requests[-1].body
-        assert {k: v for k, v in body.items() if k not in always} == sent
+        with subtests.test(number=number, model=model):
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in chosen.items():
+                    patch.setenv(f"MANUS_{name}", value)
+                await agent.run(text("Hello."), model=model, thread=str(number))
+            body = agent.server.requests[-1].body
+            assert {k: v for k, v in body.items() if k not in always} == sent
 
 
 async def test_a_key_and_its_address(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,13 +146,17 @@ NOWHERE: dict[str, tuple[Kind, str]] = {
 }
 
 
-async def test_nobody_there_and_how_long_to_wait(shared: ScriptedServer) -> None:
+async def test_nobody_there_and_how_long_to_wait(
+    shared: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     for address, (kind, words) in NOWHERE.items():
-        there = ModelSettings(model="scripted", base_url=address)
-        found = explain(await failure_at(address), there)
-        assert type(found) is kind
-        assert words in str(found)
-        assert "MANUS_BASE_URL" in str(found)
+        with subtests.test(address=address, kind=kind):
+            there = ModelSettings(model="scripted", base_url=address)
+            found = explain(await failure_at(address), there)
+            assert type(found) is kind
+            assert words in str(found)
+            assert "MANUS_BASE_URL" in str(found)
     for header, wait in (("2", 2.0), ("soon", 0.0), ("", 0.0)):
-        raised = await failure(shared, fail(429, headers={"Retry-After": header}))
-        assert server_wait(raised) == wait
+        with subtests.test(header=header, wait=wait):
+            raised = await failure(shared, fail(429, headers={"Retry-After": header}))
+            assert server_wait(raised) == wait

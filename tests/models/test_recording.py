@@ -22,7 +22,9 @@ WORK: list[Scripted] = [
 
 
 @pytest.mark.parametrize("mode", ["values", "messages"], ids=["whole", "streamed"])
-async def test_a_run_can_be_played_again(agent: ScriptedAgent, mode: Any, tmp_path: Path) -> None:
+async def test_a_run_can_be_played_again(
+    agent: ScriptedAgent, mode: Any, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     recorded = await agent.run(*WORK, record=FILE)
     agent.server.close()
     elsewhere = tmp_path / "elsewhere"
@@ -33,7 +35,8 @@ async def test_a_run_can_be_played_again(agent: ScriptedAgent, mode: Any, tmp_pa
     assert played.results == recorded.results
     assert (elsewhere / "a").read_text() == "1\n2\n", "tools and files are real"
     for counted in ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "tool_calls"):
-        assert played.usage[counted] == recorded.usage[counted]
+        with subtests.test(counted=counted):
+            assert played.usage[counted] == recorded.usage[counted]
     first, second = await agent.messages("t"), await agent.messages("again")
     assert normalize_messages(first, "nowhere") == normalize_messages(second, "nowhere")
 

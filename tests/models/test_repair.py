@@ -136,14 +136,17 @@ PROMPTED: list[tuple[str, list[tuple[str, dict[str, int]]]]] = [
 ]
 
 
-def test_what_is_read() -> None:
+def test_what_is_read(subtests: pytest.Subtests) -> None:
     for said, made in PROMPTED:
-        message = with_prompted_calls(AIMessage(said))
-        assert [(c["name"], c["args"]) for c in message.tool_calls] == made
-        assert len(message.invalid_tool_calls) == (0 if made else 1), "what cannot be read"
+        with subtests.test(said=said, made=made):
+            message = with_prompted_calls(AIMessage(said))
+            assert [(c["name"], c["args"]) for c in message.tool_calls] == made
+            assert len(message.invalid_tool_calls) == (0 if made else 1), "what cannot be read"
 
 
-async def test_what_is_repaired_and_what_is_but_a_thought(prompted: ScriptedAgent) -> None:
+async def test_what_is_repaired_and_what_is_but_a_thought(
+    prompted: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     only, own = block("append", path="a", line="1"), block("append", path="b", line="2")
     fenced = own.replace(">\n{", ">\n```json\n{").replace("\n<", "\n```\n<")
     in_python = "<tool_call>{'name': 'append', 'arguments': {'path': 'b', 'line': '2'}}</tool_call>"
@@ -155,9 +158,10 @@ async def test_what_is_repaired_and_what_is_but_a_thought(prompted: ScriptedAgen
             in_python,
         )
     ):
-        await prompted.run(text(said), text("done"), thread=str(thread))
-        assert (prompted.lines("a"), prompted.lines("b")) == ([], ["2"] * (thread + 1))
-        assert_paired(await prompted.messages(str(thread)))
+        with subtests.test(thread=thread, said=said):
+            await prompted.run(text(said), text("done"), thread=str(thread))
+            assert (prompted.lines("a"), prompted.lines("b")) == ([], ["2"] * (thread + 1))
+            assert_paired(await prompted.messages(str(thread)))
 
 
 async def test_without_tools_the_history_is_in_words_too(prompted: ScriptedAgent) -> None:

@@ -65,15 +65,16 @@ PIECES: dict[str, tuple[list[Json], list[Json]]] = {
 }
 
 
-def test_pieces_become_entries() -> None:
+def test_pieces_become_entries(subtests: pytest.Subtests) -> None:
     for name, (pieces, entries) in PIECES.items():
-        found = SealedReader()
-        for piece in pieces:
-            found.feed({"reasoning_details": [piece]})
-        assert found.fields()["reasoning_details"] == entries, name
+        with subtests.test(name=name, pieces=pieces):
+            found = SealedReader()
+            for piece in pieces:
+                found.feed({"reasoning_details": [piece]})
+            assert found.fields()["reasoning_details"] == entries, name
 
 
-async def test_details_go_back_as_they_came(lax: ScriptedAgent) -> None:
+async def test_details_go_back_as_they_came(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
     thought = {"reasoning_details": DETAILS, "reasoning": "First I look."}
     at_once = message_of("tool_calls", **thought, tool_calls=[made(0)])
     pieces: list[Json] = [
@@ -83,25 +84,29 @@ async def test_details_go_back_as_they_came(lax: ScriptedAgent) -> None:
         {"reasoning_details": [DETAILS[1]], "tool_calls": [made(0, index=0)]},
     ]
     for thread, first in (("whole", at_once), ("streamed", streamed(*pieces))):
-        await lax.run(first, text("done"), thread=thread)
-        [sent] = assistants(lax.server)
-        assert sent["reasoning_details"] == DETAILS
-        assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
-        kept = (await lax.messages(thread))[1]
-        assert kept.additional_kwargs[REASONING] == "First I look."
+        with subtests.test(thread=thread, first=first):
+            await lax.run(first, text("done"), thread=thread)
+            [sent] = assistants(lax.server)
+            assert sent["reasoning_details"] == DETAILS
+            assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
+            kept = (await lax.messages(thread))[1]
+            assert kept.additional_kwargs[REASONING] == "First I look."
 
 
-async def test_a_signature_goes_back_on_its_call(lax: ScriptedAgent) -> None:
+async def test_a_signature_goes_back_on_its_call(
+    lax: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
     in_pieces = streamed(*({"tool_calls": [{**one, "index": 0}]} for one in both))
     at_once = message_of("tool_calls", tool_calls=both)
     for thread, first in (("whole", at_once), ("streamed", in_pieces)):
-        await lax.run(first, text("done"), thread=thread)
-        one, two = assistants(lax.server)[0]["tool_calls"]
-        assert one["extra_content"] == signed("AbC+/=")["extra_content"]
-        assert "extra_content" not in two
-        assert [one["id"], two["id"]] == ["c0", "c1"]
+        with subtests.test(thread=thread, first=first):
+            await lax.run(first, text("done"), thread=thread)
+            one, two = assistants(lax.server)[0]["tool_calls"]
+            assert one["extra_content"] == signed("AbC+/=")["extra_content"]
+            assert "extra_content" not in two
+            assert [one["id"], two["id"]] == ["c0", "c1"]
 
 
 async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) -> None:

@@ -107,7 +107,9 @@ async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change
     assert (outcome.stop_reason, outcome.output) == ("answered", "What?"), "shorter, it fits"
 
 
-async def test_what_cannot_be_made_shorter_ends_the_run(agent: ScriptedAgent) -> None:
+async def test_what_cannot_be_made_shorter_ends_the_run(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     """The instructions and tools alone are larger than the window."""
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILES["manus"])
     agent.server.pages = llama_cpp("scripted", 2_048)
@@ -115,11 +117,12 @@ async def test_what_cannot_be_made_shorter_ends_the_run(agent: ScriptedAgent) ->
     outcome = await agent.run()
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
     for words in ("2,048 tokens", "and 1,030 arrived", "`-c 32768`", "\n"):
-        assert (words in outcome.output) is (words != "\n")
+        with subtests.test(words=words):
+            assert (words in outcome.output) is (words != "\n")
 
 
 async def test_a_count_far_below_is_told_once_where_the_window_is_not_known(
-    agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
+    agent: ScriptedAgent, caplog: pytest.LogCaptureFixture, subtests: pytest.Subtests
 ) -> None:
     with caplog.at_level(logging.WARNING, "manus"):
         await agent.run(text("Which text?", usage=HALF), request=LONG)
@@ -127,7 +130,8 @@ async def test_a_count_far_below_is_told_once_where_the_window_is_not_known(
     told = [record.getMessage() for record in caplog.records if "counted" in record.getMessage()]
     assert len(told) == 1
     for words in ("2,051 tokens", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
-        assert words in told[0]
+        with subtests.test(words=words):
+            assert words in told[0]
     assert outcome.output == "Which?", "the reply counts all the same"
 
 

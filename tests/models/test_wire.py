@@ -62,16 +62,19 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-async def test_ordinary_messages_are_sent_as_langchain_sends_them(server: ScriptedServer) -> None:
+async def test_ordinary_messages_are_sent_as_langchain_sends_them(
+    server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     for options in OPTIONS:
-        server.script(text("Hello."), text("Hello."))
-        async for _ in client(ChatOpenAI, server).astream(ORDINARY, **options):
-            pass
-        await client(FastChatOpenAI, server).ainvoke(ORDINARY, **options)
-        theirs, ours = server.requests[-2:]
-        assert ours.body == theirs.body
-        same = ("authorization", "content-type", "accept")
-        assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
+        with subtests.test(options=options):
+            server.script(text("Hello."), text("Hello."))
+            async for _ in client(ChatOpenAI, server).astream(ORDINARY, **options):
+                pass
+            await client(FastChatOpenAI, server).ainvoke(ORDINARY, **options)
+            theirs, ours = server.requests[-2:]
+            assert ours.body == theirs.body
+            same = ("authorization", "content-type", "accept")
+            assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
     # the reply is the one that LangChain reads
     server.script(*[calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two.")] * 2)
     his, own = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
@@ -90,7 +93,9 @@ MALFORMED = {
 }
 
 
-def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept() -> None:
+def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept(
+    subtests: pytest.Subtests,
+) -> None:
     bad = {"name": "read", "args": '{"path": "a', "id": "c0", "error": None}
     message = AIMessage(
         "",
@@ -103,11 +108,12 @@ def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept() -> Non
     assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
     assert json.loads(second["function"]["arguments"]) == CALL["args"]
     for arguments, words in MALFORMED.items():
-        with pytest.raises(ValueError, match=words):
-            parse_arguments(arguments)
-        message = with_calls(AIMessage(""), [{"id": "1", "name": "a", "args": arguments}])
-        assert message.tool_calls == []
-        assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
+        with subtests.test(arguments=arguments, words=words):
+            with pytest.raises(ValueError, match=words):
+                parse_arguments(arguments)
+            message = with_calls(AIMessage(""), [{"id": "1", "name": "a", "args": arguments}])
+            assert message.tool_calls == []
+            assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
 
 
 async def test_pictures_follow_the_batch_of_tool_messages(agent: ScriptedAgent) -> None:
@@ -154,21 +160,24 @@ async def heard(model: Any) -> AIMessage | None:
 
 
 @pytest.mark.parametrize("body", [TALK, CALLING], ids=["text", "a call"])
-async def test_a_stream_that_is_cut_anywhere(server: ScriptedServer, body: bytes) -> None:
+async def test_a_stream_that_is_cut_anywhere(
+    server: ScriptedServer, body: bytes, subtests: pytest.Subtests
+) -> None:
     """In a character, in an event, between two: no half of it is taken for the whole."""
     cuts = range(0, len(body), 9)
     server.script(*(raw(body[:cut], content_type=SSE) for cut in cuts))
     model = await build_model(ModelSettings(model="m", base_url=server.base_url), Path())
     whole_ones = 0
     for cut in cuts:
-        reply = await heard(model)
-        if reply is None or is_cut_off(reply):
-            continue
-        whole_ones += 1
-        if body is TALK:
-            assert reply.text == WORDS, body[:cut]
-        else:
-            assert [call["args"] for call in calls_of(reply)] == [{"path": "a", "line": LINE}]
+        with subtests.test(cut=cut):
+            reply = await heard(model)
+            if reply is None or is_cut_off(reply):
+                continue
+            whole_ones += 1
+            if body is TALK:
+                assert reply.text == WORDS, body[:cut]
+            else:
+                assert [call["args"] for call in calls_of(reply)] == [{"path": "a", "line": LINE}]
     assert 0 < whole_ones < 25, "those cut after the reply's end was told"
 
 

@@ -77,14 +77,19 @@ class TestTruncation:
         assert sum(map(estimate_message, shown)) < 0.5 * ROOM
         assert shown[-1].text == "short"
 
-    async def test_arguments_stay_json(self, workspace: Workspace) -> None:
+    async def test_arguments_stay_json(
+        self, workspace: Workspace, subtests: pytest.Subtests
+    ) -> None:
         for more in ({"text": FOX * 2_000}, {"deep": {"b": [FOX * 900, 1]}}):
-            [shown, _] = await fit_messages([asks(1, path="a", **more), answer(1)], ROOM, workspace)
-            assert isinstance(shown, AIMessage)
-            [made] = [call["args"] for call in shown.tool_calls]
-            assert made["path"] == "a"
-            assert len(str(made)) / 4 < 0.3 * ROOM
-            assert set(made) == {"path", *more}
+            with subtests.test(more=more):
+                [shown, _] = await fit_messages(
+                    [asks(1, path="a", **more), answer(1)], ROOM, workspace
+                )
+                assert isinstance(shown, AIMessage)
+                [made] = [call["args"] for call in shown.tool_calls]
+                assert made["path"] == "a"
+                assert len(str(made)) / 4 < 0.3 * ROOM
+                assert set(made) == {"path", *more}
 
     async def test_the_users_oldest_large_messages_give_way(self, workspace: Workspace) -> None:
         said = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
@@ -93,7 +98,9 @@ class TestTruncation:
         assert shown[0] is not said[0]
         assert whole(str(shown[0].text), workspace) == said[0].text
 
-    async def test_it_is_shown_as_if_it_were_looked_at_first(self, workspace: Workspace) -> None:
+    async def test_it_is_shown_as_if_it_were_looked_at_first(
+        self, workspace: Workspace, subtests: pytest.Subtests
+    ) -> None:
         """However a history and a window change."""
         first, more = (HumanMessage(FOX * 100, id="u"), HumanMessage(FOX * 150, id="v"))
         picture = ToolMessage([{"type": "image", "url": "x"}], tool_call_id="c1", id="t1")
@@ -110,9 +117,10 @@ class TestTruncation:
             ([first, asks(2), answer(2)], wide),
         ]
         for history, window in requests:
-            anew = RenderedHistory(workspace)
-            assert await known.render(history, window) == await anew.render(history, window)
-            assert known.ids == anew.ids
+            with subtests.test(history=history, window=window):
+                anew = RenderedHistory(workspace)
+                assert await known.render(history, window) == await anew.render(history, window)
+                assert known.ids == anew.ids
 
 
 class TestCompaction:
@@ -177,7 +185,9 @@ def test_what_is_wanted_and_next_stays_the_longest() -> None:
     assert len(kept) < 20
 
 
-def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens() -> None:
+def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens(
+    subtests: pytest.Subtests,
+) -> None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT * 900}"}}
     assert 500 < estimate_message(ToolMessage([image], tool_call_id="1")) < 2_000
     for word in ("狐", "лис"):
@@ -187,8 +197,9 @@ def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens(
             said = HumanMessage([{"type": "text", "text": text}])
             call = {"id": "1", "name": "bash", "args": {"command": text}}
             for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
-                meant = pytest.approx(estimate_text(text), rel=0.1, abs=40)
-                assert estimate_message(message) == meant
+                with subtests.test(word=word, text=text):
+                    meant = pytest.approx(estimate_text(text), rel=0.1, abs=40)
+                    assert estimate_message(message) == meant
 
 
 GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
@@ -208,10 +219,13 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
 LEARNED = {"maximum context length is 90000": 8_000, "It is too long.": 5_000, "limit 2048": 2_048}
 
 
-def test_what_was_refused_and_what_a_server_counts_is_learned_from() -> None:
+def test_what_was_refused_and_what_a_server_counts_is_learned_from(
+    subtests: pytest.Subtests,
+) -> None:
     for number, (said, window) in enumerate(LEARNED.items()):
-        endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
-        learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
-        assert window_of(endpoint) == window, "less than what was refused"
+        with subtests.test(number=number, said=said):
+            endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
+            learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
+            assert window_of(endpoint) == window, "less than what was refused"
     assert calibrate(1.0, 1_000, 1_500) == 1.5
     assert calibrate(1.5, 1_000, 10) == 1.5, "it counts something else"

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -164,10 +165,11 @@ def test_the_table() -> None:
     assert found == {name: kind for name, (_, kind) in CASES.items()}
 
 
-def test_the_threshold_counts_the_earlier_texts() -> None:
+def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> None:
     for threshold in (1, 2, 5):
-        assert kind_in(*[said("So.")] * threshold, threshold=threshold) is None
-        assert kind_in(*[said("So.")] * (threshold + 1), threshold=threshold) == "text"
+        with subtests.test(threshold=threshold):
+            assert kind_in(*[said("So.")] * threshold, threshold=threshold) is None
+            assert kind_in(*[said("So.")] * (threshold + 1), threshold=threshold) == "text"
 
 
 def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
@@ -222,9 +224,10 @@ MEASURED: dict[str, tuple[list[list[AnyMessage]], list[str]]] = {
 }
 
 
-def test_one_measure_at_a_time() -> None:
+def test_one_measure_at_a_time(subtests: pytest.Subtests) -> None:
     for name, (steps, measured) in MEASURED.items():
-        assert measures(steps) == measured, name
+        with subtests.test(name=name, steps=steps):
+            assert measures(steps) == measured, name
 
 
 def test_what_comes_round_beside_a_loop_is_refused_with_it() -> None:

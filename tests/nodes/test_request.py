@@ -25,10 +25,11 @@ DONE = call("terminate", status="success", answer="Done.")
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
 
 
-def test_the_steps_left_are_said_in_the_last_quarter() -> None:
+def test_the_steps_left_are_said_in_the_last_quarter(subtests: pytest.Subtests) -> None:
     for step, left in ((1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)):
-        expected = [] if left is None else [prompts.steps_left(left)]
-        assert step_notes({**RUN, "step": step}, None) == expected
+        with subtests.test(step=step, left=left):
+            expected = [] if left is None else [prompts.steps_left(left)]
+            assert step_notes({**RUN, "step": step}, None) == expected
 
 
 async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -> None:
@@ -39,7 +40,9 @@ async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -
     assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in sent] == snapshot
 
 
-async def test_each_request_begins_with_the_one_before(agent: ScriptedAgent) -> None:
+async def test_each_request_begins_with_the_one_before(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     work: list[Scripted] = [call("append", path="a", line=str(n)) for n in range(12)]
     work += [calls(call("picture"), call("poll")), call("broken"), call("append", raw="{")]
     await agent.run(*work, text("Done."), max_steps=18)
@@ -47,13 +50,14 @@ async def test_each_request_begins_with_the_one_before(agent: ScriptedAgent) -> 
     requests = agent.server.requests
     assert len(requests) == 18
     for earlier, later in itertools.pairwise(requests):
-        kept = earlier.messages[:-1]
-        assert later.messages[: len(kept)] == kept
-        assert len(later.messages) > len(earlier.messages)
-        assert later.tools == earlier.tools
-        # down to the bytes, which is what a provider's cache compares
-        last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
-        assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
+        with subtests.test(earlier=earlier, later=later):
+            kept = earlier.messages[:-1]
+            assert later.messages[: len(kept)] == kept
+            assert len(later.messages) > len(earlier.messages)
+            assert later.tools == earlier.tools
+            # down to the bytes, which is what a provider's cache compares
+            last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
+            assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
 
 
 async def test_nothing_is_sent_where_nothing_has_to_be_said(agent: ScriptedAgent) -> None:
@@ -73,7 +77,9 @@ async def test_a_request_never_ends_with_the_assistants_own_words(agent: Scripte
     assert [request.last["role"] for request in agent.server.requests] == ["user", "user", "tool"]
 
 
-async def test_neither_prompt_is_ever_stored(agent: ScriptedAgent) -> None:
+async def test_neither_prompt_is_ever_stored(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     await agent.run(call("poll"), text("Done."), max_steps=2)
     await agent.run(text("Yes."), request="Really?")
     history = await agent.messages()
@@ -81,9 +87,10 @@ async def test_neither_prompt_is_ever_stored(agent: ScriptedAgent) -> None:
     asked = [str(m.text) for m in history if isinstance(m, HumanMessage)]
     assert asked == ["Do it.", "Really?"]
     for request in agent.server.requests:
-        prompts_sent = [m for m in request.messages if "What next?" in str(m["content"])]
-        assert prompts_sent == [request.last]
-        assert [m["role"] for m in request.messages].count("system") == 1
+        with subtests.test(request=request):
+            prompts_sent = [m for m in request.messages if "What next?" in str(m["content"])]
+            assert prompts_sent == [request.last]
+            assert [m["role"] for m in request.messages].count("system") == 1
 
 
 def said_of(folder: Path) -> str:
@@ -122,7 +129,9 @@ def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path
     assert lines[-1] == f"  [{151 - MOST_ENTRIES} more]"
 
 
-def test_the_branch_is_named_and_nothing_that_stands_in_its_place(tmp_path: Path) -> None:
+def test_the_branch_is_named_and_nothing_that_stands_in_its_place(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     git, below, worktree = (tmp_path / name for name in (".git", "below", "worktree"))
     for folder in (git, below, worktree):
         folder.mkdir()
@@ -130,7 +139,8 @@ def test_the_branch_is_named_and_nothing_that_stands_in_its_place(tmp_path: Path
     head = git / "HEAD"
     head.write_text("ref: refs/heads/topic/one\n")
     for folder in (below, worktree):
-        assert "branch: topic/one\n" in said_of(folder)
+        with subtests.test(folder=folder):
+            assert "branch: topic/one\n" in said_of(folder)
     (tmp_path / "key").write_text("sk-secret\n")
     head.unlink()
     head.symlink_to(tmp_path / "key")

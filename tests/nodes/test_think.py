@@ -53,15 +53,16 @@ LACKING: list[list[AnyMessage]] = [
 ]
 
 
-def test_each_call_gets_its_message() -> None:
+def test_each_call_gets_its_message(subtests: pytest.Subtests) -> None:
     for history in LACKING:
-        mended = repair_history(history, nothing_known)
-        assert append_messages(history, [replacement_writes(history, mended)]) == mended
-        assert_paired(mended)
-        assert [m for m in mended if m in history] == history
-        lost = [m for m in mended if m not in history]
-        assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
-        assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
+        with subtests.test(history=history):
+            mended = repair_history(history, nothing_known)
+            assert append_messages(history, [replacement_writes(history, mended)]) == mended
+            assert_paired(mended)
+            assert [m for m in mended if m in history] == history
+            lost = [m for m in mended if m not in history]
+            assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
+            assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
     whole: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
     assert repair_history(whole, nothing_known) is whole
 
@@ -111,9 +112,10 @@ REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
 ]
 
 
-def test_the_reason() -> None:
+def test_the_reason(subtests: pytest.Subtests) -> None:
     for known, reason in REASONS:
-        assert find_stop_reason(**{**USUAL, **known}) == reason
+        with subtests.test(known=known, reason=reason):
+            assert find_stop_reason(**{**USUAL, **known}) == reason
 
 
 def used(**amounts: Any) -> Usage:
@@ -135,9 +137,10 @@ BUDGETS: list[tuple[Budget, Usage, str | None]] = [
 ]
 
 
-def test_the_budget() -> None:
+def test_the_budget(subtests: pytest.Subtests) -> None:
     for budget, usage, words in BUDGETS:
-        assert budget_used_up(budget, usage) == words
+        with subtests.test(budget=budget, usage=usage):
+            assert budget_used_up(budget, usage) == words
 
 
 READ = call("read", path="missing")

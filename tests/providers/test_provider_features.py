@@ -32,18 +32,21 @@ EFFORT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("provider", ["anthropic"])
-async def test_cache_marks_are_in_the_bytes(agent: ProvidedAgent) -> None:
+async def test_cache_marks_are_in_the_bytes(
+    agent: ProvidedAgent, subtests: pytest.Subtests
+) -> None:
     """One after the system prompt, one after the history; the last moves on with it."""
     await agent.ask(Turn(calls=(WRITE,)), Turn(calls=(WRITE,), cached=70), Turn(text="Done."))
     for request in agent.server.requests:
-        body = request.body
-        assert body["system"][-1]["cache_control"] == MARK
-        blocks = [
-            b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]
-        ]
-        marked = [block for block in blocks if "cache_control" in block]
-        assert len(marked) == 1
-        assert request.raw.count(b'"cache_control"') == 2
+        with subtests.test(request=request):
+            body = request.body
+            assert body["system"][-1]["cache_control"] == MARK
+            blocks = [
+                b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]
+            ]
+            marked = [block for block in blocks if "cache_control" in block]
+            assert len(marked) == 1
+            assert request.raw.count(b'"cache_control"') == 2
     last = agent.server.requests[-1].body["messages"][-1]["content"]
     assert [block["type"] for block in last] == ["tool_result", "text"]
     assert last[0]["cache_control"] == MARK, "the next-step prompt stays outside"
@@ -52,14 +55,15 @@ async def test_cache_marks_are_in_the_bytes(agent: ProvidedAgent) -> None:
 
 @pytest.mark.parametrize("provider", ["bedrock"])
 async def test_cache_points_are_set_for_models_that_know_them(
-    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
+    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     await agent.ask(Turn(text="Of a model before them."), thread="before")
     assert b"cachePoint" not in agent.server.requests.pop().raw
     monkeypatch.setenv("MANUS_MODEL", "bedrock:anthropic.claude-sonnet-4-20250514-v1:0")
     await agent.ask(Turn(calls=(WRITE,)), Turn(calls=(WRITE,), cached=70), Turn(text="Done."))
     for request in agent.server.requests:
-        assert request.raw.count(b'"cachePoint"') == 2
+        with subtests.test(request=request):
+            assert request.raw.count(b'"cachePoint"') == 2
     body = agent.server.requests[-1].body
     assert [next(iter(block)) for block in body["system"]] == ["text", "cachePoint"]
     last = [next(iter(block)) for block in body["messages"][-1]["content"]]
@@ -121,13 +125,16 @@ async def test_it_is_counted_wherever_cached_input_is(agent: ProvidedAgent) -> N
     assert thoughts[-1]["spent"]["cache_write_tokens"] == 400
 
 
-async def test_where_a_message_cannot_be_marked_the_one_before_is() -> None:
+async def test_where_a_message_cannot_be_marked_the_one_before_is(
+    subtests: pytest.Subtests,
+) -> None:
     contents: list[Any] = ["", [{"type": "thinking", "thinking": "Well"}]]
     for content in contents:
-        said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
-        request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
-        marked = with_cache_marks(request, ANTHROPIC)
-        assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
+        with subtests.test(content=content):
+            said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
+            request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
+            marked = with_cache_marks(request, ANTHROPIC)
+            assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
 
 
 @pytest.fixture

@@ -174,16 +174,19 @@ def waits(parts: list[tuple[str, Any]]) -> list[float]:
     return [d["wait"] for mode, d in parts if mode == "custom" and d["type"] == "retry"]
 
 
-async def test_what_cannot_pass_is_not_tried_again(agent: ProvidedAgent) -> None:
+async def test_what_cannot_pass_is_not_tried_again(
+    agent: ProvidedAgent, subtests: pytest.Subtests
+) -> None:
     for status, words in ((401, CHECK[agent.provider]), (404, "check MANUS_MODEL")):
-        parts = await agent.watch(refused(agent.provider, status), thread=str(status))
-        outcome = await agent.outcome(str(status))
-        assert outcome.stop_reason == "error"
-        assert waits(parts) == []
-        assert words in outcome.output
-        assert address(agent.server) in outcome.output
-        assert "\n" not in outcome.output
-        assert KEY not in outcome.output
+        with subtests.test(status=status, words=words):
+            parts = await agent.watch(refused(agent.provider, status), thread=str(status))
+            outcome = await agent.outcome(str(status))
+            assert outcome.stop_reason == "error"
+            assert waits(parts) == []
+            assert words in outcome.output
+            assert address(agent.server) in outcome.output
+            assert "\n" not in outcome.output
+            assert KEY not in outcome.output
     outcome = await agent.ask(TOO_LARGE[agent.provider], thread="large")
     assert outcome.stop_reason == "error"
     assert "the context window" in outcome.output

@@ -61,9 +61,10 @@ ANSWERS: list[tuple[Any, tuple[str, str]]] = [
 ]
 
 
-def test_answers() -> None:
+def test_answers(subtests: pytest.Subtests) -> None:
     for answer, wanted in ANSWERS:
-        assert read_answer(answer) == wanted
+        with subtests.test(answer=answer, wanted=wanted):
+            assert read_answer(answer) == wanted
     assert read_answer({"decisions": [APPROVE, APPROVE]})[0] == "no"
 
 
@@ -159,7 +160,7 @@ async def test_always_in_this_folder(editing: ScriptedAgent, tmp_path: Path) -> 
 
 
 async def test_the_modes_and_rules_of_the_settings(
-    editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
+    editing: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     allow, deny = f'"bash(echo free)", "{EDITOR}(.env)"', f'"bash(curl *)", "{EDITOR}(secret/*)"'
     settings(editing, f"[approve]\nallow = [{allow}]\ndeny = [{deny}]\n")
@@ -169,11 +170,12 @@ async def test_the_modes_and_rules_of_the_settings(
     monkeypatch.setenv("MANUS_APPROVE", "ask")
     all_four = calls(echo, ENV, curl, secret)
     for thread, chosen in (("1", {"approve": "yolo"}), ("2", {})):
-        outcome = await editing.run(all_four, text("Done."), thread=thread, **chosen)
-        assert outcome.stop_reason == "answered"
-        free, _, *denied = await editing.observations(thread)
-        assert "free" in free
-        assert ["bash(curl *)" in denied[0], "secret/*" in denied[1]] == [True, True]
+        with subtests.test(thread=thread, chosen=chosen):
+            outcome = await editing.run(all_four, text("Done."), thread=thread, **chosen)
+            assert outcome.stop_reason == "answered"
+            free, _, *denied = await editing.observations(thread)
+            assert "free" in free
+            assert ["bash(curl *)" in denied[0], "secret/*" in denied[1]] == [True, True]
     assert editing.lines(".env") == ["KEY=1"]
     assert (await editing.run(view, other, thread="3")).stop_reason == "interrupted"
     assert len(await editing.observations("3")) == 1

@@ -86,11 +86,12 @@ async def test_no_program_is_started_where_code_cannot_be_protected(
     await session.close()
 
 
-def test_the_code_of_a_checkout_is_found(tmp_path: Path) -> None:
+def test_the_code_of_a_checkout_is_found(tmp_path: Path, subtests: pytest.Subtests) -> None:
     found = find_own_code(ROOT)
     own = Path(load_user_tool.__code__.co_filename)
     for path in (*(ROOT / name for name in CODE), ROOT / "manus" / "cli.py", own):
-        assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
+        with subtests.test(path=path):
+            assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
     assert find_own_code(tmp_path) == []
 
 

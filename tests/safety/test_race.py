@@ -48,7 +48,9 @@ def _state(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names at once")
-def test_a_folder_swapped_for_a_link_never_leads_outside(tmp_path: Path) -> None:
+def test_a_folder_swapped_for_a_link_never_leads_outside(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     workspace, outside = Workspace(tmp_path / "workspace"), tmp_path / "outside"
     workspace.prepare()
 
@@ -69,11 +71,12 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(tmp_path: Path) -> None
     with swapped(workspace.root, outside) as swapper:
         before = _state(outside)
         for what, opening in [*openings.items()] * ROUNDS:
-            try:
-                assert "SECRET" not in str(opening()), what
-                met[what].add(True)
-            except (ToolError, OSError):
-                met[what].add(False)
+            with subtests.test(what=what, opening=opening):
+                try:
+                    assert "SECRET" not in str(opening()), what
+                    met[what].add(True)
+                except (ToolError, OSError):
+                    met[what].add(False)
         assert swapper.poll() is None, "it was swapped to the end"
     assert _state(outside) == before
     assert all(len(both) == 2 for both in met.values()), met

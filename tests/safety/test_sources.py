@@ -84,7 +84,9 @@ CARRIERS = (
 )
 
 
-async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> None:
+async def test_each_carrier_is_framed(
+    outside: ScriptedAgent, site: Site, subtests: pytest.Subtests
+) -> None:
     def go(path: str) -> Any:
         return call("browser_use", action="go_to_url", url=f"{site.base}{path}")
 
@@ -103,16 +105,18 @@ async def test_each_carrier_is_framed(outside: ScriptedAgent, site: Site) -> Non
     assert outcome.success
     requests = outside.server.requests
     for before, after in itertools.pairwise(requests):
-        kept = before.messages[:-1]
-        assert after.messages[: len(kept)] == kept
+        with subtests.test(before=before, after=after):
+            kept = before.messages[:-1]
+            assert after.messages[: len(kept)] == kept
     sources = {m.additional_kwargs["source"] for m in await outside.messages() if m.type == "tool"}
     assert {f"{WEB}: 127.0.0.1", f"{MCP} planted", COMMAND} <= sources
     for name in CARRIERS:
         carrying = [t for r in requests for t in texts_of(r) if f"{name}-begin" in t]
         assert carrying, f"{name} has not reached the model at all"
         for told in carrying:
-            assert f"{name}-begin" not in FRAME.sub("", told), name
-            assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), name
+            with subtests.test(name=name, told=told):
+                assert f"{name}-begin" not in FRAME.sub("", told), name
+                assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), name
     said = "\n".join(told for request in requests for told in texts_of(request))
     assert not set(HIDDEN) & set(said)
     offered = json.dumps(requests[0].tools, ensure_ascii=False)
@@ -143,10 +147,11 @@ FRAMED = {
 }
 
 
-def test_what_stands_in_a_frame() -> None:
+def test_what_stands_in_a_frame(subtests: pytest.Subtests) -> None:
     for said, shown in FRAMED.items():
-        [(source, body)] = FRAME.findall(framed(said, f"{WEB}: a.example"))
-        assert (source, body) == (f"{WEB}: a.example", shown)
+        with subtests.test(said=said, shown=shown):
+            [(source, body)] = FRAME.findall(framed(said, f"{WEB}: a.example"))
+            assert (source, body) == (f"{WEB}: a.example", shown)
     exact = "می‌خواهم [end of the web]"
     assert framed(exact, WORKSPACE) == exact, "a file, but for what is hidden"
     assert framed("a\u202eb", COMMAND) == "a<U+202E>b"

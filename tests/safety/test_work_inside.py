@@ -191,11 +191,12 @@ async def test_processes(limited: Session) -> None:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_a_file(limited: Session) -> None:
+async def test_a_file(limited: Session, subtests: pytest.Subtests) -> None:
     shell = Bash(session=limited).observe(command="head -c 2000000 /dev/zero > big; ls -l big")
     python = PythonExecute(session=limited).observe(code="open('big', 'wb').write(bytes(2000000))")
     for said in (await shell, await python):
-        assert re.search("(?i)too large|limit exceeded", said.text)
+        with subtests.test(said=said):
+            assert re.search("(?i)too large|limit exceeded", said.text)
     assert (limited.workspace.root / "big").stat().st_size < 1_000_001
 
 
@@ -214,7 +215,9 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(session: Session) -> None:
+async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(
+    session: Session, subtests: pytest.Subtests
+) -> None:
     """Also by a browser that was open before there was a sandbox."""
     driver = Driver(session)
     await driver.open("about:blank")
@@ -223,7 +226,8 @@ async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(session:
     (root / "b.html").write_text("<title>Second</title><p>Arrived")
     assert not (await Bash(session=session).observe(command=SERVE)).is_error
     for url in ("localhost:8000", "http://127.0.0.1:8000"):
-        assert "Built here" in await driver.open(url)
+        with subtests.test(url=url):
+            assert "Built here" in await driver.open(url)
     await driver.click('link "On"')
     assert "Arrived" in driver.text
     with contextlib.closing(Site()) as site:

@@ -195,7 +195,7 @@ async def test_a_run_of_the_browser(studio: Studio) -> None:
     assert "Darjeeling" in studio.server.requests[-1].text
 
 
-async def test_ten_runs_at_once(studio: Studio) -> None:
+async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> None:
     # each waits until all have begun: nine at once, and a tenth after them, would never end
     meet = "touch {0}; until [ $(ls -d ? | wc -l) = 10 ]; do sleep 0.1; done; echo met {0}"
     for own in range(10):
@@ -203,9 +203,10 @@ async def test_ten_runs_at_once(studio: Studio) -> None:
         studio.server.when(mentions(f"Go {own}."), work, text(f"I am {own}."))
     ended = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
     for own, values in enumerate(ended):
-        assert [kind for kind, _ in said(values)] == ["human", "ai", "tool", "ai"]
-        assert said(values)[2][1] == f"met {own}\n[exit code 0]"
-        assert values["output"] == f"I am {own}."
+        with subtests.test(own=own, values=values):
+            assert [kind for kind, _ in said(values)] == ["human", "ai", "tool", "ai"]
+            assert said(values)[2][1] == f"met {own}\n[exit code 0]"
+            assert values["output"] == f"I am {own}."
 
 
 async def test_a_run_of_a_users_own(studio: Studio) -> None:

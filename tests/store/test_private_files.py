@@ -33,7 +33,9 @@ def open_to_others(folder: Path) -> list[str]:
     return [str(path) for path in found if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 
 
-async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path) -> None:
+async def test_a_runs_records_are_private(
+    server: ScriptedServer, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     profile = replace(TESTER, tools=("bash", "python_execute", "str_replace_editor"))
     async with open_sqlite(tmp_path / "data" / "threads.sqlite") as store:
         agent = ScriptedAgent(server, tmp_path / "w", store.saver, profile)
@@ -53,7 +55,8 @@ async def test_a_runs_records_are_private(server: ScriptedServer, tmp_path: Path
     assert {"python", "observations"} <= {path.name for path in workspace.private.iterdir()}
     assert {"journal", "undo"} <= {path.name for path in workspace.records.iterdir()}
     for own in (workspace.private, state_folder(), key_file(), tmp_path / "turns.jsonl"):
-        assert open_to_others(own) == []
+        with subtests.test(own=own):
+            assert open_to_others(own) == []
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
 
 

@@ -65,7 +65,9 @@ async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) 
     assert path.read_bytes()[4096:] == damaged[4096:]
 
 
-async def test_what_is_stored_is_read_as_data_never_run(tmp_path: Path) -> None:
+async def test_what_is_stored_is_read_as_data_never_run(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     """A file that somebody else has planted calls no function and holds no pickle."""
     path, ran = tmp_path / "t.sqlite", tmp_path / "ran"
     async with _open(path) as store:
@@ -75,17 +77,19 @@ async def test_what_is_stored_is_read_as_data_never_run(tmp_path: Path) -> None:
         {"v": 1, "id": "x", "channel_values": {"a": ormsgpack.Ext(0, command)}}
     )
     for kind, data in (("msgpack", planted), ("pickle", pickle.dumps({"v": 1}))):
-        with closing(sqlite3.connect(path)) as file, file:
-            file.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", (kind, data))
-        with contextlib.suppress(StorageError):
-            async with _open(path) as store:
-                assert await store.saver.aget_tuple(CONFIG) is not None
-                assert kind == "msgpack"
+        with subtests.test(kind=kind, data=data):
+            with closing(sqlite3.connect(path)) as file, file:
+                file.execute("UPDATE checkpoints SET type = ?, checkpoint = ?", (kind, data))
+            with contextlib.suppress(StorageError):
+                async with _open(path) as store:
+                    assert await store.saver.aget_tuple(CONFIG) is not None
+                    assert kind == "msgpack"
     assert not ran.exists()
 
 
 async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_removed(
     tmp_path: Path,
+    subtests: pytest.Subtests,
 ) -> None:
     """What is written next is the newest, whatever the wall clock says; a fork of it, too."""
     ahead = UUID(int=uuid6().int + (600_000_000 << 80), version=6)  # 4 hours
@@ -94,12 +98,13 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
         planted: Any = {**empty_checkpoint(), "id": str(ahead)}
         await store.saver.aput(CONFIG, planted, {"source": "loop"}, {})
         for read in (CONFIG, first):
-            before = await store.saver.aget_tuple(CONFIG)
-            assert await store.saver.aget_tuple(read) is not None
-            written = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
-            newest = await store.saver.aget_tuple(CONFIG)
-            assert newest.config == written
-            assert before != newest
+            with subtests.test(read=read):
+                before = await store.saver.aget_tuple(CONFIG)
+                assert await store.saver.aget_tuple(read) is not None
+                written = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
+                newest = await store.saver.aget_tuple(CONFIG)
+                assert newest.config == written
+                assert before != newest
         (tmp_path / "t.sqlite").unlink()
         with pytest.raises(StorageError, match="removed or replaced"):
             await _put(store.saver)

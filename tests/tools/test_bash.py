@@ -58,17 +58,19 @@ FAULTS = {
 }
 
 
-async def test_commands_one_after_the_other(bash: Bash) -> None:
+async def test_commands_one_after_the_other(bash: Bash, subtests: pytest.Subtests) -> None:
     await say(bash, "rm -rf .manus")
     for name, (command, said) in COMMANDS.items():
-        observation = await bash.observe(command=command)
-        assert observation.text == said, name
-        assert observation.is_error == ("[exit code 0" not in said), name
+        with subtests.test(name=name, command=command):
+            observation = await bash.observe(command=command)
+            assert observation.text == said, name
+            assert observation.is_error == ("[exit code 0" not in said), name
     for name, (command, said) in FAULTS.items():
-        observation = await bash.observe(command=command)
-        assert said in observation.text, name
-        assert observation.is_error, name
-        assert await say(bash, "echo next") == "next\n[exit code 0]", name
+        with subtests.test(name=name, command=command):
+            observation = await bash.observe(command=command)
+            assert said in observation.text, name
+            assert observation.is_error, name
+            assert await say(bash, "echo next") == "next\n[exit code 0]", name
 
 
 # What ends the shell itself, and what is seen of it.
@@ -81,14 +83,17 @@ ENDINGS = {
 }
 
 
-async def test_a_shell_that_ends_is_told_of_and_replaced(bash: Bash) -> None:
+async def test_a_shell_that_ends_is_told_of_and_replaced(
+    bash: Bash, subtests: pytest.Subtests
+) -> None:
     await say(bash, "mkdir sub; cd sub; a=1")
     for name, (command, said) in ENDINGS.items():
-        observation = await bash.observe(command=command)
-        assert observation.text.startswith(f"{said} the shell itself ended"), name
-        assert observation.text.endswith("a fresh shell in `sub`]"), name
-        assert observation.is_error == ("[exit code 0" not in said), name
-        assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]", name
+        with subtests.test(name=name, command=command):
+            observation = await bash.observe(command=command)
+            assert observation.text.startswith(f"{said} the shell itself ended"), name
+            assert observation.text.endswith("a fresh shell in `sub`]"), name
+            assert observation.is_error == ("[exit code 0" not in said), name
+            assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]", name
 
 
 async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash) -> None:
@@ -108,7 +113,9 @@ async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash
     assert await say(bash, "echo a") == "a\n[exit code 0]"
 
 
-async def test_a_background_job_goes_on_and_does_not_block(bash: Bash, root: Path) -> None:
+async def test_a_background_job_goes_on_and_does_not_block(
+    bash: Bash, root: Path, subtests: pytest.Subtests
+) -> None:
     count = root / "count"
     job = "n=0; while :; do n=$((n+1)); printf '%70000s\\n' noise; echo $n > count; done"
     await say(bash, f"( {job} ) & echo started")
@@ -118,8 +125,9 @@ async def test_a_background_job_goes_on_and_does_not_block(bash: Bash, root: Pat
 
     for rounds in (3, 6, 9):
         # Each of them writes more than a pipe holds: it only goes on if somebody reads.
-        await until(partial(reached, rounds))
-        assert await say(bash, "echo clean") == "clean\n[exit code 0]"
+        with subtests.test(rounds=rounds):
+            await until(partial(reached, rounds))
+            assert await say(bash, "echo clean") == "clean\n[exit code 0]"
     assert await say(bash, "kill %1; echo killed") == "killed\n[exit code 0]"
 
 

@@ -36,11 +36,12 @@ CHARTS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_each_type_is_drawn() -> None:
+def test_each_type_is_drawn(subtests: pytest.Subtests) -> None:
     for kind, chart in CHARTS.items():
-        spec, notes = _drawn(MONTHS, type=kind, **chart)
-        assert vl_convert.vegalite_to_vega(spec)["marks"], kind
-        assert notes == []
+        with subtests.test(kind=kind, chart=chart):
+            spec, notes = _drawn(MONTHS, type=kind, **chart)
+            assert vl_convert.vegalite_to_vega(spec)["marks"], kind
+            assert notes == []
 
 
 def test_dates_are_put_together_by_month() -> None:
@@ -144,11 +145,12 @@ def test_a_note_says_how_the_data_was_read(
     assert message in notes[0]
 
 
-def test_months_and_weekdays_stand_in_their_order() -> None:
+def test_months_and_weekdays_stand_in_their_order(subtests: pytest.Subtests) -> None:
     for names in (["March", "January", "April"], ["Wed", "Mon", "Thu"]):
-        spec, notes = _drawn({"m": names, "n": [1, 2, 3]}, type="bar", x="m", y="n")
-        assert spec["encoding"]["x"]["sort"] == [names[1], names[0], names[2]]
-        assert notes == []
+        with subtests.test(names=names):
+            spec, notes = _drawn({"m": names, "n": [1, 2, 3]}, type="bar", x="m", y="n")
+            assert spec["encoding"]["x"]["sort"] == [names[1], names[0], names[2]]
+            assert notes == []
 
 
 def test_a_line_keeps_all_its_points_and_asks_about_several_rows() -> None:
@@ -181,7 +183,9 @@ def test_a_log_scale_shows_what_it_can() -> None:
             _drawn({"x": [1, 2], "n": numbers}, type=kind, x="x", y="n", log=True)
 
 
-def test_each_kind_of_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_kind_of_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     frame = pd.DataFrame(MONTHS)
     path = tmp_path / "data"
     frame.to_csv(f"{path}.csv", index=False)
@@ -191,9 +195,10 @@ def test_each_kind_of_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     frame.to_parquet(f"{path}.parquet")
     frame.to_excel(f"{path}.xlsx", index=False)
     for kind in ("csv", "json", "jsonl", "tsv", "parquet", "xlsx"):
-        read = read_table(path.with_suffix(f".{kind}"), kind, None)
-        assert list(read.columns) == list(frame.columns), kind
-        assert list(read["place"]) == list(frame["place"]), kind
+        with subtests.test(kind=kind):
+            read = read_table(path.with_suffix(f".{kind}"), kind, None)
+            assert list(read.columns) == list(frame.columns), kind
+            assert list(read["place"]) == list(frame["place"]), kind
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ModuleNotFoundError) as lacking:
         read_table(path.with_suffix(".xlsx"), "data.xlsx", None)

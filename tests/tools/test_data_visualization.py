@@ -104,15 +104,16 @@ _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 
 async def test_what_does_not_fit_or_is_not_there_is_said(
-    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, root: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     with (root / "large.csv").open("wb") as file:
         file.truncate(300 * 2**20)
     for data, chart, more, said in _WRONG:
-        made = await _draw(session, data, chart, **more)
-        assert made.is_error
-        assert said in made.text
-        assert "\n" not in made.text
+        with subtests.test(data=data, chart=chart):
+            made = await _draw(session, data, chart, **more)
+            assert made.is_error
+            assert said in made.text
+            assert "\n" not in made.text
     in_a_string: Any = '{"type": "radar", "x": "地区", "time_unit": "month"}'
     made = await _draw(session, "sales.csv", in_a_string)
     assert "`chart.time_unit`: Extra inputs are not permitted" in made.text
@@ -208,17 +209,20 @@ async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root
     assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
 
 
-async def test_a_wrong_path_costs_a_line_and_not_the_draft(session: Session, root: Path) -> None:
+async def test_a_wrong_path_costs_a_line_and_not_the_draft(
+    session: Session, root: Path, subtests: pytest.Subtests
+) -> None:
     (root / "right.png").write_bytes(_png())
     for name in ("gone.png", "charts", "ftp://host/x.png", "y" * 5000):
-        made = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
-        assert not made.is_error
-        assert name[:50] in made.text.splitlines()[-1]
-        assert "[picture: chart]" in (root / "report.html").read_text()
-        draft = root / "report.html.md"
-        draft.write_text(draft.read_text().replace(name, "right.png"))
-        again = await _report(session, source="report.html.md")
-        assert len(again.text.splitlines()) == 1
+        with subtests.test(name=name):
+            made = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
+            assert not made.is_error
+            assert name[:50] in made.text.splitlines()[-1]
+            assert "[picture: chart]" in (root / "report.html").read_text()
+            draft = root / "report.html.md"
+            draft.write_text(draft.read_text().replace(name, "right.png"))
+            again = await _report(session, source="report.html.md")
+            assert len(again.text.splitlines()) == 1
     made = await _report(session, markdown="See ![a chart](图 1.svg) \ud800 ![b](file:///etc/x).")
     assert "![a chart](图 1.svg), ![b](file:///etc/x);" in made.text
 
@@ -236,12 +240,15 @@ _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_report_cannot_be_made_is_said(session: Session, root: Path) -> None:
+async def test_what_report_cannot_be_made_is_said(
+    session: Session, root: Path, subtests: pytest.Subtests
+) -> None:
     (root / "leads-out").symlink_to(root.parent)
     (root / "plain.txt").write_text("<svgish>")
     for arguments, said in _WRONG_REPORTS:
-        made = await _report(session, **arguments)
-        assert made.is_error
-        assert said in made.text
-        assert "\n" not in made.text
+        with subtests.test(arguments=arguments, said=said):
+            made = await _report(session, **arguments)
+            assert made.is_error
+            assert said in made.text
+            assert "\n" not in made.text
     assert not (root / "report.html").exists()

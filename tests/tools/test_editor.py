@@ -90,13 +90,16 @@ KEPT: list[tuple[bytes, str, str, bytes]] = [
 ]
 
 
-async def test_blanks_line_ends_encoding_and_marks_are_kept(edit: Edit, root: Path) -> None:
+async def test_blanks_line_ends_encoding_and_marks_are_kept(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     for before, old, new, after in KEPT:
-        (root / "f").write_bytes(before)
-        await done(edit("str_replace", "f", old_str=old, new_str=new))
-        assert (root / "f").read_bytes() == after
-        await done(edit("undo_edit", "f"))
-        assert (root / "f").read_bytes() == before
+        with subtests.test(before=before, old=old):
+            (root / "f").write_bytes(before)
+            await done(edit("str_replace", "f", old_str=old, new_str=new))
+            assert (root / "f").read_bytes() == after
+            await done(edit("undo_edit", "f"))
+            assert (root / "f").read_bytes() == before
 
 
 CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
@@ -118,13 +121,16 @@ CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
 ]
 
 
-async def test_what_cannot_be_done_is_said_and_changes_nothing(edit: Edit, root: Path) -> None:
+async def test_what_cannot_be_done_is_said_and_changes_nothing(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     for before, command, given, said in CANNOT:
-        (root / "f").write_bytes(before)
-        answer = await refused(edit(command, "f", **given))
-        assert said in answer
-        assert len(answer) < 500
-        assert (root / "f").read_bytes() == before
+        with subtests.test(before=before, command=command):
+            (root / "f").write_bytes(before)
+            answer = await refused(edit(command, "f", **given))
+            assert said in answer
+            assert len(answer) < 500
+            assert (root / "f").read_bytes() == before
 
 
 NEAREST = [
@@ -146,16 +152,17 @@ NEAREST = [
 
 
 async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
-    edit: Edit, root: Path
+    edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for text, old, where, difference in NEAREST:
-        (root / "f").write_text(text, newline="")
-        said = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
-        lines = text.splitlines()
-        place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
-        assert f"\n{place}\n" in said
-        assert difference in said.partition(place)[2]
-        assert (root / "f").read_bytes() == text.encode()
+        with subtests.test(text=text, old=old):
+            (root / "f").write_text(text, newline="")
+            said = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
+            lines = text.splitlines()
+            place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
+            assert f"\n{place}\n" in said
+            assert difference in said.partition(place)[2]
+            assert (root / "f").read_bytes() == text.encode()
 
 
 INSERTED = [
@@ -170,11 +177,14 @@ INSERTED = [
 ]
 
 
-async def test_insert_puts_whole_lines_in_after_a_line(edit: Edit, root: Path) -> None:
+async def test_insert_puts_whole_lines_in_after_a_line(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     for before, line, new, after in INSERTED:
-        (root / "f").write_bytes(before)
-        await done(edit("insert", "f", insert_line=line, new_str=new))
-        assert (root / "f").read_bytes() == after
+        with subtests.test(before=before, line=line):
+            (root / "f").write_bytes(before)
+            await done(edit("insert", "f", insert_line=line, new_str=new))
+            assert (root / "f").read_bytes() == after
 
 
 NOWHERE = (
@@ -184,18 +194,19 @@ NOWHERE = (
 
 
 async def test_nothing_is_written_where_nothing_may_be(
-    edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory
+    edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (root / "out").symlink_to(elsewhere)
     (root / "f").write_text("a\n")
     (root / "f").chmod(0o444)
     for path in NOWHERE:
-        await refused(edit("create", path, file_text="x"))
-        await refused(edit("undo_edit", path))
-        assert list(elsewhere.iterdir()) == []
-        assert names_in(root) == [".manus", "f", "out"]
-        assert (root / "f").read_text() == "a\n"
+        with subtests.test(path=path):
+            await refused(edit("create", path, file_text="x"))
+            await refused(edit("undo_edit", path))
+            assert list(elsewhere.iterdir()) == []
+            assert names_in(root) == [".manus", "f", "out"]
+            assert (root / "f").read_text() == "a\n"
 
 
 async def test_a_link_stays_a_link_and_names_lead_nowhere_else(
@@ -235,7 +246,9 @@ async def test_undo_after_a_resume_by_any_name_loses_nothing(edit: Edit, root: P
     assert (root / "f").read_text() == "b"
 
 
-async def test_as_many_undos_as_edits_lead_back(edit: Edit, root: Path) -> None:
+async def test_as_many_undos_as_edits_lead_back(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     for start in (None, b"a\xff\r\na\n"):
         if start is not None:
             (root / "f").write_bytes(start)
@@ -248,8 +261,9 @@ async def test_as_many_undos_as_edits_lead_back(edit: Edit, root: Path) -> None:
             await done(edit(command, "f", **given))
             states.append((root / "f").read_bytes())
         for state in reversed(states[:-1]):
-            await done(edit("undo_edit", "f"))
-            assert ((root / "f").read_bytes() if (root / "f").exists() else None) == state
+            with subtests.test(start=start, state=state):
+                await done(edit("undo_edit", "f"))
+                assert ((root / "f").read_bytes() if (root / "f").exists() else None) == state
         await refused(edit("undo_edit", "f"))
 
 
@@ -279,11 +293,12 @@ def test_two_processes_that_edit_one_file_lose_nothing(root: Path) -> None:
     assert file.read_text() == expected
 
 
-def test_the_resources_of_a_call(session: Session) -> None:
+def test_the_resources_of_a_call(session: Session, subtests: pytest.Subtests) -> None:
     tool = StrReplaceEditor(session=session)
     for path in ("d/f", "./d//f", f"{session.workspace.root}/d/f"):
-        view, create = ({"command": c, "path": path} for c in ("view", "create"))
-        assert tool.resources(view) == frozenset({Resource("workspace/d/f", write=False)})
-        assert tool.resources(create) == frozenset({Resource("workspace/d/f", write=True)})
-        assert tool.read_only(view)
-        assert not tool.read_only(create)
+        with subtests.test(path=path):
+            view, create = ({"command": c, "path": path} for c in ("view", "create"))
+            assert tool.resources(view) == frozenset({Resource("workspace/d/f", write=False)})
+            assert tool.resources(create) == frozenset({Resource("workspace/d/f", write=True)})
+            assert tool.read_only(view)
+            assert not tool.read_only(create)

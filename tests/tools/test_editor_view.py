@@ -6,13 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.helpers.edits import Edit, done, refused
 from tests.helpers.tools import RED_DOT
 
 PNG = base64.b64decode(RED_DOT)
 
 
-async def test_view_numbers_lines_and_says_what_is_not_shown(edit: Edit, root: Path) -> None:
+async def test_view_numbers_lines_and_says_what_is_not_shown(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     utf_16 = b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le")
     views = {
         "4 lines, no newline at the end": (b"one\n\ttwo\n\nfour", ["one", "\ttwo", "", "four"]),
@@ -20,12 +24,13 @@ async def test_view_numbers_lines_and_says_what_is_not_shown(edit: Edit, root: P
         "1 line, cp1252": (b"caf\xe9 \x93q\x94\n", ["café “q”"]),
     }
     for title, (data, lines) in views.items():
-        (root / "f").write_bytes(data)
-        shown = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
-        assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
+        with subtests.test(title=title, data=data):
+            (root / "f").write_bytes(data)
+            shown = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
+            assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
 
 
-async def test_view_of_a_part(edit: Edit, root: Path) -> None:
+async def test_view_of_a_part(edit: Edit, root: Path, subtests: pytest.Subtests) -> None:
     (root / "f").write_text("1\n2\n3\n4\n5\n")
     parts: list[tuple[Any, str, int, int]] = [
         ([2, 3], "lines 2 to 3 of 5", 2, 3),
@@ -35,27 +40,32 @@ async def test_view_of_a_part(edit: Edit, root: Path) -> None:
         ("[2, 3]", "lines 2 to 3 of 5", 2, 3),
     ]
     for wanted, title, first, last in parts:
-        lines = [f"f ({title}):", *(f"{n:6}\t{n}" for n in range(first, last + 1))]
-        assert (await done(edit("view", "f", view_range=wanted))).split("\n") == lines
+        with subtests.test(wanted=wanted, title=title):
+            lines = [f"f ({title}):", *(f"{n:6}\t{n}" for n in range(first, last + 1))]
+            assert (await done(edit("view", "f", view_range=wanted))).split("\n") == lines
     for wrong in ([0, 1], [6, 7], [3, 2], [-2, -1], [2, -3], [1, 2, 3]):
-        assert "`view_range`" in await refused(edit("view", "f", view_range=wrong))
+        with subtests.test(wrong=wrong):
+            assert "`view_range`" in await refused(edit("view", "f", view_range=wrong))
     empty: dict[str, Any] = {"file_text": "", "old_str": None, "new_str": "", "insert_line": 0}
     assert "f (5 lines)" in await done(edit("view", "f", **empty, view_range=None))
 
 
-async def test_a_long_file_is_seen_whole_by_following_the_hints(edit: Edit, root: Path) -> None:
+async def test_a_long_file_is_seen_whole_by_following_the_hints(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     (root / "f").write_text("".join(f"line {n}\n" for n in range(1, 2_001)))
     seen, wanted = 0, [1, -1]
     while seen < 2_000:
         said = await done(edit("view", "f", view_range=wanted))
         assert len(said) <= 10_000
         for line in said.split("\n")[1:]:
-            if line.startswith("["):
-                wanted = [seen + 1, -1]
-                assert f"view_range [{seen + 1}, " in line
-            else:
-                seen += 1
-                assert line == f"{seen:6}\tline {seen}"
+            with subtests.test(line=line):
+                if line.startswith("["):
+                    wanted = [seen + 1, -1]
+                    assert f"view_range [{seen + 1}, " in line
+                else:
+                    seen += 1
+                    assert line == f"{seen:6}\tline {seen}"
 
 
 PICTURES = {
@@ -69,31 +79,40 @@ BINARY = {
 }
 
 
-async def test_pictures_are_shown_and_nothing_binary_is_edited(edit: Edit, root: Path) -> None:
+async def test_pictures_are_shown_and_nothing_binary_is_edited(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     for mime, data in PICTURES.items():
-        (root / "dot.dat").write_bytes(data)
-        [image] = (await edit("view", "dot.dat")).images
-        assert (image.mime, base64.b64decode(image.data)) == (mime, data)
-        assert mime in await refused(edit("insert", "dot.dat", insert_line=0, new_str="x"))
-        assert (root / "dot.dat").read_bytes() == data
+        with subtests.test(mime=mime, data=data):
+            (root / "dot.dat").write_bytes(data)
+            [image] = (await edit("view", "dot.dat")).images
+            assert (image.mime, base64.b64decode(image.data)) == (mime, data)
+            assert mime in await refused(edit("insert", "dot.dat", insert_line=0, new_str="x"))
+            assert (root / "dot.dat").read_bytes() == data
     for name, (data, kind) in BINARY.items():
-        (root / name).write_bytes(data)
-        fact = f"{name} is a binary file ({kind}, {len(data)} bytes)"
-        assert fact in await refused(edit("view", name))
-        assert fact in await refused(edit("str_replace", name, old_str="a", new_str="b"))
-        assert (root / name).read_bytes() == data
+        with subtests.test(name=name, data=data):
+            (root / name).write_bytes(data)
+            fact = f"{name} is a binary file ({kind}, {len(data)} bytes)"
+            assert fact in await refused(edit("view", name))
+            assert fact in await refused(edit("str_replace", name, old_str="a", new_str="b"))
+            assert (root / name).read_bytes() == data
 
 
-async def test_a_pipe_does_not_hang_it_nor_a_huge_file(edit: Edit, root: Path) -> None:
+async def test_a_pipe_does_not_hang_it_nor_a_huge_file(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     os.mkfifo(root / "pipe")
     with (root / "huge").open("wb") as file:
         file.truncate(2**40)
     for name, said in (("pipe", "not a regular file"), ("huge", "1,099,511,627,776 bytes")):
         for answer in (edit("view", name), edit("create", name, file_text="x")):
-            assert said in await refused(asyncio.wait_for(answer, 60))
+            with subtests.test(name=name, said=said):
+                assert said in await refused(asyncio.wait_for(answer, 60))
 
 
-async def test_view_of_a_folder_is_two_levels_deep(edit: Edit, root: Path) -> None:
+async def test_view_of_a_folder_is_two_levels_deep(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     (root / "b/c/d").mkdir(parents=True)
     (root / "b/c/d/deep").touch()
     (root / "b/.hidden").touch()
@@ -104,7 +123,8 @@ async def test_view_of_a_folder_is_two_levels_deep(edit: Edit, root: Path) -> No
         (".", ["a.txt", "b/", "b/c/", "link -> b"]),
         ("link/c", ["b/c/d/", "b/c/d/deep", "b/c/e.txt"]),
     ]:
-        assert (await done(edit("view", path))).split("\n")[1:] == lines
+        with subtests.test(path=path, lines=lines):
+            assert (await done(edit("view", path))).split("\n")[1:] == lines
 
 
 async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root: Path) -> None:
@@ -119,11 +139,14 @@ async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root
     assert lines[1:] == [*(f"file{n:04}" for n in range(100)), "[50 more entries in ./]"]
 
 
-async def test_what_is_not_there_may_be_meant_otherwise(edit: Edit, root: Path) -> None:
+async def test_what_is_not_there_may_be_meant_otherwise(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
     assert await refused(edit("view", "app.py")) == "There is no app.py in the workspace."
     (root / "src").mkdir()
     (root / "src/app.py").touch()
     for path in ("app.py", "src/ap.py"):
-        assert "Did you mean src/app.py?" in await refused(edit("view", path))
+        with subtests.test(path=path):
+            assert "Did you mean src/app.py?" in await refused(edit("view", path))
     (root / "ring").symlink_to("ring")
     assert await refused(edit("view", "ring")) == "There is no ring in the workspace."

@@ -103,11 +103,12 @@ ENDINGS = {
 
 
 @pytest.mark.sandboxes
-async def test_output_and_exit_state(python: PythonExecute) -> None:
+async def test_output_and_exit_state(python: PythonExecute, subtests: pytest.Subtests) -> None:
     for name, (code, said) in ENDINGS.items():
-        observation = await python.observe(code=code)
-        assert observation.text == said, name
-        assert observation.is_error == ("[exit code 0" not in said), name
+        with subtests.test(name=name, code=code):
+            observation = await python.observe(code=code)
+            assert observation.text == said, name
+            assert observation.is_error == ("[exit code 0" not in said), name
 
 
 @pytest.mark.sandboxes

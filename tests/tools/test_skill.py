@@ -41,12 +41,13 @@ HEADS: list[tuple[str, str | None, str | None]] = [
 ]
 
 
-def test_the_head_of_a_skill() -> None:
+def test_the_head_of_a_skill(subtests: pytest.Subtests) -> None:
     for (head, name, about), end in itertools.product(HEADS, ("\n", "\r\n")):
-        written = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
-        skill = parse_skill(Path("/skills/here"), written)
-        assert (skill and skill.name, skill and skill.description) == (name, about)
-        assert skill is None or skill.body.splitlines() == ["The text.", "---", "More."]
+        with subtests.test(head=head, name=name):
+            written = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
+            skill = parse_skill(Path("/skills/here"), written)
+            assert (skill and skill.name, skill and skill.description) == (name, about)
+            assert skill is None or skill.body.splitlines() == ["The text.", "---", "More."]
     assert parse_skill(Path("/skills/a"), "# Only a text\n") is None
 
 

@@ -71,7 +71,9 @@ async def render_page(manus: Program, thread: str) -> str:
     return (manus.home / "run.html").as_uri()
 
 
-async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) -> None:
+async def test_it_asks_for_nothing_and_runs_nothing(
+    hostile: str, view: View, subtests: pytest.Subtests
+) -> None:
     seen = await view(hostile)
     page = seen.page
     await page.locator("#unfold").click()
@@ -85,8 +87,9 @@ async def test_it_asks_for_nothing_and_runs_nothing(hostile: str, view: View) ->
     assert {link[:1] for link in links if not link.startswith("http://127.0.0.1:9")} == {"#"}
     assert "旅行" in await page.locator("#r2 .request").first.inner_text()
     for width in (1280, 390):
-        await page.set_viewport_size({"width": width, "height": 800})
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        with subtests.test(width=width):
+            await page.set_viewport_size({"width": width, "height": 800})
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width
     light = await page.evaluate(BACKGROUND)
     await page.emulate_media(color_scheme="dark")
     assert await page.evaluate(BACKGROUND) != light

@@ -70,7 +70,9 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     assert '<li class="completed">book' in html
 
 
-async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None:
+async def test_a_run_can_be_told_at_any_moment_of_it(
+    flow: ScriptedFlow, subtests: pytest.Subtests
+) -> None:
     """Whatever the store has so far, with or without the steps' own checkpoints."""
     flow.plans(makes(free("alpha"), free("beta")), revises(free("alpha"), free("gamma")))
     flow.step("alpha", call("append", path="a", line="1"), succeeds())
@@ -83,17 +85,20 @@ async def test_a_run_can_be_told_at_any_moment_of_it(flow: ScriptedFlow) -> None
     moments = sorted(s.started_at for steps in history.values() for s in steps)
     for now in moments:
         for with_steps in (True, False):
-            early: History = {}
-            for namespace, own in history.items():
-                past = [s for s in own if s.started_at <= now]
-                if past and (with_steps or namespace == ROOT_NAMESPACE):
-                    past[-1] = replace(past[-1], next_started_at=None, writes=past[-1].writes[:1])
-                    early[namespace] = past
-            runs = runs_of(early, is_running=True)
-            assert "<main" in page("t", runs)
-            assert len(runs) == 1
-            stages = [s for s in runs[0].stages if s.status == "in_progress"]
-            at_work += any(s.run is not None and s.run.steps for s in stages)
+            with subtests.test(now=now, with_steps=with_steps):
+                early: History = {}
+                for namespace, own in history.items():
+                    past = [s for s in own if s.started_at <= now]
+                    if past and (with_steps or namespace == ROOT_NAMESPACE):
+                        past[-1] = replace(
+                            past[-1], next_started_at=None, writes=past[-1].writes[:1]
+                        )
+                        early[namespace] = past
+                runs = runs_of(early, is_running=True)
+                assert "<main" in page("t", runs)
+                assert len(runs) == 1
+                stages = [s for s in runs[0].stages if s.status == "in_progress"]
+                at_work += any(s.run is not None and s.run.steps for s in stages)
     assert at_work > 0
 
 
@@ -102,7 +107,7 @@ def _undated(html: str) -> str:
     return re.sub(r"; written [^<]+", "", html)
 
 
-def test_a_page(manus: Program, server: ScriptedServer) -> None:
+def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtests) -> None:
     failing = "seq 1 40; echo 'E: no such module'; (exit 3)"
     server.script(
         calls(
@@ -135,16 +140,18 @@ def test_a_page(manus: Program, server: ScriptedServer) -> None:
         "<dd>scripted</dd>",
         '<span class="outcome">exit code 3: E: no such module</span>',
     ):
-        assert part in html, part
+        with subtests.test(part=part):
+            assert part in html, part
     assert ">+9" not in html, "that one failed"
     unknown = manus("report", "nothing")
     assert (unknown.code, unknown.out) == (2, "")
     assert unknown.err.startswith("manus: There is no thread nothing in ")
     for place in ("none/run.html", "."):
-        done = manus("report", "t", "-o", place)
-        assert done.code == 2
-        assert done.err.startswith(f"manus: Cannot write the report to {place} (")
-        assert done.err.count("\n") == 1
+        with subtests.test(place=place):
+            done = manus("report", "t", "-o", place)
+            assert done.code == 2
+            assert done.err.startswith(f"manus: Cannot write the report to {place} (")
+            assert done.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
     (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout
     done = manus("report", "t", "-o", "stdout")

@@ -166,7 +166,9 @@ async def test_a_server_that_dies_loses_nothing_and_comes_back_at_its_address(
     assert (manus.workspace / ".env").read_text() == "A=1\n"
 
 
-async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) -> None:
+async def test_nobody_else_can_use_it(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     with manus.start("ui", "--no-open") as process:
         address = await asyncio.to_thread(process.line)
         here = urlsplit(address)
@@ -181,7 +183,8 @@ async def test_nobody_else_can_use_it(manus: Program, server: ScriptedServer) ->
                 (here.path, {"Host": f"evil.example:{here.port}"}, 403),
                 (here.path, {"Host": "127.0.0.1"}, 403),
             ):
-                assert (await client.get(path, headers=headers)).status_code == code
+                with subtests.test(path=path, headers=headers):
+                    assert (await client.get(path, headers=headers)).status_code == code
             sent = await client.post(f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil)
             answered = await client.post(f"{here.path}t/abc/answer", json=[1])
         assert (sent.status_code, answered.status_code) == (403, 409)

@@ -4,6 +4,8 @@ import contextlib
 import socket
 from collections import defaultdict
 
+import pytest
+
 from tests.browser.site import Site
 from tests.cli.program import Program
 from tests.server import ScriptedServer, call, text
@@ -13,7 +15,9 @@ def switched_on(url: str) -> dict[str, str]:
     return {"LANGSMITH_TRACING": "true", "LANGSMITH_API_KEY": "secret", "LANGSMITH_ENDPOINT": url}
 
 
-def test_its_runs_are_those_of_the_graph(manus: Program, server: ScriptedServer) -> None:
+def test_its_runs_are_those_of_the_graph(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     """In a new interpreter, where packages are loaded as a user has them."""
     server.script(call("bash", command="echo one"), text("Done."))
     with contextlib.closing(Site()) as langsmith:
@@ -25,7 +29,8 @@ def test_its_runs_are_those_of_the_graph(manus: Program, server: ScriptedServer)
     assert {request.headers["x-api-key"] for request in posts} == {"secret"}
     sent = b"".join(request.body for request in posts)
     for name in ("manus", "think", "act", "stuck_check", "bash", "a thread"):
-        assert f'"{name}"'.encode() in sent
+        with subtests.test(name=name):
+            assert f'"{name}"'.encode() in sent
 
 
 def test_a_server_that_is_silent_costs_moments(manus: Program, server: ScriptedServer) -> None:
