@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from manus.version import VERSION
+
 if TYPE_CHECKING:
     from manus.config.context import Context
     from manus.config.profile import Profile
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from manus.store.postgres import open_postgres
     from manus.store.sqlite import open_sqlite
 
-__version__ = "0.2.0"
+__version__ = VERSION
 __all__ = [
     "PROFILES",
     "Context",

@@ -17,6 +17,7 @@ from manus.prompts.sources import MCP
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.tools.mcp.pins import select_trusted
 from manus.tools.mcp.transport import connect
+from manus.version import VERSION
 
 log = logging.getLogger("manus")
 
@@ -32,7 +33,7 @@ _SANDBOX_HINT = (
 )
 _SESSION_TERMINATED = 32600
 """The SDK's error code if a server no longer knows our session."""
-_CLIENT = types.Implementation(name="manus", version="0.1.0")
+_CLIENT = types.Implementation(name="manus", version=VERSION)
 
 
 class LostError(Exception):
