@@ -22,6 +22,7 @@ from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.browser.driver import Driver
 from tests.browser.site import Site
+from tests.helpers.port import free_port
 from tests.helpers.sandboxes import KINDS, Kind, require_sandbox
 from tests.helpers.sessions import session_in
 
@@ -201,8 +202,8 @@ async def test_a_file(limited: Session, subtests: pytest.Subtests) -> None:
 
 
 SERVE = (
-    "python3 -m http.server 8000 >server.log 2>&1 &\n"
-    "until (: </dev/tcp/127.0.0.1/8000) 2>/dev/null; do sleep 0.1; done"
+    "python3 -m http.server {0} >server.log 2>&1 &\n"
+    "until (: </dev/tcp/127.0.0.1/{0}) 2>/dev/null; do sleep 0.1; done"
 )
 
 
@@ -224,8 +225,9 @@ async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(
     root, more = session.workspace.root, '<input id="q"><a href="b.html">On</a>'
     (root / "index.html").write_text(f"<title>Home</title><h1>Built here</h1>{more}")
     (root / "b.html").write_text("<title>Second</title><p>Arrived")
-    assert not (await Bash(session=session).observe(command=SERVE)).is_error
-    for url in ("localhost:8000", "http://127.0.0.1:8000"):
+    port = free_port()  # behind Landlock it is the machine's
+    assert not (await Bash(session=session).observe(command=SERVE.format(port))).is_error
+    for url in (f"localhost:{port}", f"http://127.0.0.1:{port}"):
         with subtests.test(url=url):
             assert "Built here" in await driver.open(url)
     await driver.click('link "On"')
