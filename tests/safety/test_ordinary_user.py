@@ -18,6 +18,7 @@ RUNS = {
 MORE_RUNS = {
     "escapes": ["tests/safety/escape"],
     "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes"],
+    "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py"],
     "files": ["tests/safety/test_git_settings.py", "tests/execution/test_user_programs.py"],
 }
 """With `--all-sandboxes`: what takes minutes."""
