@@ -56,11 +56,12 @@ def imported_by(tree: ast.AST, *, only_local: bool = False) -> set[str]:
 
 def test_no_modules_import_each_other() -> None:
     graph = {name: imported_by(tree) - {name} for name, tree in MODULES.items()}
+    cycle: list[str] = []
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        cycle = " -> ".join(error.args[1])
-        raise AssertionError(f"an import cycle: {cycle}") from None
+        cycle = error.args[1]
+    assert cycle == []
 
 
 def test_functions_import_only_where_that_is_listed() -> None:
