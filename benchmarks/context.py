@@ -32,7 +32,7 @@ async def print_long_run(steps: int) -> None:
         async with open_sqlite(Path(database)) as saver:
             agent = lib.looker_on(ScriptedAgent(server, workspace, saver))
             await lib.long_run(agent, steps)
-            kept, written = await lib.retention_of(agent, steps), await lib.written_by(agent)
+            kept, written = await lib.measure_retention(agent, steps), await lib.written_by(agent)
             largest = max(len(request.raw) for request in lib.sent_by(agent))
             share = lib.prefix_share(agent)
         server.close()

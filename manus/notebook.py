@@ -14,9 +14,9 @@ from langchain_core.messages import AIMessage, AnyMessage
 from manus.pages.report.cell import run_cell
 from manus.pages.trace.as_text import steps_as_text
 from manus.pages.trace.model import TraceCall, TraceStep
-from manus.pages.trace.reading import run_of_state, steps_in
+from manus.pages.trace.reading import read_run, steps_in
 from manus.prompts.formatting import clean, flat, in_words, span
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 from manus.state.plan import format_plan
 
 
@@ -70,7 +70,7 @@ def _observed_calls(messages: Sequence[AnyMessage]) -> list[TraceCall]:
     for message in messages:
         if not isinstance(message, AIMessage):
             is_error = getattr(message, "status", "") == "error"
-            calls.append(TraceCall("", message.name or "", {}, text_of(message), is_error))
+            calls.append(TraceCall("", message.name or "", {}, get_text(message), is_error))
     return calls
 
 
@@ -81,7 +81,7 @@ def show_run(values: Mapping[str, Any]) -> Display:
         values: the result of `invoke`, or the `values` of `get_state`. For a flow they contain the
             plan and the result of each step; `manus report` also shows the steps' conversations.
     """
-    run = run_of_state(values)
+    run = read_run(values)
     is_failure = run.status == "finished" and run.success is False
     parts = [
         run.status,

@@ -3,8 +3,9 @@
     python scripts/check_language.py [--list] [FILE OR FOLDER ...]
 
 Counted by syntax tree: names that are bare participles or pronouns and so do not say what the
-value is, tuples assigned to tuples, conditional expressions, comprehensions. The last three are
-counted per 1,000 lines that are neither blank nor comment nor docstring. `--list` names each place.
+value is, functions named `x_of` instead of a verb, tuples assigned to tuples, conditional
+expressions, comprehensions. The last three are counted per 1,000 lines that are neither blank nor
+comment nor docstring. `--list` names each place.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import re
 import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 ODD_NAMES = frozenset(
     [
@@ -91,7 +94,14 @@ EXCEPTIONS: dict[str, str] = {
 }
 """Odd names that are right in a file, as `path:name`, with the reason."""
 
-LIMITS = {"odd names in %": 1.0, "packed": 1.6, "conditional": 30.0, "comprehensions": 32.0}
+LIMITS = {
+    "odd names in %": 1.0,
+    "named x_of": 0.0,
+    "packed": 1.6,
+    "conditional": 30.0,
+    "comprehensions": 32.0,
+}
+_VERB_OF = re.compile("_?(is|test|warn)_")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LAYOUT = (tokenize.NL, tokenize.COMMENT, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
@@ -125,6 +135,8 @@ def count_file(path: Path, counts: Counts) -> None:
             if name in ODD_NAMES and f"{path}:{name}" not in EXCEPTIONS:
                 counts.odd[name] += 1
                 counts.places["odd names in %"].append(f"{path}:{_line(node)} {name}")
+        if _is_named_of(node):
+            counts.places["named x_of"].append(f"{path}:{_line(node)} {node.name}")
         kind = _density_kind(node)
         if kind is not None:
             counts.places[kind].append(f"{path}:{_line(node)} {kind}")
@@ -136,6 +148,13 @@ def _bound_name(node: ast.AST) -> str | None:
     if isinstance(node, ast.arg):
         return node.arg.strip("_")
     return None
+
+
+def _is_named_of(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return whether a function is named `owner_of`; `warn_of` and a question are verbs."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return node.name.endswith("_of") and not _VERB_OF.match(node.name)
 
 
 def _density_kind(node: ast.AST) -> str | None:

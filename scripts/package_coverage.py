@@ -13,7 +13,7 @@ from coverage.exceptions import NoDataError, NoSource
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def package_of(file: str) -> str:
+def get_package(file: str) -> str:
     """Return the package of a file: `manus.store`, or `manus` for a module outside of packages."""
     return ".".join(Path(file).relative_to(ROOT).parts[:-1][:2])
 
@@ -27,8 +27,8 @@ def count_statements(coverage: Coverage) -> tuple[Counter[str], Counter[str]]:
             _, lines, _, missing, _ = coverage.analysis2(file)
         except NoSource:  # a module that a test has written and removed
             continue
-        statements[package_of(file)] += len(lines)
-        executed[package_of(file)] += len(lines) - len(missing)
+        statements[get_package(file)] += len(lines)
+        executed[get_package(file)] += len(lines) - len(missing)
     return statements, executed
 
 

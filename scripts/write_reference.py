@@ -76,7 +76,7 @@ def type_name(annotation: Any) -> str:
     return {"SecretStr": "str, secret"}.get(name, name)
 
 
-def default_of(field: FieldInfo) -> str:
+def describe_default(field: FieldInfo) -> str:
     """Return the default of a field, in words."""
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is PydanticUndefined:
@@ -93,7 +93,7 @@ def fields(kind: type[BaseModel], besides: Sequence[str] = ()) -> Iterator[str]:
     for name, field in kind.model_fields.items():
         if name not in besides:
             text = said.get(name) or field.description or ""
-            yield row(name, type_name(field.annotation), default_of(field), text)
+            yield row(name, type_name(field.annotation), describe_default(field), text)
 
 
 def model_in(annotation: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.helpers.sandboxes import KINDS, VARIABLE, Kind, default_kind, fault_of, require_sandbox
+from tests.helpers.sandboxes import KINDS, VARIABLE, Kind, default_kind, find_fault, require_sandbox
 
 pytest_plugins = [
     "tests.helpers.fixtures",
@@ -39,7 +39,7 @@ hypothesis.settings.load_profile("tests")
 
 def pytest_report_header() -> list[str]:
     """Say which sandboxes the tests run with."""
-    return [f"sandbox {kind}: {fault_of(kind) or 'works'}" for kind in KINDS if kind != "none"]
+    return [f"sandbox {kind}: {find_fault(kind) or 'works'}" for kind in KINDS if kind != "none"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,12 +26,14 @@ LOCAL_IMPORTS = {
 """Where functions import modules of the package, and why."""
 
 
-def name_of(path: Path) -> str:
+def get_module_name(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {name_of(path): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+MODULES = {
+    get_module_name(path): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")
+}
 
 
 def is_for_types(node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ from manus.execution.catalog import BUILT_IN
 from manus.graph import build_agent, build_flow
 from manus.state.usage import Budget
 from tests.helpers import sandboxes
-from tests.helpers.pages import blocks_of
+from tests.helpers.pages import find_code_blocks
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -27,7 +27,7 @@ _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def text_of(page: str) -> str:
+def read_page(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
@@ -89,12 +89,12 @@ def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> No
 
 
 def test_what_the_architecture_names_and_draws_is_there() -> None:
-    page = text_of("docs/architecture.md")
+    page = read_page("docs/architecture.md")
     named = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
     assert len(named) > 15
     assert [name for name in named if not (ROOT / name).exists()] == []
     drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
-    assert drawn == [block.strip() for block in blocks_of(page, "mermaid")[1:]]
+    assert drawn == [block.strip() for block in find_code_blocks(page, "mermaid")[1:]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -102,24 +102,24 @@ def test_settings_that_a_page_shows_are_settings(
     page: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     file = tmp_path / "manus.toml"
-    for block in blocks_of(page.read_text("utf-8"), "toml"):
+    for block in find_code_blocks(page.read_text("utf-8"), "toml"):
         with subtests.test(block=block):
             file.write_text(block)
             assert load_settings({}, file) != Settings(), block
 
 
 def test_each_setting_that_is_named_is_one() -> None:
-    named = re.findall(r"`MANUS_(\w+)`", text_of("README.md"))
+    named = re.findall(r"`MANUS_(\w+)`", read_page("README.md"))
     known = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
     assert {name.lower() for name in named} <= known
-    [profile] = blocks_of(text_of("docs/profiles.md"), "toml")
+    [profile] = find_code_blocks(read_page("docs/profiles.md"), "toml")
     shown = set(re.findall(r"^(\w+) = ", profile, re.MULTILINE))
     assert shown == set(ProfileSettings.model_fields) - {"next_step_prompt"}
 
 
 def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
     """What is typed and where it leads is the same in both READMEs, and so is their outline."""
-    pages = text_of("README.md"), text_of("README.zh.md")
+    pages = read_page("README.md"), read_page("README.zh.md")
     for part in (_FENCED, re.compile(r"^#+ ", re.MULTILINE)):
         with subtests.test(part=part):
             english, chinese = (part.findall(page) for page in pages)
@@ -154,7 +154,7 @@ def ran(command: list[str], home: dict[str, str]) -> str:
 def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:
     folder = Path(home["PWD"])
     block = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    for language, text in block.findall(text_of("docs/tutorial.md")):
+    for language, text in block.findall(read_page("docs/tutorial.md")):
         with subtests.test(language=language, text=text):
             if language == "console":
                 follow(text, home)
@@ -180,7 +180,7 @@ def follow(block: str, home: dict[str, str]) -> None:
 
 
 def test_openmanus_tools_and_settings_are_mapped_to_ours(subtests: pytest.Subtests) -> None:
-    page = text_of("docs/openmanus.md")
+    page = read_page("docs/openmanus.md")
     [tools] = re.findall(r"^## Tools\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\|[^|]*\|([^|]*)\|", tools, re.MULTILINE)[2:]
     named = {word for ours in rows for word in re.findall(r"`([^`]+)`", ours)}
@@ -197,7 +197,7 @@ RECORDING = ROOT / "manus" / "recordings" / "calculator.jsonl"
 
 
 @pytest.mark.sandboxes
-@pytest.mark.parametrize("code", blocks_of(text_of("README.md"), "python"))
+@pytest.mark.parametrize("code", find_code_blocks(read_page("README.md"), "python"))
 def test_python_runs(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,7 +219,11 @@ def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Sub
     ran = subprocess.run(["make", "run"], check=False, **given)
     printed = plain(ran.stderr + ran.stdout)
     assert ran.returncode == 0, printed
-    shown = blocks_of(text_of("README.md"), "console")[0].split("$ make run\n")[1].split("\n$ ")[0]
+    shown = (
+        find_code_blocks(read_page("README.md"), "console")[0]
+        .split("$ make run\n")[1]
+        .split("\n$ ")[0]
+    )
     for line in shown.splitlines():
         with subtests.test(line=line):
             assert plain(line).removesuffix("…").rstrip() in printed

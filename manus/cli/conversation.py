@@ -155,7 +155,7 @@ class Conversation:
     def _request(self, text: str) -> None:
         """Work on a request, or answer the question that the thread waits with."""
         stored = self._stored_thread()
-        if stored is not None and self._outcome_of(stored).asks_person:
+        if stored is not None and self._read_outcome(stored).asks_person:
             self._run(resume_thread, replace(self._args, answer=(text,)), self._thread)
             return
         self._leave_plan()
@@ -198,7 +198,7 @@ class Conversation:
 
         return with_store(lambda store: read_thread(store, self._thread))
 
-    def _outcome_of(self, thread: Thread) -> Outcome:
+    def _read_outcome(self, thread: Thread) -> Outcome:
         """Return the outcome of its newest run."""
         from manus.runs.jobs import read_outcome
 
@@ -261,7 +261,7 @@ class Conversation:
         self._notes.clear()
         for run in self._runs()[-1:]:
             self._screen.paragraph(f"> {run.request}", "dim")
-        outcome = self._outcome_of(stored)
+        outcome = self._read_outcome(stored)
         print_outcome(outcome)
         if hint := hint_in_chat(outcome):
             self._screen.paragraph(hint)

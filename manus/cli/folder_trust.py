@@ -22,24 +22,24 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     from manus.cli.questions import ask_yes, is_interactive
     from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided, trusts_files
 
-    folder = _folder_of(args, settings)
+    folder = _find_workspace(args, settings)
     if is_interactive() and sys.stderr.isatty() and is_undecided(folder):
         sys.stderr.write(f"{folder}\n{CONSEQUENCE}\n")
         decide(folder, trusted=ask_yes(QUESTION))
     return folder if trusts_files(folder) else None
 
 
-def _folder_of(args: RunOptions, settings: Settings) -> Path:
+def _find_workspace(args: RunOptions, settings: Settings) -> Path:
     """Return the workspace of the run; for an existing thread, that of the thread."""
     from manus.runs.configuration import resolve_workspace
 
     stored = None
     if args.workspace is None and (args.thread or args.last):
-        stored = _workspace_of_thread(args, settings)
+        stored = _find_thread_workspace(args, settings)
     return Path(stored or resolve_workspace(settings, args.workspace)).expanduser().resolve()
 
 
-def _workspace_of_thread(args: RunOptions, settings: Settings) -> str | None:
+def _find_thread_workspace(args: RunOptions, settings: Settings) -> str | None:
     from manus.cli.settings import with_store
     from manus.store.thread_id import NEWEST
     from manus.store.threads import find_thread, read_thread

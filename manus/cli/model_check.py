@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from manus.cli.findings import CheckResult, State
 from manus.config.model_settings import ModelSettings, shown_address, split_spec
 from manus.config.settings import Settings
-from manus.models.providers import DEFAULT_MODEL, REPLAY, address_of, key_of
+from manus.models.providers import DEFAULT_MODEL, REPLAY, get_address, name_key_variables
 from manus.models.server_window import SMALL
 from manus.runs.configuration import check_model
 from manus.state.errors import ModelError, ModelUnavailableError, SettingsError
@@ -106,7 +106,7 @@ def list_models(endpoint: ModelSettings) -> ModelList:
         remedy = "Start the server, or check MANUS_BASE_URL and the network."
         return ModelList((), f"{address} cannot be reached ({reason})", remedy)
     if (code := reply.status_code) in (401, 403):
-        check = f"Check {key_of(endpoint.model or DEFAULT_MODEL)}."
+        check = f"Check {name_key_variables(endpoint.model or DEFAULT_MODEL)}."
         return ModelList((), f"{address} rejected the API key ({code})", check)
     if reply.is_server_error:
         return ModelList(
@@ -132,7 +132,7 @@ def join_names(names: Sequence[str], limit: int = _MAX_NAMES) -> str:
 def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     """Ask the model for one tool call; return the result with the size of its context window."""
     name = split_spec(endpoint.model or DEFAULT_MODEL)[1]
-    label = f"{name} at {address_of(endpoint)}"
+    label = f"{name} at {get_address(endpoint)}"
     start = time.monotonic()
     if sys.stderr.isatty():
         sys.stderr.write(f"Requesting a tool call from {label} …\n")
@@ -186,7 +186,7 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
                     return await look_up_window(endpoint, again=True)
     except TimeoutError:
         raise ModelUnavailableError(
-            f"The model server at {address_of(endpoint)} gave no reply in {_TRIAL_TIMEOUT:.0f} s."
+            f"The model server at {get_address(endpoint)} gave no reply in {_TRIAL_TIMEOUT:.0f} s."
         ) from None
     except ModelError:
         raise

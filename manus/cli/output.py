@@ -9,8 +9,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from manus.cli.screen import CALL, Screen, console_of, discard, print_whole, unwritable
-from manus.prompts.formatting import clean, ending_of
+from manus.cli.screen import CALL, Screen, build_console, discard, print_whole, unwritable
+from manus.prompts.formatting import clean, get_ending
 from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _print(text: str, *, markdown: bool) -> None:
             for inner in token.children or ():
                 if inner.type == "softbreak":
                     inner.type = "hardbreak"
-    console = console_of(sys.stdout)
+    console = build_console(sys.stdout)
     console.push_theme(Theme(_STYLES))
     with console.capture() as capture:
         print_whole(console, content)
@@ -109,7 +109,7 @@ def headline(outcome: Outcome) -> str:
     """Return the state of a run in a few words."""
     if outcome.waits_for_model:
         return "Interrupted"
-    return ending_of(outcome.stop_reason, success=outcome.success).headline
+    return get_ending(outcome.stop_reason, success=outcome.success).headline
 
 
 def program() -> str:

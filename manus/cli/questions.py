@@ -118,15 +118,15 @@ async def ask_all(
     The end of input (Ctrl-D) leaves that question and the following ones open. A plan at the start
     of a question is not repeated if it was just displayed as `visible_plan`.
     """
-    from manus.graph.outcome import draft_of_change, question_of
+    from manus.graph.outcome import draft_change, format_question
 
     screen.release()
     answers: Answers = {}
     session = _session()
     for question in questions:
-        text = question_of(question).removeprefix(visible_plan).strip()
+        text = format_question(question).removeprefix(visible_plan).strip()
         screen.paragraph(f"\nThe agent asks: {text}", "bold", always=True)
-        answer = await _answer(session, draft_of_change(question))
+        answer = await _answer(session, draft_change(question))
         if not answer:
             return answers, False
         answers[question.id] = answer

@@ -20,7 +20,7 @@ from manus.cli.screen import Screen
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
 from manus.execution.sandbox.availability import describe_sandbox
-from manus.graph.outcome import Outcome, outcome_of
+from manus.graph.outcome import Outcome, build_outcome
 from manus.graph.state_update import reopen
 from manus.prompts.formatting import count, in_words
 from manus.runs.jobs import Job, extend_steps, run_job
@@ -112,7 +112,7 @@ class JobRunner:
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
-                return outcome_of(await job.graph.aget_state(job.config()))
+                return build_outcome(await job.graph.aget_state(job.config()))
 
     async def _report_tools(self) -> None:
         """Print which of the user's tools programs can use, and which are hidden."""

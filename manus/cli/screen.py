@@ -43,7 +43,7 @@ Lines = Callable[[], Sequence[str]]
 """Returns lines without control characters."""
 
 
-def console_of(stream: TextIO, *, plain: bool = False) -> Console:
+def build_console(stream: TextIO, *, plain: bool = False) -> Console:
     """Build a console for a stream: as wide as COLUMNS or its terminal, else 80 columns."""
     columns = os.environ.get("COLUMNS", "")
     width = None if stream.isatty() else PLAIN_WIDTH
@@ -74,7 +74,7 @@ class Screen:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("dumb", "unknown")
         self.can_redraw = self.is_terminal and not plain
         """Whether lines can be redrawn: on a terminal with control codes."""
-        self.console = console_of(self._stream, plain=not self.can_redraw)
+        self.console = build_console(self._stream, plain=not self.can_redraw)
         self._live: Live | None = None
         self._pinned: Lines | None = None
         self._below: Callable[[], list[Text]] | None = None
@@ -160,7 +160,7 @@ class Screen:
         rows: list[Text] = []
         if self._pinned is not None:
             for line in self._pinned():
-                rows.append(_one_line(line, _style_of(line), self.console.width))
+                rows.append(_one_line(line, _select_style(line), self.console.width))
         if self._below is not None:
             rows += self._below()
         return Group(*rows)
@@ -211,7 +211,7 @@ def _one_line(text: str, style: str, width: int) -> Text:
     return line
 
 
-def _style_of(line: str) -> str:
+def _select_style(line: str) -> str:
     return next((style for mark, style in _MARKS.items() if mark in line[:8]), "")
 
 

@@ -142,7 +142,7 @@ def write_atomically(
         if descriptor is not None:
             _write_all(os.dup(descriptor), data)
             return
-    old_status = _status_of(path, at)
+    old_status = _read_status(path, at)
     if old_status is not None and is_stream(old_status):
         _write_to_stream(path, data, at)
         return
@@ -202,7 +202,7 @@ def own_descriptor(path: Path) -> int | None:
     return None
 
 
-def _status_of(path: Path, at: int | None) -> os.stat_result | None:
+def _read_status(path: Path, at: int | None) -> os.stat_result | None:
     """Return the status of a file; None if there is none, or if it is a link in the folder `at`."""
     try:
         status = os.stat(path, dir_fd=at, follow_symlinks=at is None)

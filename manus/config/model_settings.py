@@ -24,7 +24,7 @@ ALIASES = {
 ENDPOINT = ("base_url", "api_key", "api_version")
 
 
-def provider_of(model: str | None) -> str:
+def get_provider(model: str | None) -> str:
     """Return the provider in a model's name; `openai` if it names none."""
     return split_spec(model or "")[0]
 
@@ -127,7 +127,7 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
         """
         update: dict[str, Any] = {}
         if model is not None:
-            if provider_of(model) != provider_of(self.model):
+            if get_provider(model) != get_provider(self.model):
                 update.update(dict.fromkeys(ENDPOINT))
             update["model"] = model
         if base_url is not None:
@@ -153,7 +153,7 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
         Address and key are not inherited by another provider, the window not by another model.
         """
         values: dict[str, Any] = {name: getattr(self, name) for name in ModelSettings.model_fields}
-        if other.model and provider_of(other.model) != provider_of(self.model):
+        if other.model and get_provider(other.model) != get_provider(self.model):
             values.update(dict.fromkeys(ENDPOINT))
         if other.model and other.model != self.model:
             values["context_window"] = None

@@ -60,15 +60,15 @@ def _named_files(root: Path, value: Any, before: Any = None) -> Iterator[Path]:
     elif isinstance(value, str):
         module = _MODULE.fullmatch(value)
         if module:
-            yield from _files_of_module(root, module[1])
+            yield from _find_module_files(root, module[1])
         elif before == "-m":
-            yield from _files_of_module(root, value)
+            yield from _find_module_files(root, value)
             yield root.joinpath(*value.split("."), "__main__.py")
         else:
             yield root / value
 
 
-def _files_of_module(root: Path, name: str) -> Iterator[Path]:
+def _find_module_files(root: Path, name: str) -> Iterator[Path]:
     """Yield the possible files of a module and of the packages around it."""
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
@@ -86,11 +86,11 @@ def _imported_files(root: Path, path: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _files_of_module(root, alias.name)
+                yield from _find_module_files(root, alias.name)
         elif isinstance(node, ast.ImportFrom):
             base = root
             if 0 < node.level <= len(path.parents):
                 base = path.parents[node.level - 1]
             module = f"{node.module}." if node.module else ""
             for alias in node.names:  # a name may be a module of the package
-                yield from _files_of_module(base, f"{module}{alias.name}".removesuffix(".*"))
+                yield from _find_module_files(base, f"{module}{alias.name}".removesuffix(".*"))

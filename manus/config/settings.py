@@ -28,7 +28,7 @@ from manus.config.model_settings import (
     ContextSettings,
     ModelSettings,
     Price,
-    provider_of,
+    get_provider,
     split_spec,
 )
 from manus.config.profile import ProfileSettings
@@ -104,7 +104,7 @@ class Settings(ModelSettings):
             endpoint = endpoint.model_copy(update={"vision": True})
         return endpoint
 
-    def price_of(self, model: str) -> Price | None:
+    def find_price(self, model: str) -> Price | None:
         """Return the price of a model: that of its name, or of the longest prefix of its name."""
         _, bare_name = split_spec(model)
         matches = [name for name in self.prices if bare_name.startswith(name) or model == name]
@@ -181,7 +181,7 @@ def _without_foreign_key(
     user_address = user_values.get("base_url")
     is_other_provider = False
     if isinstance(model, str):
-        is_other_provider = provider_of(model) != provider_of(user_values.get("model"))
+        is_other_provider = get_provider(model) != get_provider(user_values.get("model"))
     if not is_other_provider and overrides.get("base_url", user_address) == user_address:
         return user_values
     return {name: value for name, value in user_values.items() if name not in ENDPOINT}
@@ -229,7 +229,7 @@ def _read_openai_variables(
 ) -> dict[str, str]:
     """Return the values of OpenAI's variables, unless another provider's model is set."""
     model = values.get("model")
-    if isinstance(model, str) and provider_of(model) != "openai":
+    if isinstance(model, str) and get_provider(model) != "openai":
         return {}  # another provider's server must not receive OpenAI's key
     openai_values = {}
     for variable, field in _OPENAI_VARIABLES.items():

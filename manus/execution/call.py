@@ -97,7 +97,7 @@ async def call_tool(
         StorageError: the journal cannot be written.
     """
     tool = catalog.find(task["name"])
-    needs = needs_of(tool, task["args"])
+    needs = find_needs(tool, task["args"])
     sibling = session.siblings.start(task, describe_call(task["name"], task["args"]), needs)
     cause = ""
     try:
@@ -153,7 +153,7 @@ async def _execute_or_refuse(
     verdict = None
     while True:
         args = schema.tidy(arguments) if is_tidied(schema) else arguments
-        needs = needs_of(tool, args)
+        needs = find_needs(tool, args)
         call = Call(tool, args, needs.resources, needs.read_only, task, key, session, config)
         async with session.locks.hold(call.resources):
             entry = None if call.read_only else session.journal.look_up(key)
@@ -262,7 +262,7 @@ def _blocked_connections(call: Call, accesses: Sequence[Access]) -> tuple[Refusa
     return tuple(refusals)
 
 
-def needs_of(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
+def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     """Return the resources that a call uses; a foreign tool may use all of them.
 
     A call of a foreign tool runs alone, but other calls of its message do not depend on it, since
@@ -314,7 +314,7 @@ async def _to_result(
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
-        additional_kwargs=_origin_of(observation, session),
+        additional_kwargs=_describe_origin(observation, session),
         artifact=observation.artifact,
     )
     if observation.failed:
@@ -326,7 +326,7 @@ async def _to_result(
     return ToolResult(message, observation)
 
 
-def _origin_of(observation: Observation, session: Session) -> dict[str, Any]:
+def _describe_origin(observation: Observation, session: Session) -> dict[str, Any]:
     """Return the source of a text, and whether the run is tainted."""
     origin: dict[str, Any] = {SOURCE: observation.source} if observation.source else {}
     if session.egress_guard.is_tainted and observation.executed:

@@ -74,7 +74,7 @@ class Catalog:
     def schemas(self) -> list[dict[str, Any]]:
         """Return the schemas of the tools for the model; cached."""
         if self._schemas is None:
-            self._schemas = [*(_schema_of(tool) for tool in self), *self._provider_tools]
+            self._schemas = [*(_build_schema(tool) for tool in self), *self._provider_tools]
         return self._schemas
 
     async def execute(
@@ -130,7 +130,7 @@ _SCHEMA_CACHE: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = 
 """Cache of the schemas of our tools: building one takes a millisecond."""
 
 
-def _schema_of(tool: BaseTool) -> dict[str, Any]:
+def _build_schema(tool: BaseTool) -> dict[str, Any]:
     if not isinstance(tool, AgentTool) or not isinstance(tool.args_schema, type):
         return convert_to_openai_tool(tool)
     schemas = _SCHEMA_CACHE.setdefault(tool.args_schema, {})

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 
 MAX_FILES = 20
 """Maximum number of files named with a step."""
@@ -68,7 +68,7 @@ def find_mentioned(files: Sequence[str], history: Sequence[AnyMessage]) -> list[
 
 
 def _text_with_calls(message: AnyMessage) -> str:
-    text = text_of(message)
+    text = get_text(message)
     if isinstance(message, AIMessage):
         text += "\n" + str([call["args"] for call in message.tool_calls])
     return text

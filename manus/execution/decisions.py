@@ -90,7 +90,7 @@ def single_decision(answer: Any) -> Any:
     return answer
 
 
-def message_of(decision: Mapping[str, Any]) -> str:
+def get_message(decision: Mapping[str, Any]) -> str:
     """Return the text that came with a decision."""
     return str(decision.get("message") or decision.get("reason") or "")
 
@@ -113,7 +113,7 @@ def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
         if kind == "edit":
             return _read_edit(answer.get("edited_action"), tool)
         if _WORDS.get(kind.lower()) != "once":
-            return "no", message_of(answer)
+            return "no", get_message(answer)
         answer = answer.get("scope") or "yes"
     if isinstance(answer, bool):
         answer = "yes" if answer else "no"

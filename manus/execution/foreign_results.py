@@ -62,7 +62,7 @@ def as_observation(answer: Any, call_id: str) -> Observation:
     own = [m for m in parts.messages if isinstance(m, ToolMessage) and m.tool_call_id == call_id]
     if not own and parts.handoff is None:
         own = [m for m in parts.messages if isinstance(m, ToolMessage)]
-    observation = _joined([_of_message(message) for message in own])
+    observation = _joined([_convert_message(message) for message in own])
     if parts.handoff is not None:
         return replace(observation, handoff=parts.handoff)
     preceding, following = _around(parts.messages, own)
@@ -116,12 +116,12 @@ def _joined(parts: Sequence[Observation]) -> Observation:
     return Observation("\n".join(texts), tuple(images), is_error, update, artifact=artifact)
 
 
-def _of_message(message: ToolMessage) -> Observation:
+def _convert_message(message: ToolMessage) -> Observation:
     if isinstance(message.artifact, Observation):
         return message.artifact
     texts: list[str] = []
     images: list[Image] = []
-    for part in map(_of_block, message.content_blocks):
+    for part in map(_convert_block, message.content_blocks):
         if isinstance(part, Image):
             images.append(part)
         else:
@@ -130,7 +130,7 @@ def _of_message(message: ToolMessage) -> Observation:
     return Observation("\n".join(texts), tuple(images), is_error, artifact=message.artifact)
 
 
-def _of_block(block: Mapping[str, Any]) -> str | Image:
+def _convert_block(block: Mapping[str, Any]) -> str | Image:
     """Convert a content block to a text or an image; other blocks to JSON."""
     if block["type"] == "image" and "base64" in block:
         return Image(block["base64"], block.get("mime_type", "image/png"))

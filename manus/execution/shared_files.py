@@ -65,7 +65,7 @@ class SharedFiles:
         """Number of the newest version."""
         self._steps: dict[str, StepFiles] = {}
 
-    def of_step(self, space: str, title: str) -> StepFiles:
+    def get_step_files(self, space: str, title: str) -> StepFiles:
         """Return the files of the step whose executor runs in this checkpoint namespace."""
         if space not in self._steps:
             step = StepFiles(self, title)
@@ -73,7 +73,7 @@ class SharedFiles:
             self._steps[space] = step
         return self._steps[space]
 
-    def rivals_of(self, step: StepFiles, changed_at: int) -> list[StepFiles]:
+    def find_rivals(self, step: StepFiles, changed_at: int) -> list[StepFiles]:
         """Return the other steps with a running call that began before a file was changed."""
         candidates = (other for other in self._steps.values() if other is not step)
         return [
@@ -166,7 +166,7 @@ class StepFiles:
             paths = [path for path in paths if path in self.shared.versions or self.names(path)]
         changed = {}
         for path in paths[:_MAX_CHANGED]:
-            fingerprint = fingerprint_of(self.shared.root / path)
+            fingerprint = hash_file(self.shared.root / path)
             if fingerprint:
                 changed_at = (self.shared.root / path).lstat().st_ctime_ns
                 changed[path] = _FileChange(fingerprint, changed_at)
@@ -178,9 +178,7 @@ class StepFiles:
         self._expected = {}
         root = self.shared.root
         return [
-            path
-            for path, fingerprint in expected.items()
-            if fingerprint_of(root / path) != fingerprint
+            path for path, fingerprint in expected.items() if hash_file(root / path) != fingerprint
         ]
 
     def _add_versions(self, changed: Mapping[str, _FileChange]) -> set[str]:
@@ -193,7 +191,7 @@ class StepFiles:
         for path, change in changed.items():
             if self.shared.is_newest(path, change.fingerprint):
                 continue
-            rivals = self.shared.rivals_of(self, change.at)
+            rivals = self.shared.find_rivals(self, change.at)
             is_own = not rivals or self.seems_to_write(path)
             if not is_own and not any(rival.seems_to_write(path) for rival in rivals):
                 is_own = self.names(path)
@@ -241,7 +239,7 @@ class _FileChange:
     """Nanoseconds since 1970."""
 
 
-def fingerprint_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the hash of a file; empty if there is no such regular file. Blocking."""
     try:
         with open_file(path) as file:
@@ -253,9 +251,9 @@ def fingerprint_of(path: Path) -> str:
         return ""
 
 
-def fingerprints_of(root: Path, paths: Iterable[str]) -> dict[str, str]:
+def hash_files(root: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return the hash of each file. Blocking."""
-    return {path: fingerprint_of(root / path) for path in paths}
+    return {path: hash_file(root / path) for path in paths}
 
 
 def _names_in(text: str) -> set[str]:

@@ -54,7 +54,7 @@ class ActiveRuns:
         self._waiting: dict[str, ActiveRun] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def of_thread(self, thread: str) -> list[ActiveRun]:
+    def get_thread_runs(self, thread: str) -> list[ActiveRun]:
         """Return the active runs of a thread, its own first, then those nested in it."""
         active_runs = []
         for key, handle in self._handles.items():

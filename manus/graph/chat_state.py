@@ -18,7 +18,7 @@ from manus.execution.safe_open import look_at, open_file
 from manus.execution.workspace import Workspace
 from manus.graph.inputs import served_root
 from manus.state.errors import ManusError
-from manus.state.todos import todos_of
+from manus.state.todos import list_todos
 
 TODOS = "todos"
 FILES = "files"
@@ -59,7 +59,7 @@ async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
     plans = values.get("plans") or {}
     active = values.get("active_plan")
     if TODOS not in values and active in plans:
-        derived[TODOS] = todos_of(plans[active])
+        derived[TODOS] = list_todos(plans[active])
     workspace = (values.get("run") or {}).get("workspace")
     paths = _changed_files(values)
     if FILES not in values and workspace and paths:

@@ -82,7 +82,7 @@ class FlowGraph(RunGraph[FlowResult]):
         snapshot = await super().aget_state(config, subgraphs=subgraphs)
         tasks = list(snapshot.tasks)
         for index, task in enumerate(tasks):
-            space = _space_of(task, snapshot.values)
+            space = _find_namespace(task, snapshot.values)
             if space is not None:
                 thread = {"thread_id": config["configurable"]["thread_id"], "checkpoint_ns": space}
                 state: Any = {"configurable": thread}
@@ -102,7 +102,7 @@ class FlowGraph(RunGraph[FlowResult]):
         if values is None or as_node == START:
             return await super().aupdate_state(config, values, as_node, task_id)
         configurable = config["configurable"]
-        if self.active_runs.of_thread(str(configurable.get("thread_id"))):
+        if self.active_runs.get_thread_runs(str(configurable.get("thread_id"))):
             raise UsageError(
                 "The run is still running and would not see the change: stop it (or have it stop "
                 'before a step with `interrupt_before=["execute_step"]`), change the state, and '
@@ -153,7 +153,7 @@ def build_flow(
     return flow_graph
 
 
-def _space_of(task: PregelTask, values: Mapping[str, Any]) -> str | None:
+def _find_namespace(task: PregelTask, values: Mapping[str, Any]) -> str | None:
     """Return the executor's namespace of a task with a question, if it differs from the task's."""
     ids = {interrupt.id for interrupt in task.interrupts}
     if not ids:

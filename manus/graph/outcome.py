@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.types import Interrupt, StateSnapshot
 
 from manus.state.agent import Refusal, RunStatus, StopReason
-from manus.state.plan import refusals_of
+from manus.state.plan import list_refusals
 from manus.state.usage import Usage, no_usage
 
 _USAGE = ("input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds")
@@ -35,7 +35,7 @@ class Outcome:
     @property
     def waits_for_model(self) -> bool:
         """Return whether it waits for the model server only, and for no person."""
-        return bool(self.questions) and all(map(is_of_model, self.questions))
+        return bool(self.questions) and all(map(is_for_model_server, self.questions))
 
     @property
     def asks_person(self) -> bool:
@@ -73,7 +73,7 @@ class Outcome:
         return fields
 
 
-def outcome_of(snapshot: StateSnapshot) -> Outcome:
+def build_outcome(snapshot: StateSnapshot) -> Outcome:
     """Return the outcome of the newest run of a thread.
 
     A run that waits for a person has the stop reason `interrupted` and its questions as output;
@@ -89,7 +89,7 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
     questions = tuple(snapshot.interrupts)
     if questions:
         stop_reason = "interrupted"
-        output = "\n".join(map(question_of, questions))
+        output = "\n".join(map(format_question, questions))
     return Outcome(
         thread_id=str(snapshot.config["configurable"].get("thread_id", "")),
         status=values.get("status", "idle"),
@@ -100,7 +100,7 @@ def outcome_of(snapshot: StateSnapshot) -> Outcome:
         usage=values.get("usage") or no_usage(),
         questions=questions,
         plan=plan,
-        refused=tuple(refusals_of(plan) if plan else values.get("refused") or ()),
+        refused=tuple(list_refusals(plan) if plan else values.get("refused") or ()),
     )
 
 
@@ -113,12 +113,12 @@ def is_over(snapshot: StateSnapshot) -> bool:
     return not (snapshot.next or snapshot.tasks)
 
 
-def is_of_model(interrupt: Interrupt) -> bool:
+def is_for_model_server(interrupt: Interrupt) -> bool:
     """Return whether a run waits for its model server rather than for an answer."""
     return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
 
 
-def draft_of_change(interrupt: Interrupt) -> str:
+def draft_change(interrupt: Interrupt) -> str:
     """Return an `edit` answer for the user to change, or an empty string if there is none.
 
     It has the arguments of a call as JSON, or the steps of a plan, one per line.
@@ -132,14 +132,14 @@ def draft_of_change(interrupt: Interrupt) -> str:
     return ""
 
 
-def subject_of(interrupt: Interrupt) -> str:
+def get_subject(interrupt: Interrupt) -> str:
     """Return the question without instructions for the answer, for a page with buttons."""
     value = interrupt.value
     subject = value.get("subject") if isinstance(value, dict) else None
-    return str(subject or question_of(interrupt))
+    return str(subject or format_question(interrupt))
 
 
-def question_of(interrupt: Interrupt) -> str:
+def format_question(interrupt: Interrupt) -> str:
     """Return the question of an interrupt as text."""
     value = interrupt.value
     if isinstance(value, dict):

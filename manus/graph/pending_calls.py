@@ -9,10 +9,10 @@ from typing import Any
 from langchain_core.messages import InvalidToolCall, ToolCall, ToolMessage
 from langgraph.types import PregelTask, StateSnapshot
 
-from manus.execution.call import describe_call, needs_of
+from manus.execution.call import describe_call, find_needs
 from manus.execution.catalog import Catalog
 from manus.execution.siblings import Needs, Sibling, Siblings
-from manus.state.messages import FAILED, calls_of, last_assistant, newest_answers
+from manus.state.messages import FAILED, last_assistant, list_calls, newest_answers
 
 Call = ToolCall | InvalidToolCall
 
@@ -79,7 +79,7 @@ def calls_by_task(snapshot: StateSnapshot) -> list[tuple[PregelTask, Call]]:
     for answer in newest_answers(messages):
         if answer.id not in task_ids:
             answered.add(answer.tool_call_id)
-    calls = [call for call in calls_of(message) if call["id"] not in answered]
+    calls = [call for call in list_calls(message) if call["id"] not in answered]
     # a person may have edited the history since the calls were sent
     if len(tasks) != len(calls):
         return []
@@ -87,7 +87,7 @@ def calls_by_task(snapshot: StateSnapshot) -> list[tuple[PregelTask, Call]]:
 
 
 def _needs(catalog: Catalog, call: Call) -> Needs:
-    return needs_of(catalog.find(str(call["name"])), _arguments(call))
+    return find_needs(catalog.find(str(call["name"])), _arguments(call))
 
 
 def _arguments(call: Call) -> dict[str, Any]:

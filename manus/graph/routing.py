@@ -17,7 +17,7 @@ from manus.state.agent import AgentState, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
 from manus.state.plan import active_steps, last_started_steps, ready_steps, waiting_steps
-from manus.state.taint import facts_of
+from manus.state.taint import collect_facts
 from manus.tools.planning import PlanCollection, inject_plans
 from manus.tools.recall import NAME as RECALL
 
@@ -66,7 +66,7 @@ def route_after_think(
     if not tasks:  # a person has added a message to a thread whose calls were executed
         return "no_call"
     compaction = state.get("compaction")
-    facts = facts_of(state["messages"], compaction)
+    facts = collect_facts(state["messages"], compaction)
     approved = state.get("approved")
     if approved:
         facts["approved"] = approved

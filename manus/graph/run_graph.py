@@ -30,13 +30,13 @@ from manus.graph.inputs import (
     with_uploads,
 )
 from manus.graph.journal_check import MARK
-from manus.graph.outcome import is_over, question_of
+from manus.graph.outcome import format_question, is_over
 from manus.graph.resume import restore_run
 from manus.graph.routing import with_all_labels
 from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
 from manus.graph.waiting import handle_waiting
-from manus.nodes.active_run import KEY, ActiveRun, RunReference, open_run, parent_run_of
+from manus.nodes.active_run import KEY, ActiveRun, RunReference, get_parent_run, open_run
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
 
@@ -139,7 +139,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         if not isinstance(result, dict) or not result.get("__interrupt__"):
             return result
         interrupts = await self._sort_interrupts(result["__interrupt__"], config)
-        questions = "\n".join(map(question_of, interrupts))
+        questions = "\n".join(map(format_question, interrupts))
         return {
             **result,
             "stop_reason": "interrupted",
@@ -259,7 +259,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             raise UsageError(NO_THREAD)
         waited = await self.active_runs.begin(key, handle)
         lock = AsyncExitStack()
-        parent = parent_run_of(config)
+        parent = get_parent_run(config)
         try:
             await self._lock_thread(lock, config.get("configurable", {}))
             active_run = await open_run(

@@ -19,14 +19,14 @@ from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 from manus.execution.approval import APPROVE
 from manus.execution.decisions import QUESTION
 from manus.execution.journal import Journal
-from manus.graph.outcome import is_of_model
+from manus.graph.outcome import is_for_model_server
 from manus.graph.pending_calls import calls_by_task, message_in
 from manus.prompts import agent as prompts
 from manus.prompts import flow as flow_prompts
 from manus.state.messages import (
     as_messages,
     call_ids,
-    text_of,
+    get_text,
 )
 from manus.tools.ask_human import ASK_HUMAN
 
@@ -57,7 +57,9 @@ async def handle_waiting(
     newest = snapshot.config["configurable"].get("checkpoint_id")
     is_newest = configurable.get("checkpoint_id") in (None, newest)
     at_newest = {key: value for key, value in configurable.items() if key not in _CHECKPOINT}
-    questions = [interrupt for interrupt in snapshot.interrupts if not is_of_model(interrupt)]
+    questions = [
+        interrupt for interrupt in snapshot.interrupts if not is_for_model_server(interrupt)
+    ]
     if isinstance(graph_input, Command):
         if not is_newest:
             return graph_input, configurable
@@ -117,7 +119,7 @@ def _find_answer(
     for message in as_messages(list(messages)):
         is_new = message.id is None or message.id not in existing_ids
         if isinstance(message, HumanMessage) and is_new:
-            texts.append(text_of(message))
+            texts.append(get_text(message))
             images += _images_in(message)
     text = "\n".join(filter(None, texts)).strip()
     first = questions[0]

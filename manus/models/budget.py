@@ -97,7 +97,7 @@ def check_prices(settings: Settings, context: Context, role: str) -> None:
     for endpoint_settings in (first, *map(settings.for_role, settings.roles)):
         for endpoint in endpoint_settings.with_fallbacks():
             model = endpoint.model or DEFAULT_MODEL
-            if settings.price_of(model) is None:
+            if settings.find_price(model) is None:
                 raise UsageError(
                     f"The cost cannot be limited, because there is no price of `{model}`: add "
                     f'[prices."{model}"] to manus.toml, or limit tokens instead.'

@@ -48,7 +48,7 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
 
         path = spec.removeprefix(REPLAY)
         return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
-    models, lock = await _models_of_loop()
+    models, lock = await _get_loop_models()
     async with lock:  # so that runs that start at once share one model
         if settings not in models:
             # imports take a second and read files: not on the event loop
@@ -56,7 +56,7 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
     return models[settings]
 
 
-async def _models_of_loop() -> Models:
+async def _get_loop_models() -> Models:
     """Return the models built for the running loop, and the lock for building another one."""
     loop = asyncio.get_running_loop()
     if loop not in _models_by_loop:

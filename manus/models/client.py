@@ -22,7 +22,7 @@ from manus.config.model_settings import ModelSettings, Price
 from manus.models.budget import RunBudget
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, ask_endpoint
-from manus.models.providers import DEFAULT_MODEL, address_of, endpoint_of
+from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
 from manus.models.tokens import (
@@ -31,7 +31,7 @@ from manus.models.tokens import (
     calibrate,
     estimate_message,
     estimate_request,
-    window_of,
+    get_window,
 )
 from manus.models.window_watch import check_reply, compare, look_up_window, warn_of_small_window
 from manus.models.wrapped import chat_model_in
@@ -44,7 +44,7 @@ from manus.state.errors import (
     ModelUnavailableError,
 )
 from manus.state.events import RetryEvent
-from manus.state.messages import CUT_OFF, ended_at_limit, is_empty, reason_of
+from manus.state.messages import CUT_OFF, ended_at_limit, get_finish_reason, is_empty
 from manus.state.usage import Spending
 
 log = logging.getLogger("manus")
@@ -84,7 +84,7 @@ class ModelClient:
 
     chain_of: Callable[[str], list[ModelSettings]]
     """Returns the endpoint of a role, followed by its fallbacks."""
-    price_of: Callable[[str], Price | None]
+    find_price: Callable[[str], Price | None]
     workspace: Path
     budget: RunBudget
     recorder: Recorder | None = None
@@ -98,9 +98,9 @@ class ModelClient:
     def window(self, role: str) -> int:
         """Return the context window of the first endpoint of a role, in tokens."""
         endpoint = self.chain_of(role)[0]
-        return window_of(endpoint, self.chat_model_of(endpoint))
+        return get_window(endpoint, self.get_chat_model(endpoint))
 
-    def chat_model_of(self, endpoint: ModelSettings) -> BaseChatModel | None:
+    def get_chat_model(self, endpoint: ModelSettings) -> BaseChatModel | None:
         """Return the chat model of an endpoint without its wrappers; None if not built yet."""
         caller_model = self._caller_model_at(endpoint)
         if caller_model is None:
@@ -183,7 +183,7 @@ class ModelClient:
     def _caller_model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any] | None:
         """Return the caller's chat model if the endpoint stands for it."""
         model = self.caller_model
-        if model is None or endpoint != endpoint_of(model, endpoint):
+        if model is None or endpoint != build_endpoint(model, endpoint):
             return None
         return model
 
@@ -213,11 +213,11 @@ class ModelClient:
         self.budget.book(spending)
         if overflow is not None:
             raise overflow
-        if _FILTERED.search(reason_of(message)):
+        if _FILTERED.search(get_finish_reason(message)):
             raise ModelRefusedError(
-                f"The content filter of the model server at {address_of(endpoint)} stopped the "
-                f"reply of `{endpoint.model or DEFAULT_MODEL}` ({reason_of(message)}); put the "
-                "request in other words, or use another model."
+                f"The content filter of the model server at {get_address(endpoint)} stopped the "
+                f"reply of `{endpoint.model or DEFAULT_MODEL}` ({get_finish_reason(message)}); "
+                "put the request in other words, or use another model."
             )
         return Reply(message, spending, time.monotonic() - start)
 
@@ -250,7 +250,7 @@ class ModelClient:
         )
         if counts.cache_write:
             spending["cache_write_tokens"] = counts.cache_write
-        price = self.price_of(model)
+        price = self.find_price(model)
         if price is not None:
             spending["cost"] = price.cost(
                 counts.input, counts.output, counts.cached, counts.cache_write
@@ -310,7 +310,7 @@ def _join_failures(failures: Sequence[ModelError]) -> ModelError:
 
 def _explain_empty(message: AIMessage, endpoint: ModelSettings) -> str:
     """Return the error text for a reply that was empty twice."""
-    where = f"The model server at {address_of(endpoint)} gave an empty reply"
+    where = f"The model server at {get_address(endpoint)} gave an empty reply"
     problem = f"{where} of `{endpoint.model or DEFAULT_MODEL}` twice"
     if ended_at_limit(message):
         return (

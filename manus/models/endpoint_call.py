@@ -13,8 +13,8 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.config.model_settings import ModelSettings
-from manus.models.prompted import as_plain_text, blocks_of, prompt_with_tools, with_prompted_calls
-from manus.models.provider_packages import OTHER, ProviderPackage, package_of
+from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_prompted_calls
+from manus.models.provider_packages import OTHER, ProviderPackage, find_package
 from manus.models.reasoning import (
     drop_foreign_reasoning,
     has_reasoning,
@@ -22,9 +22,16 @@ from manus.models.reasoning import (
     with_origin,
 )
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.wire_forms import SEND_REASONING, reasoning_policy_of
+from manus.models.wire_forms import SEND_REASONING, select_reasoning_policy
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
-from manus.state.messages import calls_of, has_calls, is_ephemeral, is_image, reason_of, text_of
+from manus.state.messages import (
+    get_finish_reason,
+    get_text,
+    has_calls,
+    is_ephemeral,
+    is_image,
+    list_calls,
+)
 from manus.state.text import sanitize_all
 
 
@@ -112,7 +119,7 @@ def _adapt_messages(
         messages = as_plain_text(messages)
     if package is None:
         return messages
-    messages = drop_foreign_reasoning(messages, reasoning_policy_of(endpoint).origin)
+    messages = drop_foreign_reasoning(messages, select_reasoning_policy(endpoint).origin)
     has_tools = is_native and bool(request.tools)
     return adapt_to_package(messages, package, with_tools=has_tools, model=chat_model_in(model))
 
@@ -121,7 +128,7 @@ def _client_options(
     endpoint: ModelSettings, request: ModelRequest, *, is_native: bool
 ) -> dict[str, Any]:
     """Return the keyword arguments for a call of this project's own client."""
-    options: dict[str, Any] = {SEND_REASONING: reasoning_policy_of(endpoint)}
+    options: dict[str, Any] = {SEND_REASONING: select_reasoning_policy(endpoint)}
     if is_native and request.tools:
         options["tools"] = request.tools
         if request.tool_choice == "required":
@@ -145,7 +152,7 @@ def _normalize_reply(
 
 def _normalize_package_reply(reply: AIMessage) -> None:
     """Store the finish reason under one name, and blocks without a thought as text."""
-    reason = reason_of(reply)
+    reason = get_finish_reason(reply)
     if reason:
         reply.response_metadata.setdefault("finish_reason", reason)
     # Google's package repeats one of the calls there, and sends it again
@@ -162,7 +169,7 @@ def package_for(model: Runnable[Any, Any]) -> ProviderPackage | None:
     models = chat_models_in(model)
     if type(models[0]).__module__.startswith("manus."):
         return None
-    packages = [package_of(chat_model) for chat_model in models]
+    packages = [find_package(chat_model) for chat_model in models]
     if len({package.package for package in packages}) == 1:
         return packages[0]
     return replace(OTHER, wants_tools=any(package.wants_tools for package in packages))
@@ -172,7 +179,7 @@ def _sanitize_message(message: AIMessage) -> AIMessage:
     """Remove from a message what a checkpoint cannot store."""
     message.content = sanitize_all(message.content)
     message.additional_kwargs = sanitize_all(message.additional_kwargs)
-    for call in calls_of(message):
+    for call in list_calls(message):
         call.update(sanitize_all(call))
     return message
 
@@ -199,7 +206,7 @@ def _with_object_arguments(message: BaseMessage) -> BaseMessage:
     if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
         return message
     calls: list[ToolCall] = []
-    for call in calls_of(message):
+    for call in list_calls(message):
         arguments = call["args"]
         if not isinstance(arguments, dict):
             arguments = {"malformed_arguments": arguments}
@@ -231,7 +238,7 @@ def with_cache_marks(
 
 def _with_mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
     """Return the message with a mark in its last block, or as a block of its own behind it."""
-    *before, last = blocks_of(message.content)
+    *before, last = list_blocks(message.content)
     content = [*before, last, mark]
     if "cache_control" in mark:
         content = [*before, {**last, **mark}]
@@ -240,7 +247,7 @@ def _with_mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
 
 def _can_carry_mark(message: BaseMessage) -> bool:
     """Return whether a message has text and ends in text or an image; no other block takes one."""
-    if not text_of(message).strip():
+    if not get_text(message).strip():
         return False
-    last = blocks_of(message.content)[-1]
+    last = list_blocks(message.content)[-1]
     return is_image(last) or (isinstance(last, dict) and last.get("type") == "text")

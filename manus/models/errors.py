@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from manus.config.model_settings import ModelSettings
-from manus.models.providers import DEFAULT_MODEL, address_of, key_of
+from manus.models.providers import DEFAULT_MODEL, get_address, name_key_variables
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,
@@ -90,7 +90,7 @@ class ErrorFacts:
     def status(self) -> int | None:
         """Return the HTTP status, or the status for an error name sent with 200 or in a stream."""
         for link in self.chain:
-            status = _status_of(link)
+            status = _read_status(link)
             if status is not None:
                 return status
         return None
@@ -99,7 +99,7 @@ class ErrorFacts:
     def details(self) -> dict[str, Any]:
         """Return the server's description of the error (`message`, `code`, `details`, …)."""
         for link in self.chain:
-            details = _details_of(link)
+            details = _get_details(link)
             if details:
                 return details
         return {}
@@ -152,20 +152,20 @@ class ErrorFacts:
         return {}
 
     @cached_property
-    def is_of_transport(self) -> bool:
+    def is_transport_error(self) -> bool:
         """Return whether the error concerns the connection."""
         return any(
-            isinstance(link, OSError) or _package_of(link) in _TRANSPORT for link in self.chain
+            isinstance(link, OSError) or _get_package(link) in _TRANSPORT for link in self.chain
         )
 
 
-def _package_of(link: BaseException) -> str:
+def _get_package(link: BaseException) -> str:
     """Return the name of the package that defines an exception."""
     return type(link).__module__.partition(".")[0]
 
 
-def _status_of(link: BaseException) -> int | None:
-    details = _details_of(link)
+def _read_status(link: BaseException) -> int | None:
+    details = _get_details(link)
     response = getattr(link, "response", None)
     status_by_name = _STATUS_BY_NAME.get(str(details.get("Code") or details.get("type")).lower())
     if isinstance(response, dict):  # AWS sends one status for several errors
@@ -185,7 +185,7 @@ def _status_of(link: BaseException) -> int | None:
     return None
 
 
-def _details_of(link: BaseException) -> dict[str, Any]:
+def _get_details(link: BaseException) -> dict[str, Any]:
     for name in ("body", "details", "response", "args"):
         value = getattr(link, name, None)
         while isinstance(value, list | tuple) and value:
@@ -208,7 +208,7 @@ def _is_too_large(facts: ErrorFacts) -> bool:
 
 def _has_no_key(facts: ErrorFacts) -> bool:
     for link in facts.chain:
-        if _package_of(link) == "botocore" and _CREDENTIALS.search(type(link).__name__):
+        if _get_package(link) == "botocore" and _CREDENTIALS.search(type(link).__name__):
             return True
     return "no api key" in facts.message.lower()
 
@@ -233,7 +233,7 @@ def _is_out_of_quota(facts: ErrorFacts) -> bool:
 def _is_aws_configuration(facts: ErrorFacts) -> bool:
     error = facts.chain[0]
     base_names = {base.__name__ for base in type(error).__mro__}
-    return _package_of(error) == "botocore" and not base_names & _AWS_TRANSPORT
+    return _get_package(error) == "botocore" and not base_names & _AWS_TRANSPORT
 
 
 def _is_final(facts: ErrorFacts) -> bool:
@@ -272,7 +272,7 @@ _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = 
     (lambda facts: "timeout" in str(facts.class_names).lower(), U, "{server} timed out; if it is "
      "only slow, increase MANUS_TIMEOUT."),
     (lambda facts: facts.details or facts.body, U, "{server} answered with an error: {message}"),
-    (lambda facts: facts.is_of_transport, U, "{server} closed the connection: {cause}"),
+    (lambda facts: facts.is_transport_error, U, "{server} closed the connection: {cause}"),
     (lambda _: True, R, "{server} did not send a chat reply ({message}); check MANUS_BASE_URL, "
      "which often ends in /v1."),
 )  # fmt: skip
@@ -285,11 +285,11 @@ def explain(error: Exception, endpoint: ModelSettings) -> ModelError:
     message = one_line(facts.message, _MESSAGE_LIMIT)
     error_class, template = _find_rule(facts)
     sentence = template.format(
-        server=f"The model server at {address_of(endpoint)}",
+        server=f"The model server at {get_address(endpoint)}",
         model=model,
         message=message,
         cause=facts.cause,
-        key=key_of(model),
+        key=name_key_variables(model),
         number="" if facts.status is None else f" ({facts.status})",
         because="" if message.startswith("Error code:") else f": {message.rstrip('.')}",
     )

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from manus.models.tool_calls import parse_arguments, repair_arguments, with_calls
 from manus.prompts import tools as prompts
-from manus.state.messages import calls_of, has_calls, text_of, with_texts
+from manus.state.messages import get_text, has_calls, list_calls, with_texts
 
 _CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)tool_call>")
@@ -31,7 +31,7 @@ def prompt_with_tools(
     description = prompts.describe([json.dumps(s, ensure_ascii=False) for s in schemas])
     messages = as_plain_text(request)
     if messages and isinstance(messages[0], SystemMessage):
-        messages[0] = SystemMessage(f"{text_of(messages[0])}\n\n{description}")
+        messages[0] = SystemMessage(f"{get_text(messages[0])}\n\n{description}")
     return messages
 
 
@@ -50,13 +50,15 @@ def as_plain_text(request: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 def _message_as_text(message: BaseMessage) -> BaseMessage:
     if isinstance(message, ToolMessage):
-        head = prompts.result_of(message.name or "tool", failed=message.status == "error")
+        head = prompts.format_result_header(
+            message.name or "tool", failed=message.status == "error"
+        )
         # so that a model that repeats a result does not call a tool
         result = with_texts(message.content, lambda text: _TAG.sub(r"<\1tool_call >", text))
         return HumanMessage(_join_contents(head, result))
     if isinstance(message, AIMessage):
-        calls = [_format_call(call["name"] or "", call["args"]) for call in calls_of(message)]
-        return AIMessage("\n".join(filter(None, [text_of(message), *calls])))
+        calls = [_format_call(call["name"] or "", call["args"]) for call in list_calls(message)]
+        return AIMessage("\n".join(filter(None, [get_text(message), *calls])))
     return message
 
 
@@ -69,10 +71,10 @@ def _format_call(name: str, arguments: Any) -> str:
 def _join_contents(first: Any, second: Any) -> Any:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
-    return [*blocks_of(first), *blocks_of(second)]
+    return [*list_blocks(first), *list_blocks(second)]
 
 
-def blocks_of(content: Any) -> list[Any]:
+def list_blocks(content: Any) -> list[Any]:
     """Return the content of a message as a list of blocks."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
@@ -84,7 +86,7 @@ def with_prompted_calls(message: AIMessage) -> AIMessage:
 
     A reply that has native calls, from a server that supports tools after all, is unchanged.
     """
-    text = text_of(message)
+    text = get_text(message)
     bodies = _CALL.findall(text)
     if not bodies or has_calls(message):
         return message

@@ -181,7 +181,7 @@ PACKAGES = {
 """By provider, the part of a model's name before the colon."""
 
 
-def package_of(model: object) -> ProviderPackage:
+def find_package(model: object) -> ProviderPackage:
     """Return the package that a chat model's class, or one of its bases, comes from."""
     for base in type(model).__mro__:
         top_module = base.__module__.partition(".")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from manus.config.model_settings import ModelSettings, provider_of, shown_address, split_spec
+from manus.config.model_settings import ModelSettings, get_provider, shown_address, split_spec
 from manus.models.provider_packages import OTHER, PACKAGES
 from manus.models.wrapped import chat_model_in
 
@@ -25,9 +25,9 @@ _KEYS = {
 }
 
 
-def key_of(model: str) -> str:
+def name_key_variables(model: str) -> str:
     """Return, for error messages, the variables that hold the key of a model's provider."""
-    provider = provider_of(model)
+    provider = get_provider(model)
     package = PACKAGES.get(provider, OTHER)
     return _KEYS.get(provider) or package.key_names
 
@@ -37,7 +37,7 @@ def is_configured(settings: ModelSettings) -> bool:
     return bool(settings.model or settings.api_key)
 
 
-def address_of(settings: ModelSettings) -> str:
+def get_address(settings: ModelSettings) -> str:
     """Return the address of an endpoint, for messages."""
     provider, _ = split_spec(settings.model or DEFAULT_MODEL)
     if settings.base_url:
@@ -45,7 +45,7 @@ def address_of(settings: ModelSettings) -> str:
     return f"{provider}'s own address"
 
 
-def name_of(model: str | Runnable[Any, Any]) -> str:
+def get_model_name(model: str | Runnable[Any, Any]) -> str:
     """Return the name of a model, or of the chat model that a caller has built.
 
     Raises:
@@ -58,10 +58,10 @@ def name_of(model: str | Runnable[Any, Any]) -> str:
     return str(name or type(inner).__name__)
 
 
-def endpoint_of(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:
+def build_endpoint(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:
     """Return the endpoint that stands for a chat model that the caller has built."""
     inner = chat_model_in(model)
     address = getattr(inner, "openai_api_base", None) or getattr(inner, "base_url", None)
-    values: dict[str, Any] = {"api_key": None, "fallback": (), "model": name_of(model)}
+    values: dict[str, Any] = {"api_key": None, "fallback": (), "model": get_model_name(model)}
     values["base_url"] = address if isinstance(address, str) else None
     return settings.model_copy(update=values)

@@ -17,12 +17,12 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from manus.config.model_settings import ModelSettings
-from manus.models.providers import DEFAULT_MODEL, address_of
+from manus.models.providers import DEFAULT_MODEL, get_address
 
 REASONING = "reasoning_content"
 """Key in a message's `additional_kwargs`: the readable reasoning of the model."""
 THOUGHT_BY = "thought_by"
-"""Key beside the reasoning: `origin_of` the endpoint that gave it."""
+"""Key beside the reasoning: `hash_origin` the endpoint that gave it."""
 LISTS = ("reasoning_details", "thinking_blocks")
 EXTRA = "extra_content"
 CALLS = "sealed_calls"
@@ -116,9 +116,9 @@ def separate_reasoning(message: AIMessage) -> AIMessage:
 
 
 @lru_cache(64)
-def origin_of(endpoint: ModelSettings) -> str:
+def hash_origin(endpoint: ModelSettings) -> str:
     """Return a hash of an endpoint's address and model, which does not reveal the address."""
-    name = f"{address_of(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"
+    name = f"{get_address(endpoint).rstrip('/')}\n{endpoint.model or DEFAULT_MODEL}"
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -129,7 +129,7 @@ def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
     fields = message.additional_kwargs
     has_fields = not fields.keys().isdisjoint((REASONING, _GOOGLE_SIGNATURES, *_SEALED))
     if has_fields or has_reasoning(message):
-        fields.setdefault(THOUGHT_BY, origin_of(endpoint))
+        fields.setdefault(THOUGHT_BY, hash_origin(endpoint))
     return message
 
 

@@ -33,7 +33,7 @@ from manus.config.files import make_private_file
 from manus.models.reasoning import REASONING
 from manus.models.tool_calls import as_raw_call, with_calls
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
-from manus.state.messages import calls_of, has_calls, is_ephemeral
+from manus.state.messages import has_calls, is_ephemeral, list_calls
 from manus.state.text import one_line
 
 Turn = dict[str, Any]
@@ -63,7 +63,7 @@ def normalize_message(message: BaseMessage, workspace: str) -> Turn:
     """Return one message without values that differ from run to run."""
     turn: Turn = {"role": message.type, "text": _normalize_text(str(message.text), workspace)}
     if isinstance(message, AIMessage) and has_calls(message):
-        calls = [{"name": call["name"], "args": call["args"]} for call in calls_of(message)]
+        calls = [{"name": call["name"], "args": call["args"]} for call in list_calls(message)]
         turn["calls"] = json.loads(_normalize_text(json.dumps(calls), workspace))
     if isinstance(message, ToolMessage):
         turn["name"] = message.name
@@ -99,7 +99,7 @@ def _encode_reply(reply: AIMessage, workspace: str) -> Turn:
 
     The arguments of a malformed call are recorded as text.
     """
-    calls = [{"name": c["name"], "args": c["args"], "id": c["id"]} for c in calls_of(reply)]
+    calls = [{"name": c["name"], "args": c["args"], "id": c["id"]} for c in list_calls(reply)]
     turn: Turn = {"text": str(reply.text), "calls": calls}
     optional_fields = {
         "usage": reply.usage_metadata,
@@ -287,7 +287,7 @@ class ReplayModel(BaseChatModel):
 
 
 def _call_chunks(reply: AIMessage) -> list[ToolCallChunk]:
-    calls = enumerate(calls_of(reply))
+    calls = enumerate(list_calls(reply))
     return [tool_call_chunk(**as_raw_call(call), index=index) for index, call in calls]
 
 

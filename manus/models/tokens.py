@@ -159,7 +159,7 @@ def _numbers_in(details: Any) -> dict[str, int]:
     return {name: n for name, n in details.items() if isinstance(n, int) and n >= 0}
 
 
-def window_of(settings: ModelSettings, model: Any = None) -> int:
+def get_window(settings: ModelSettings, model: Any = None) -> int:
     """Return the context window of an endpoint, in tokens.
 
     `model` is its chat model, if there is one yet.

@@ -21,11 +21,11 @@ from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 from manus.state.messages import (
     CUT_OFF,
     MALFORMED_AT,
-    calls_of,
     ended_at_limit,
+    get_finish_reason,
     has_calls,
     is_cut_off,
-    reason_of,
+    list_calls,
 )
 from manus.state.text import read_json
 
@@ -148,12 +148,12 @@ def with_cut_off_calls(
     """
     if not has_calls(message):
         return message
-    if reports_end and not has_raw_calls and not reason_of(message):
+    if reports_end and not has_raw_calls and not get_finish_reason(message):
         message.additional_kwargs[CUT_OFF] = True
     is_truncated = ended_at_limit(message) if has_raw_calls else is_cut_off(message)
     if not is_truncated:
         return message
-    calls = [as_raw_call(call) for call in calls_of(message)]
+    calls = [as_raw_call(call) for call in list_calls(message)]
     doubtful_calls = calls
     if has_raw_calls:
         # only the last can be truncated; parsing finds that unless its arguments had not started
@@ -170,7 +170,7 @@ def with_repairs(message: AIMessage) -> AIMessage:
     """Return the reply with its malformed calls repaired; a truncated reply is left unchanged."""
     if not message.invalid_tool_calls or is_cut_off(message):
         return message
-    calls = [as_raw_call(call) for call in calls_of(message)]
+    calls = [as_raw_call(call) for call in list_calls(message)]
     for call in calls:
         if try_parse_arguments(call["args"]) is not None:
             continue

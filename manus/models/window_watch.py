@@ -18,8 +18,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 
 from manus.config.model_settings import ModelSettings, split_spec
-from manus.models.provider_packages import OLLAMA, OPENAI, package_of
-from manus.models.providers import DEFAULT_MODEL, address_of
+from manus.models.provider_packages import OLLAMA, OPENAI, find_package
+from manus.models.providers import DEFAULT_MODEL, get_address
 from manus.models.server_window import SMALL, ModelServer, ServerWindow, find_window, ollama_address
 from manus.models.tokens import cache_tokens, note_window
 from manus.models.wrapped import chat_model_in
@@ -99,7 +99,7 @@ def _has_image(message: BaseMessage) -> bool:
     return isinstance(message.content, list) and any(map(is_image, message.content))
 
 
-def server_of(
+def find_server(
     endpoint: ModelSettings, caller_model: Runnable[Any, Any] | None = None
 ) -> ModelServer | None:
     """Return the server of an endpoint that can be asked for a window; None for hosted providers.
@@ -108,7 +108,7 @@ def server_of(
     """
     provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
     if caller_model is not None:
-        package = package_of(chat_model_in(caller_model))
+        package = find_package(chat_model_in(caller_model))
         if package is OLLAMA:
             provider = "ollama"
         elif package is not OPENAI:
@@ -129,7 +129,7 @@ async def look_up_window(
 
     `again`: ask even if there is a cached answer.
     """
-    server = server_of(endpoint, caller_model)
+    server = find_server(endpoint, caller_model)
     if server is None:
         return None
     key = (endpoint.base_url, endpoint.model)
@@ -171,7 +171,7 @@ def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -
     log.warning(
         "The model server at %s gives `%s` a context window of %s tokens, which leaves little room "
         "for work: long texts are shortened. %s.",
-        address_of(endpoint),
+        get_address(endpoint),
         endpoint.model,
         f"{size:,}",
         advice_for(endpoint, window),
@@ -188,7 +188,7 @@ async def check_reply(
     If a part seems to be missing and the server does not report its window, a warning is logged,
     once per endpoint.
     """
-    if server_of(endpoint, caller_model) is None:
+    if find_server(endpoint, caller_model) is None:
         return None
     key = (endpoint.base_url, endpoint.model)
     _, cached = _windows.get(key, (0.0, None))
@@ -211,7 +211,7 @@ async def check_reply(
     if not comparison.exceeds(window.size):
         return None
     return ContextOverflowError(
-        f"The model server at {address_of(endpoint)} gives `{endpoint.model}` a context window of "
+        f"The model server at {get_address(endpoint)} gives `{endpoint.model}` a context window of "
         f"{window.size:,} tokens and dropped the rest: about {comparison.estimate:,.0f} tokens "
         f"were sent and {comparison.counted:,} arrived. {advice_for(endpoint, window)}.",
         key,
@@ -229,7 +229,7 @@ def _warn_of_dropped_part(
     log.warning(
         "The model server at %s counted %s tokens where about %s were sent: it seems to drop "
         "the rest. %s.",
-        address_of(endpoint),
+        get_address(endpoint),
         f"{comparison.counted:,}",
         f"{comparison.estimate:,.0f}",
         advice_for(endpoint, window or ServerWindow(None)),

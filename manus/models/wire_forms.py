@@ -16,8 +16,8 @@ from langchain_core.messages import (
 )
 
 from manus.config.model_settings import ModelSettings
-from manus.models.reasoning import REASONING, is_foreign, origin_of, restore_sealed
-from manus.state.messages import PerMessage, calls_of, text_of
+from manus.models.reasoning import REASONING, hash_origin, is_foreign, restore_sealed
+from manus.state.messages import PerMessage, get_text, list_calls
 
 SEND_REASONING = "send_reasoning"
 """Keyword argument of a model call: the `ReasoningPolicy`."""
@@ -31,17 +31,17 @@ class ReasoningPolicy(NamedTuple):
     """What reasoning is sent back to a compatible server."""
 
     origin: str = ""
-    """`origin_of` the endpoint whose sealed reasoning is sent back; if empty, none is."""
+    """`hash_origin` the endpoint whose sealed reasoning is sent back; if empty, none is."""
     text: bool = False
     """Whether readable reasoning is sent, with every assistant message."""
 
 
-def reasoning_policy_of(endpoint: ModelSettings) -> ReasoningPolicy:
+def select_reasoning_policy(endpoint: ModelSettings) -> ReasoningPolicy:
     """Return what reasoning is sent back to an endpoint."""
     if endpoint.send_reasoning is False:
         return ReasoningPolicy("", text=False)
     needs_text = any(host in (endpoint.base_url or "") for host in _WANT_REASONING)
-    return ReasoningPolicy(origin_of(endpoint), text=endpoint.send_reasoning or needs_text)
+    return ReasoningPolicy(hash_origin(endpoint), text=endpoint.send_reasoning or needs_text)
 
 
 def encode(value: Any) -> bytes:
@@ -76,9 +76,9 @@ def wire_form(message: BaseMessage, policy: ReasoningPolicy) -> dict[str, Any]:
 
 
 def _assistant_form(message: AIMessage, policy: ReasoningPolicy) -> dict[str, Any]:
-    calls = [_call_form(call) for call in calls_of(message)]
+    calls = [_call_form(call) for call in list_calls(message)]
     # text alone: the blocks may come from another provider's model
-    content: str | None = text_of(message)
+    content: str | None = get_text(message)
     if calls and not content:
         content = None
     form: dict[str, Any] = {"role": "assistant", "content": content}

@@ -22,7 +22,7 @@ from manus.execution.process_output import listener
 from manus.execution.result import ToolResult
 from manus.execution.session import Session
 from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, active_run_of
+from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
 from manus.nodes.handoff import parent_command
@@ -48,7 +48,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         ParentCommand: the tool continues with another node of the outer graph.
         GraphBubbleUp: a person is asked.
     """
-    active_run = active_run_of(config)
+    active_run = get_active_run(config)
     emit = runtime.stream_writer
     session = active_run.session
     session.approved = active_run.approved

@@ -34,12 +34,12 @@ from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
-from manus.models.providers import endpoint_of, name_of
+from manus.models.providers import build_endpoint, get_model_name
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
 from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.remember import REMEMBER
 
@@ -92,7 +92,7 @@ class ActiveRun:
         self.uses_mcp = bool(self.settings.mcp) and any(map(asks_for_mcp, profile.tools))
         self.client = ModelClient(
             cache(lambda role: self.model_settings(role).with_fallbacks()),
-            cache(self.settings.price_of),
+            cache(self.settings.find_price),
             self.session.workspace.root,
             self.budget,
             self.recorder,
@@ -106,7 +106,7 @@ class ActiveRun:
     async def _complete(self, role: str, messages: list[BaseMessage]) -> str:
         """Return a completion for a tool; its usage is counted with the tool's call."""
         reply = await self.client.complete(role, messages, quiet=True)
-        return text_of(reply.message)
+        return get_text(reply.message)
 
     def sync(self, usage: Usage) -> None:
         """Set the budget's usage to that of the run; a nested run has added its own already."""
@@ -133,7 +133,7 @@ class ActiveRun:
         model = self.context.model or self.model
         if model is None or isinstance(model, str):
             return settings.at(model, self.context.base_url)
-        return endpoint_of(model, settings)
+        return build_endpoint(model, settings)
 
     def role_for(self, *, pictures: bool) -> str:
         """Return the profile's role, or `vision` for images that its model does not see."""
@@ -157,7 +157,7 @@ class RunReference:
         self.run = run
 
 
-def active_run_of(config: RunnableConfig) -> ActiveRun:
+def get_active_run(config: RunnableConfig) -> ActiveRun:
     """Return the active run that a node belongs to."""
     reference: RunReference = config["configurable"][KEY]
     return reference.run
@@ -183,7 +183,7 @@ def model_interrupt(
     return GraphInterrupt([Interrupt.from_ns({"kind": "model", "question": question}, namespace)])
 
 
-def parent_run_of(config: RunnableConfig) -> ActiveRun | None:
+def get_parent_run(config: RunnableConfig) -> ActiveRun | None:
     """Return the active run in which another one starts, or None."""
     reference = config.get("configurable", {}).get(KEY)
     return reference.run if isinstance(reference, RunReference) else None
@@ -246,7 +246,7 @@ def _build(
     else:
         settings = load_settings(os.environ)
         budget = RunBudget(context.budget.over(settings.budget))
-    model_name = context.model or (name_of(model) if model else None)
+    model_name = context.model or (get_model_name(model) if model else None)
     check_prices(settings, context.model_copy(update={"model": model_name}), profile.role)
     workspace = Workspace(context.workspace or settings.workspace)
     with ExitStack() as unused:

@@ -14,8 +14,8 @@ from langgraph.types import Interrupt
 
 from manus.execution.call import call_watcher
 from manus.execution.changed_files import MAX_FILES, changed_since, find_mentioned, next_tick
-from manus.execution.shared_files import SharedFiles, StepFiles, fingerprints_of
-from manus.nodes.active_run import ActiveRun, active_run_of
+from manus.execution.shared_files import SharedFiles, StepFiles, hash_files
+from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.planning.questions import (
     interrupts_run,
     sort_by_call,
@@ -26,11 +26,11 @@ from manus.nodes.planning.scheduling import choose_steps
 from manus.nodes.subagent import SubagentResult, run_subagent
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise, total_usage
-from manus.state.plan import Plan, StepResult, StepStatus, Waiting, usage_of, waiting_steps
+from manus.state.plan import Plan, StepResult, StepStatus, Waiting, get_usage, waiting_steps
 from manus.state.plan_changes import StepChange
 from manus.state.taint import request_fields
 from manus.state.text import shorten
-from manus.state.usage import RoleUsage, budget_used_up, sum_usage, tokens_of
+from manus.state.usage import RoleUsage, budget_used_up, sum_tokens, sum_usage
 
 MAX_RESULT = 2_000
 """Characters of a step's result; its checkpoint namespace has the full text."""
@@ -51,7 +51,7 @@ async def execute_step(
 
     `executors`: agent graphs by name. `exclusive`: executors of which only one runs at a time.
     """
-    active_run = active_run_of(config)
+    active_run = get_active_run(config)
     if "step" in state_or_task:
         task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
@@ -94,7 +94,7 @@ def _start(plan: Plan, selected: Mapping[int, str], start_time: int) -> Update:
         step = plan["steps"][index]
         change = StepChange(step=index, status="in_progress", executor=executor, began=start_time)
         changes.append(change)
-        _emit_step(index, "in_progress", step["notes"], executor, usage_of(step))
+        _emit_step(index, "in_progress", step["notes"], executor, get_usage(step))
     # only the change is stored: storage of whole plans would grow quadratically
     todos = dict.fromkeys(selected, "in_progress")
     return {"plan": changes, "todos": todos, "status": "executing"}
@@ -157,7 +157,7 @@ async def run_plan_step(
     files = await asyncio.to_thread(_changed_files, task, active_run, subagent.values)
     if questions:
         root = active_run.session.workspace.root
-        hashes = await asyncio.to_thread(fingerprints_of, root, files)
+        hashes = await asyncio.to_thread(hash_files, root, files)
         waiting = await waiting_record(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
     update = _end_step(task, subagent, files, space)
@@ -187,7 +187,7 @@ def _watch_calls(task: StepTask, active_run: ActiveRun, config: RunnableConfig) 
     if shared is None:
         shared = session.shared = SharedFiles(session.workspace.root)
     space = str(config["configurable"].get("checkpoint_ns", ""))
-    step_files = shared.of_step(space, task["title"])
+    step_files = shared.get_step_files(space, task["title"])
     step_files.start(task["title"], waiting["files"] if waiting else {})
     call_watcher.set(step_files)
     return step_files
@@ -221,7 +221,7 @@ def _end_step(task: StepTask, subagent: SubagentResult, files: list[str], space:
         result=StepResult(
             text=shorten(subagent.output, MAX_RESULT),
             files=files,
-            tokens=tokens_of(usage),
+            tokens=sum_tokens(usage),
             usage=spent,
             stop_reason=str(values.get("stop_reason") or ""),
             outside=subagent.is_tainted,

@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 
 from manus.config.context import Context
 from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, active_run_of, count_usage, model_interrupt
+from manus.nodes.active_run import ActiveRun, count_usage, get_active_run, model_interrupt
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
@@ -22,11 +22,11 @@ from manus.state.agent import StopReason
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, total_usage
-from manus.state.messages import ephemeral, last_request, text_of
+from manus.state.messages import ephemeral, get_text, last_request
 from manus.state.plan import Plan, format_plan, format_result, steps_to_revise
 from manus.state.plan_changes import NewStep, create, revise
 from manus.state.text import shorten
-from manus.state.todos import todos_of
+from manus.state.todos import list_todos
 from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, sum_usage
 from manus.tools.planning import PlanningArgs
 
@@ -39,7 +39,7 @@ async def plan(
     state: FlowState, runtime: Runtime[Context], config: RunnableConfig, *, executors: Executors
 ) -> Update:
     """Create a plan for a new request, ask for its approval, revise it when a step is blocked."""
-    active_run = active_run_of(config)
+    active_run = get_active_run(config)
     emit = runtime.stream_writer
     is_first = is_new(state) or not state.get("plan")
     if not is_first and state["run"]["approval"] == "wanted":
@@ -107,7 +107,7 @@ async def _create_plan(state: FlowState, active_run: ActiveRun, executors: Execu
 
 
 def _plan_update(new: Plan) -> Update:
-    return {"plan": Overwrite(new), "todos": todos_of(new)}
+    return {"plan": Overwrite(new), "todos": list_todos(new)}
 
 
 def _start_run(state: FlowState, active_run: ActiveRun, executors: Executors) -> Update:
@@ -133,7 +133,7 @@ def _start_run(state: FlowState, active_run: ActiveRun, executors: Executors) ->
 
 
 def _title(state: FlowState) -> str:
-    request = text_of(last_request(state["messages"])).strip()
+    request = get_text(last_request(state["messages"])).strip()
     lines = request.splitlines() or [prompts.DEFAULT_TITLE]
     return shorten(lines[0], _MAX_TITLE)
 
@@ -218,7 +218,7 @@ def _question(state: FlowState) -> str:
     else:
         indexes = steps_to_revise(current, run["revised"])
         reason = prompts.blocked([f"{index}. {steps[index]['text']}" for index in indexes])
-    request = text_of(last_request(state["messages"]))
+    request = get_text(last_request(state["messages"]))
     results = [format_result(index, step) for index, step in enumerate(steps) if step["result"]]
     return prompts.revise(request, format_plan(current), results, reason)
 

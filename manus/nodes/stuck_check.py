@@ -15,7 +15,7 @@ from langgraph.types import Overwrite, StreamWriter, interrupt
 from manus.config.context import Context
 from manus.execution.catalog import Catalog
 from manus.execution.changed_files import MAX_FILES, changed_since
-from manus.nodes.active_run import ActiveRun, active_run_of, count_usage
+from manus.nodes.active_run import ActiveRun, count_usage, get_active_run
 from manus.nodes.exchange.announcements import is_sent_back
 from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.exchange.stop_conditions import (
@@ -29,11 +29,11 @@ from manus.state.agent import AgentState, Loop, Run
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import (
     call_facts,
-    calls_of,
+    get_text,
     last_assistant,
+    list_calls,
     messages_since,
     newest_answers,
-    text_of,
 )
 from manus.state.usage import Usage, no_usage
 
@@ -44,7 +44,7 @@ async def stuck_check(
     state: AgentState, runtime: Runtime[Context], config: RunnableConfig
 ) -> Update:
     """Count the newest step, and end the run or warn the model if it is stuck in a loop."""
-    active_run = active_run_of(config)
+    active_run = get_active_run(config)
     emit = runtime.stream_writer
     run = state["run"]
     before = state.get("loop")
@@ -169,7 +169,7 @@ def direct_answer(
 
     They are if all calls are of tools with `return_direct`, and none has failed.
     """
-    calls = calls_of(message) if message is not None else []
+    calls = list_calls(message) if message is not None else []
     if not calls or len(answers) != len(calls):
         return None
     for call in calls:
@@ -178,7 +178,7 @@ def direct_answer(
             return None
     if any(answer.status == "error" for answer in answers):
         return None
-    return "\n\n".join(filter(None, map(text_of, answers)))
+    return "\n\n".join(filter(None, map(get_text, answers)))
 
 
 def ask_about_loop(active_run: ActiveRun, run: Run, loop: Loop) -> Update:

@@ -18,12 +18,12 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.execution.result import Observation
 from manus.execution.user_tools import is_user_tool
-from manus.nodes.active_run import ActiveRun, active_run_of
+from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.announcements import announces_work
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
-from manus.state.messages import last_assistant, text_of
+from manus.state.messages import get_text, last_assistant
 from manus.state.taint import is_tainted, request_fields
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.terminate import TERMINATE
@@ -94,7 +94,7 @@ class SubagentResult:
     def _only_announced(self, text: str) -> bool:
         """Return whether the answer is an earlier message that announced work."""
         last = last_assistant(self.values.get("messages") or [])
-        return last is not None and not text_of(last).strip() and announces_work(text)
+        return last is not None and not get_text(last).strip() and announces_work(text)
 
     def _log(self) -> str:
         """Return the log of its steps, without those that only called a special tool."""
@@ -187,7 +187,7 @@ async def run_delegated(
         ToolError: there is no such profile.
         GraphInterrupt: it asks a person.
     """
-    active_run = active_run_of(get_config())
+    active_run = get_active_run(get_config())
     emit = get_stream_writer()
     graph = await asyncio.to_thread(_load_graph, active_run, profile)
     name = graph.profile.name

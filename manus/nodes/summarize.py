@@ -11,13 +11,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
 from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, active_run_of, count_usage
+from manus.nodes.active_run import ActiveRun, count_usage, get_active_run
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState, total_usage
-from manus.state.messages import last_request, text_of
+from manus.state.messages import get_text, last_request
 from manus.state.plan import (
     Plan,
     Step,
@@ -25,7 +25,7 @@ from manus.state.plan import (
     format_plan,
     format_result,
     is_completed,
-    refusals_of,
+    list_refusals,
     short_title,
 )
 from manus.state.text import flat, one_line
@@ -40,7 +40,7 @@ Update = dict[str, Any]
 
 async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     """Ask the model for a summary, or build it from the plan if that fails; end the run."""
-    active_run = active_run_of(config)
+    active_run = get_active_run(config)
     emit = get_stream_writer()
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     lines: list[Spending] = []
@@ -72,14 +72,14 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
         "output": output,
         "results": result_lines(plan),
         "usage": count_usage(lines, active_run),
-        "refused": refusals_of(plan),
+        "refused": list_refusals(plan),
         "messages": [AIMessage(output, id=f"{state['run']['id']}-summary")],
     }
 
 
 async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     plan = state["plan"]
-    request = text_of(last_request(state["messages"]))
+    request = get_text(last_request(state["messages"]))
     question = prompts.summary(request, format_plan(plan), step_details(plan))
     messages = await fit_question(
         active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(question)
@@ -92,7 +92,7 @@ async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     except ManusError as error:
         log.info("no summary by the model: %s", error)
         return f"{prompts.MODEL_SILENT}\n\n{summarize_without_model(plan)}"
-    return text_of(reply.message).strip() or summarize_without_model(plan)
+    return get_text(reply.message).strip() or summarize_without_model(plan)
 
 
 def exhausted_budget(state: FlowState) -> str | None:

@@ -16,7 +16,7 @@ from manus.execution.changed_files import next_tick
 from manus.execution.siblings import Siblings
 from manus.models.budget import usage_ledger
 from manus.models.client import Reply
-from manus.nodes.active_run import ActiveRun, active_run_of, count_usage, model_interrupt
+from manus.nodes.active_run import ActiveRun, count_usage, get_active_run, model_interrupt
 from manus.nodes.context.compaction import ThreadHistory
 from manus.nodes.context.turns import repair_history, replacement_writes
 from manus.nodes.exchange.environment_info import describe_environment
@@ -27,7 +27,7 @@ from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.messages import calls_of, has_calls, last_request, messages_since, text_of
+from manus.state.messages import get_text, has_calls, last_request, list_calls, messages_since
 from manus.state.usage import Spending, Usage, no_usage, sum_usage
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
@@ -38,7 +38,7 @@ Update = dict[str, Any]
 
 async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
     """Ask the model for the next step and append its message to the history."""
-    active_run = active_run_of(config)
+    active_run = get_active_run(config)
     emit = runtime.stream_writer
     active_run.session.siblings = Siblings(unfinished=None)
     if active_run.uses_mcp:
@@ -152,12 +152,12 @@ def _emit_start(run: Run, usage: Usage, emit: Any) -> None:
 
 def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:
     calls: Any = []
-    for call in calls_of(message):
+    for call in list_calls(message):
         calls.append({"id": call["id"], "name": call["name"], "args": call["args"]})
     event = ThoughtEvent(
         type="thought",
         step=run["step"],
-        text=text_of(message),
+        text=get_text(message),
         calls=calls,
         input_tokens=reply.used["input_tokens"],
         output_tokens=reply.used["output_tokens"],

@@ -103,7 +103,7 @@ def last_call(budget: str) -> str:
     )
 
 
-def loop_of_calls(calls: Sequence[str], times: int, outcome: str) -> str:
+def describe_call_loop(calls: Sequence[str], times: int, outcome: str) -> str:
     """Describe a loop of tool calls that return the same result each time."""
     if len(calls) == 1:
         return f"{calls[0]} was called {times} times and gave the same each time: “{outcome}”."
@@ -111,12 +111,12 @@ def loop_of_calls(calls: Sequence[str], times: int, outcome: str) -> str:
     return f"the same {len(calls)} calls came {times} times over with the same results: {listing}."
 
 
-def loop_of_text(times: int, text: str) -> str:
+def describe_text_loop(times: int, text: str) -> str:
     """Describe a loop of replies with the same text and no call."""
     return f"you have said the same {times} times: “{text}”."
 
 
-def loop_of_silence(times: int) -> str:
+def describe_silent_loop(times: int) -> str:
     """Describe a loop of replies with neither text nor call."""
     return f"your last {times} replies were empty."
 

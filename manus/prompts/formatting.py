@@ -114,7 +114,7 @@ LOOP_MEASURES = {
 """Measures against a loop, by name."""
 
 
-def ending_of(stop_reason: str | None, *, success: bool | None) -> Ending:
+def get_ending(stop_reason: str | None, *, success: bool | None) -> Ending:
     """Return the texts for a stop reason; None means that the run has not ended."""
     if stop_reason is None:
         return Ending("unfinished", "Not finished", "", "warn")

@@ -29,6 +29,6 @@ def call(body: str) -> str:
     return f"<tool_call>\n{body}\n</tool_call>"
 
 
-def result_of(name: str, *, failed: bool) -> str:
+def format_result_header(name: str, *, failed: bool) -> str:
     """Return the line before the result of a call."""
     return f"Result of `{name}`{' (it failed)' if failed else ''}:"

@@ -67,7 +67,7 @@ def check_model(endpoint: ModelSettings) -> None:
         DEFAULT_MODEL,
         NOT_CONFIGURED,
         REPLAY,
-        address_of,
+        get_address,
         is_configured,
     )
 
@@ -87,7 +87,7 @@ def check_model(endpoint: ModelSettings) -> None:
         is_address = False
     if not is_address:
         raise SettingsError(
-            f"{address_of(endpoint)} is not a valid address of a model server; "
+            f"{get_address(endpoint)} is not a valid address of a model server; "
             "set MANUS_BASE_URL to a URL such as http://localhost:11434/v1."
         )
 

@@ -14,7 +14,7 @@ from langgraph.types import Command, Interrupt
 
 from manus.config.context import HELD, Context
 from manus.config.settings import Settings
-from manus.graph.outcome import Outcome, is_over, outcome_of
+from manus.graph.outcome import Outcome, build_outcome, is_over
 from manus.graph.state_update import reopen
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
 from manus.runs.options import RunOptions, stored_options
@@ -151,7 +151,7 @@ async def create_resume_job(
     profile = args.profile or thread.profile or settings.profile
     graph = build_graph(thread.kind, profile, store)
     snapshot = await graph.aget_state(thread_config(thread_id))
-    outcome = outcome_of(snapshot)
+    outcome = build_outcome(snapshot)
     has_ended = is_over(snapshot)
     context = build_context(args, workspace=thread.workspace, **thread.options)
     context = check_presence(context, settings)
@@ -218,7 +218,7 @@ async def run_job(job: Job, modes: list[str], show: Show, go_on: Continue | None
                     async for _, mode, data in parts:
                         await show(mode, data)
                 job = replace(job, checkpoint_id=None)
-                outcome = outcome_of(await job.graph.aget_state(job.config()))
+                outcome = build_outcome(await job.graph.aget_state(job.config()))
             paused_at = _now()
             next_job = await go_on(job, outcome) if go_on and not job.is_report_only else None
             if next_job is None:
@@ -248,7 +248,7 @@ async def read_outcome(store: Store, thread: Thread) -> Outcome:
     """Return the outcome of the newest run of a thread."""
     # Reading works with any profile; a custom one may not be loaded here.
     graph = build_graph(thread.kind, "manus", store)
-    return outcome_of(await graph.aget_state(thread_config(thread.thread_id)))
+    return build_outcome(await graph.aget_state(thread_config(thread.thread_id)))
 
 
 async def _prepare_workspace(settings: Settings, context: Context) -> Context:

@@ -137,7 +137,7 @@ def _new_id(merged: list[AnyMessage], ids: set[str | None], message: BaseMessage
     return new_id
 
 
-def calls_of(message: AIMessage) -> list[ToolCall | InvalidToolCall]:
+def list_calls(message: AIMessage) -> list[ToolCall | InvalidToolCall]:
     """Return all calls of a message, well-formed or malformed, in call order.
 
     LangChain stores the two kinds separately; `MALFORMED_AT` has the indexes of the malformed ones.
@@ -154,7 +154,7 @@ def calls_of(message: AIMessage) -> list[ToolCall | InvalidToolCall]:
 
 def call_ids(message: AIMessage) -> list[str]:
     """Return the ids of all calls of a message, in call order."""
-    return [str(call["id"]) for call in calls_of(message)]
+    return [str(call["id"]) for call in list_calls(message)]
 
 
 def has_calls(message: BaseMessage) -> bool:
@@ -241,12 +241,12 @@ def with_texts(content: Any, change: Callable[[str], str]) -> Any:
     return {**content, "text": change(text)}
 
 
-def source_of(message: BaseMessage) -> str:
+def get_source(message: BaseMessage) -> str:
     """Return the source of a message's text; empty if it comes from `manus` or the user."""
     return str(message.additional_kwargs.get(SOURCE, ""))
 
 
-def text_of(message: BaseMessage) -> str:
+def get_text(message: BaseMessage) -> str:
     """Return the text of a message, whatever form its content has, without images and so on."""
     return str(message.text)
 
@@ -263,7 +263,7 @@ def readable_thoughts(message: AIMessage) -> str:
     return "".join(texts)
 
 
-def reason_of(message: AIMessage) -> str:
+def get_finish_reason(message: AIMessage) -> str:
     """Return why a reply ended, as the provider names it, in lower case; empty if unknown."""
     metadata = message.response_metadata
     for name in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
@@ -274,7 +274,7 @@ def reason_of(message: AIMessage) -> str:
 
 def ended_at_limit(message: AIMessage) -> bool:
     """Return whether a reply ended at its length limit, so that its last call may be truncated."""
-    return reason_of(message) in _AT_LIMIT
+    return get_finish_reason(message) in _AT_LIMIT
 
 
 def is_cut_off(message: AIMessage) -> bool:
@@ -284,7 +284,7 @@ def is_cut_off(message: AIMessage) -> bool:
 
 def is_empty(message: AIMessage) -> bool:
     """Return whether a reply has neither text nor calls."""
-    return not has_calls(message) and not text_of(message).strip()
+    return not has_calls(message) and not get_text(message).strip()
 
 
 def find_reply_fault(message: AIMessage) -> Literal["cut off", "repeats itself"] | None:
@@ -294,7 +294,7 @@ def find_reply_fault(message: AIMessage) -> Literal["cut off", "repeats itself"]
     """
     if has_calls(message):
         return None
-    if _repeats_itself(text_of(message).rstrip()):
+    if _repeats_itself(get_text(message).rstrip()):
         return "repeats itself"
     return "cut off" if ended_at_limit(message) else None
 

@@ -137,7 +137,7 @@ def has_tainted_step(plan: Plan) -> bool:
     return any(result.get("outside") for result in results)
 
 
-def refusals_of(plan: Plan | None) -> list[Any]:
+def list_refusals(plan: Plan | None) -> list[Any]:
     """Return the distinct refusals of all steps of a plan."""
     refusals: list[Any] = []
     if not plan:
@@ -315,7 +315,7 @@ def format_result(index: int, step: Step, limit: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def usage_of(step: Step) -> RoleUsage:
+def get_usage(step: Step) -> RoleUsage:
     """Return the usage of a step so far."""
     result = step["result"]
     return NOTHING_USED if result is None else result.get("usage", NOTHING_USED)

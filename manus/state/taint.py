@@ -67,7 +67,7 @@ def request_fields(words: str, *, tainted: bool) -> dict[str, Any]:
     return fields
 
 
-def facts_of(
+def collect_facts(
     messages: Sequence[AnyMessage], compaction: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the facts that a call needs: the hosts that the user has named, and the taint."""

@@ -22,7 +22,7 @@ class Todo(TypedDict):
     status: TodoStatus
 
 
-def todos_of(plan: Plan) -> list[Todo]:
+def list_todos(plan: Plan) -> list[Todo]:
     """Return the steps of a plan as to-do items; a blocked step is `pending`."""
     statuses: dict[str, TodoStatus] = {"completed": "completed", "in_progress": "in_progress"}
     todos: list[Todo] = []

@@ -99,7 +99,7 @@ def with_spending(usage: Usage, spendings: Iterable[Spending]) -> Usage:
     return usage
 
 
-def tokens_of(used: RoleUsage) -> int:
+def sum_tokens(used: RoleUsage) -> int:
     """Return the sum of input and output tokens."""
     return used["input_tokens"] + used["output_tokens"]
 
@@ -120,10 +120,10 @@ class Budget(BaseModel, frozen=True, extra="forbid"):
         return other.model_copy(update=self.model_dump(exclude_none=True))
 
 
-def limits_of(budget: Budget, usage: Usage) -> list[tuple[str, float, float]]:
+def list_limits(budget: Budget, usage: Usage) -> list[tuple[str, float, float]]:
     """Return the name, the used amount and the limit of each limited resource."""
     amounts = [
-        ("tokens", tokens_of(usage), budget.tokens),
+        ("tokens", sum_tokens(usage), budget.tokens),
         ("cost", usage.get("cost", 0.0), budget.cost),
         ("seconds", usage["seconds"], budget.seconds),
         ("tool calls", usage["tool_calls"], budget.tool_calls),
@@ -152,7 +152,7 @@ def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> s
     `for_good`: only limits that end a run at once. A limit of tool calls still allows a last model
     call without tools.
     """
-    for name, used, limit in limits_of(budget, usage):
+    for name, used, limit in list_limits(budget, usage):
         if used >= limit and not (for_good and name == "tool calls"):
             return format_limit(name, used, limit)
     return None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from manus.state.messages import is_from_user, text_of
+from manus.state.messages import get_text, is_from_user
 
 OWN_WORDS = "asked"
 """In the `additional_kwargs` of a request: the user's own words, where its text holds more."""
@@ -130,7 +130,7 @@ class NamedHosts(NamedTuple):
 def own_words(message: BaseMessage) -> str:
     """Return what the user has written in a message; empty for what others have written."""
     if isinstance(message, ToolMessage):
-        return text_of(message) if message.name == ASK_HUMAN else ""
+        return get_text(message) if message.name == ASK_HUMAN else ""
     if not isinstance(message, HumanMessage) or not is_from_user(message):
         return ""
     words = message.additional_kwargs.get(OWN_WORDS)
@@ -191,9 +191,9 @@ def hosts_in(words: str) -> tuple[dict[str, bool], frozenset[str]]:
     forbidden: set[str] = set()
     for sentence, forbids in _judged_sentences(words):
         if forbids:
-            forbidden.update(_hosts_of(sentence))
+            forbidden.update(_find_hosts(sentence))
             continue
-        for host, is_certain in _hosts_of(sentence).items():
+        for host, is_certain in _find_hosts(sentence).items():
             allowed[host] = is_certain or allowed.get(host, False)
     for host in forbidden:
         allowed.pop(host, None)
@@ -204,12 +204,12 @@ def _judged_sentences(text: str) -> Iterator[tuple[str, bool]]:
     """Yield each sentence, and whether it, or a short one that answers it, forbids something."""
     sentences = [s for s in _SENTENCE_END.split(_INTRODUCES.sub(": ", text)) if s.strip()]
     for sentence, following in zip(sentences, [*sentences[1:], ""], strict=False):
-        is_reply = len(following) <= _REPLY and not _hosts_of(following)
+        is_reply = len(following) <= _REPLY and not _find_hosts(following)
         forbids = _FORBIDS.search(sentence) or (is_reply and _FORBIDS.search(following))
         yield sentence, bool(forbids)
 
 
-def _hosts_of(sentence: str) -> dict[str, bool]:
+def _find_hosts(sentence: str) -> dict[str, bool]:
     """Return the possible hosts in a sentence, each with whether it is certainly a host."""
     hosts: dict[str, bool] = {}
     for match in _ADDRESS.finditer(sentence):

@@ -92,7 +92,7 @@ async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> Histo
     by_namespace: dict[str, dict[str, CheckpointTuple]] = {}
     async for checkpoint in saver.alist({"configurable": {"thread_id": thread_id}}):
         namespace = str(checkpoint.config["configurable"].get("checkpoint_ns", ""))
-        by_namespace.setdefault(namespace, {})[_id_of(checkpoint)] = checkpoint
+        by_namespace.setdefault(namespace, {})[_get_id(checkpoint)] = checkpoint
     return {name: _order_supersteps(by_id) for name, by_id in by_namespace.items()}
 
 
@@ -100,10 +100,10 @@ async def read_fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> l
     """Return a value that changes when the thread changes; empty if there is no such thread."""
     config: Any = {"configurable": {"thread_id": thread_id}}
     newest = saver.alist(config, limit=20)
-    return [(_id_of(item), len(item.pending_writes or ())) async for item in newest]
+    return [(_get_id(item), len(item.pending_writes or ())) async for item in newest]
 
 
-def _id_of(checkpoint: CheckpointTuple) -> str:
+def _get_id(checkpoint: CheckpointTuple) -> str:
     return str(checkpoint.config["configurable"]["checkpoint_id"])
 
 

@@ -38,7 +38,7 @@ def strip_credentials(url: str) -> str:
     return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def reason_of(error: BaseException, url: str) -> str:
+def describe_error(error: BaseException, url: str) -> str:
     """Return the first line of a database error, without the password of the URL."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     reason = " ".join(lines[0].split()).rstrip(".:")
@@ -142,7 +142,9 @@ class PostgresRetry:
         if wait > remaining:
             raise self._give_up_error(error) from error
         self._attempts += 1
-        reason = f"{strip_credentials(self.url)} does not answer ({reason_of(error, self.url)})"
+        reason = (
+            f"{strip_credentials(self.url)} does not answer ({describe_error(error, self.url)})"
+        )
         log.info("retrying the database in %.1f s, for %.0f s more: %s", wait, remaining, reason)
         if self.on_retry is not None:
             event = RetryEvent(
@@ -153,7 +155,8 @@ class PostgresRetry:
 
     def _give_up_error(self, error: BaseException) -> StorageUnavailableError:
         waited = f" for {self.retry_for:.0f} s" if self.retry_for else ""
+        reason = describe_error(error, self.url)
         return StorageUnavailableError(
-            f"{strip_credentials(self.url)} did not answer{waited} ({reason_of(error, self.url)}); "
+            f"{strip_credentials(self.url)} did not answer{waited} ({reason}); "
             "start the server, then resume: what was stored is kept."
         )

@@ -25,8 +25,8 @@ from manus.store.base import Store, make_ids_later_than
 from manus.store.postgres_retry import (
     CONNECT_TIMEOUT,
     PostgresRetry,
+    describe_error,
     ping,
-    reason_of,
     strip_credentials,
 )
 from manus.store.serializer import CompactSerializer
@@ -287,6 +287,6 @@ def _translate_errors(url: str) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         raise StorageError(
-            f"{location} cannot be used: {reason_of(error, url)}; "
+            f"{location} cannot be used: {describe_error(error, url)}; "
             "check the server and MANUS_CHECKPOINT."
         ) from None

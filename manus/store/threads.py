@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from manus.prompts.formatting import ENDINGS, ending_of
+from manus.prompts.formatting import ENDINGS, get_ending
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
 from manus.store.history import checkpoint_time, is_waiting
 from manus.store.thread_id import NEWEST
@@ -151,7 +151,7 @@ def _status(checkpoint: CheckpointTuple, values: dict[str, Any]) -> str:
     reason = values.get("stop_reason")
     if source == "input" or is_behind:
         reason = None
-    return ending_of(reason, success=values.get("success")).label
+    return get_ending(reason, success=values.get("success")).label
 
 
 async def delete_thread_files(store: Store, thread: Thread) -> None:

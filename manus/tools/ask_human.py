@@ -12,8 +12,8 @@ from manus.execution.base import AgentTool, Arguments
 from manus.execution.decisions import (
     QUESTION,
     ask_person,
+    get_message,
     hitl_question,
-    message_of,
     single_decision,
 )
 from manus.execution.result import Image, Observation
@@ -55,7 +55,7 @@ def _read_answer(answer: Any, inquire: str) -> Observation:
     action = decision.get("edited_action")
     if isinstance(action, Mapping):
         return Observation(_read_edited(action.get("args"), inquire), images)
-    return Observation(message_of(decision), images)
+    return Observation(get_message(decision), images)
 
 
 def _read_edited(args: Any, inquire: str) -> str:

@@ -12,7 +12,7 @@ from manus.prompts import compaction as prompts
 from tests.cli.program import Program, Result
 from tests.flow.helpers import succeeds
 from tests.helpers.sandboxes import Kind
-from tests.server import ScriptedServer, call, calls, fail, mentions, said, stream_of, text
+from tests.server import ScriptedServer, call, calls, fail, mentions, reply_stream, said, text
 
 KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "usage"}
 COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
@@ -193,7 +193,7 @@ def test_on_the_command_line(
 ) -> None:
     server.strict = False
     server.script(
-        stream_of(said({**SAYS, "tool_calls": [CALL]}), said({}, "tool_calls")), text("Done.")
+        reply_stream(said({**SAYS, "tool_calls": [CALL]}), said({}, "tool_calls")), text("Done.")
     )
     result = manus("run", "say hi", "--thread", "t", "--json")
     assert (result.code, result.json["output"]) == (0, "Done.")

@@ -115,7 +115,7 @@ def test_no_request_and_no_model(bare: Program, subtests: pytest.Subtests) -> No
     assert "--workspace or MANUS_WORKSPACE" in _sentence(refused)
 
 
-def _commands_of_the_readme() -> list[str]:
+def _list_readme_commands() -> list[str]:
     text = (ROOT / "README.md").read_text("utf-8")
     lines = re.findall(r"^\$ (?:.* \| )?\.venv/bin/manus (.*)$", text, re.MULTILINE)
     return [line.partition("#")[0].partition(" | ")[0].strip() for line in lines]
@@ -126,10 +126,10 @@ def test_the_commands_of_the_readme_run(
 ) -> None:
     server.always(text("done")).allow_unused()
     assert manus("run", "--thread", "THREAD", "hello").code == 0
-    assert len(_commands_of_the_readme()) >= 7
+    assert len(_list_readme_commands()) >= 7
     (manus.home / "notes.txt").write_text("a note")
     (manus.home / "plan.png").write_bytes(base64.b64decode(RED_DOT))
-    for command in _commands_of_the_readme():
+    for command in _list_readme_commands():
         with subtests.test(command=command):
             if command == "ui":
                 continue  # it serves until it is stopped

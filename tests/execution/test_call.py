@@ -17,7 +17,7 @@ from manus.execution.workspace import Workspace
 from manus.state.errors import StorageError
 from manus.tools.bash import Bash
 from manus.tools.str_replace_editor import StrReplaceEditor
-from tests.helpers.acting import Act, execute_alone, raising, said_of
+from tests.helpers.acting import Act, execute_alone, get_error, raising
 
 
 async def test_a_tool_that_raises(session: Session, subtests: pytest.Subtests) -> None:
@@ -36,7 +36,7 @@ async def test_a_tool_that_raises(session: Session, subtests: pytest.Subtests) -
     with pytest.raises(ValidationError) as unfit:
         PickyArgs.model_validate({})
     # a model that the tool reads is not its arguments
-    said = await said_of(session, Act(session=session, does=raising(unfit.value)))
+    said = await get_error(session, Act(session=session, does=raising(unfit.value)))
     assert said.startswith("`act` failed: ")
 
 
@@ -75,7 +75,7 @@ async def test_a_null_and_a_list_in_a_string_are_what_they_mean(
         with subtests.test(tags=tags, said=said):
             args = {"colour": "red", "size": 1, "tags": tags}
             assert said in (await execute_alone(session, held, args, key=str(tags))).message.text
-    assert "`size`: Input should be a valid integer" in await said_of(
+    assert "`size`: Input should be a valid integer" in await get_error(
         session, held, {"colour": "red", "size": None}
     )
 
@@ -84,7 +84,7 @@ async def test_arguments_that_do_not_fit_are_explained_one_by_one(
     session: Session, subtests: pytest.Subtests
 ) -> None:
     held = Picky(session=session)
-    said = await said_of(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
+    said = await get_error(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
     problems = [line for line in said.split("\n") if line.startswith("- ")]
     assert [line.split("`")[1] for line in problems] == ["colour", "size", "tags.0", "color"]
     for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):

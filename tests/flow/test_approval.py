@@ -8,12 +8,12 @@ from langgraph.types import Command
 from manus.nodes.planning.approval import read_decision
 from manus.state.errors import PlanError, UsageError
 from tests.flow.helpers import ScriptedFlow, is_step, makes, revises, succeeds
-from tests.flow.test_plan import plan_of
+from tests.flow.test_plan import build_plan
 from tests.helpers.agent import thread_config
 from tests.helpers.child import REQUEST, started
 from tests.server import call, hang, text
 
-PLAN = plan_of("a", "b")
+PLAN = build_plan("a", "b")
 
 
 ANSWERS: list[tuple[Any, str, str]] = [

@@ -33,7 +33,7 @@ Steps:
 2. [ ] Reserve hotel"""
 
 
-def plan_of(*steps: str | tuple[str, list[int]], **statuses: str) -> Plan:
+def build_plan(*steps: str | tuple[str, list[int]], **statuses: str) -> Plan:
     """A plan; a step is a text, or a text and what it depends on; `s1="blocked"` sets a status."""
     asked = [
         {"text": step} if isinstance(step, str) else {"text": step[0], "depends_on": step[1]}
@@ -58,15 +58,15 @@ STAR: tuple[tuple[str, list[int]], ...] = (("a", []), ("b", []), ("c", [0, 1]))
 
 
 READY = [
-    (plan_of(*CHAIN), [0]),
-    (plan_of(*CHAIN, s0="completed"), [1]),
-    (plan_of(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
-    (plan_of(*CHAIN, s0="blocked"), []),
-    (plan_of(*STAR), [0, 1]),
-    (plan_of(*STAR, s0="completed"), [1]),
-    (plan_of(*STAR, s0="completed", s1="completed"), [2]),
-    (plan_of(*STAR, s0="blocked"), [1]),
-    (plan_of(*CHAIN, s0="completed", s1="completed", s2="completed"), []),
+    (build_plan(*CHAIN), [0]),
+    (build_plan(*CHAIN, s0="completed"), [1]),
+    (build_plan(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
+    (build_plan(*CHAIN, s0="blocked"), []),
+    (build_plan(*STAR), [0, 1]),
+    (build_plan(*STAR, s0="completed"), [1]),
+    (build_plan(*STAR, s0="completed", s1="completed"), [2]),
+    (build_plan(*STAR, s0="blocked"), [1]),
+    (build_plan(*CHAIN, s0="completed", s1="completed", s2="completed"), []),
 ]
 CYCLES: list[tuple[list[list[int]], list[int] | None]] = [
     ([[], [0], [1]], None),
@@ -77,10 +77,10 @@ CYCLES: list[tuple[list[list[int]], list[int] | None]] = [
     ([[], [0], [0], [1, 2]], None),
 ]
 HINDERED: list[tuple[Plan, dict[int, int]]] = [
-    (plan_of(*CHAIN), {}),
-    (plan_of(*CHAIN, s0="blocked"), {1: 0, 2: 0}),
-    (plan_of(*STAR, s0="blocked"), {2: 0}),
-    (plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]), s0="blocked"), {2: 0}),
+    (build_plan(*CHAIN), {}),
+    (build_plan(*CHAIN, s0="blocked"), {1: 0, 2: 0}),
+    (build_plan(*STAR, s0="blocked"), {2: 0}),
+    (build_plan(("a", []), ("b", []), ("c", [0]), ("d", [1]), s0="blocked"), {2: 0}),
 ]
 
 
@@ -113,7 +113,7 @@ CHOSEN = [
 def test_the_executor_of_a_step(subtests: pytest.Subtests) -> None:
     for text, named, chosen in CHOSEN:
         with subtests.test(text=text, named=named):
-            step = plan_of(text)["steps"][0]
+            step = build_plan(text)["steps"][0]
             step["executor"] = named
             assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)
 
@@ -129,7 +129,7 @@ HYPHENS = [
 
 @pytest.mark.parametrize(("text", "names", "chosen"), HYPHENS)
 def test_a_hyphen_stands_for_an_underscore(text: str, names: list[str], chosen: str) -> None:
-    assert executor_for(plan_of(text)["steps"][0], names) == chosen
+    assert executor_for(build_plan(text)["steps"][0], names) == chosen
 
 
 AFTER_PLAN = [
@@ -148,7 +148,7 @@ def test_after_plan(subtests: pytest.Subtests) -> None:
             state: Any = {
                 "stop_reason": reason,
                 "run": {"approval": approval},
-                "plan": plan_of("a"),
+                "plan": build_plan("a"),
             }
             assert route_after_plan(state) == label
 
@@ -177,7 +177,7 @@ AFTER_STEP: list[tuple[dict[str, str], dict[str, Any], Any]] = [
 def test_after_execute_step(subtests: pytest.Subtests) -> None:
     for statuses, run, label in AFTER_STEP:
         with subtests.test(statuses=statuses, run=run):
-            plan = plan_of(("a", []), ("b", []), **statuses)
+            plan = build_plan(("a", []), ("b", []), **statuses)
             state: Any = {
                 "plan": fold_plan(plan, [{"step": i, "began": 7} for i in range(2)]),
                 "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},

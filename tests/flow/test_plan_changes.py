@@ -19,7 +19,7 @@ from manus.state.plan_changes import (
     start_first,
     update,
 )
-from tests.flow.test_plan import plan_of
+from tests.flow.test_plan import build_plan
 
 RESULT = StepResult(text="42", files=["a.txt"], tokens=7)
 
@@ -43,7 +43,7 @@ def test_steps_depend_on_the_one_before_unless_they_say_otherwise() -> None:
 
 
 def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> None:
-    plan = plan_of("a", "b", "c", s0="completed")
+    plan = build_plan("a", "b", "c", s0="completed")
     plan = fold_plan(plan, [{"step": 0, "notes": "n", "result": RESULT}])
     moved = update(plan, None, texts("x", "a", "b2"))
     assert [s["status"] for s in moved["steps"]] == ["not_started", "completed", "not_started"]
@@ -51,16 +51,16 @@ def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> N
     assert moved["steps"][2]["notes"] == ""
     assert plan["steps"][0]["text"] == "a"  # the old plan is as it was
     # a step behind a blocked one depends on the one before that
-    plan = plan_of("a", "b", s0="completed", s1="blocked")
+    plan = build_plan("a", "b", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
     # but one that depended on the blocked step still does, unless it moved
-    plan = plan_of("a", "b", "c", "d", s0="completed", s1="blocked")
+    plan = build_plan("a", "b", "c", "d", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "c", "d"))) == [[], [0], [1], [2]]
     assert depends(update(plan, None, texts("a", "d", "b", "c"))) == [[], [0], [1], [2]]
 
 
 def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
-    plan = plan_of("a", "b", "c", s0="completed", s1="blocked")
+    plan = build_plan("a", "b", "c", s0="completed", s1="blocked")
     revised = revise(plan, [{"text": "b2"}, {"text": "c", "depends_on": [0]}])
     assert [(s["text"], s["status"]) for s in revised["steps"]] == [
         ("a", "completed"),
@@ -70,7 +70,7 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
     assert depends(revised) == [[], [0], [1]]
     assert [s["text"] for s in revised["dropped"]] == ["b"]
     # a step of the same words as a completed one is still to be done
-    plan = plan_of("check", "repair", "check", s0="completed", s1="blocked")
+    plan = build_plan("check", "repair", "check", s0="completed", s1="blocked")
     steps = revise(plan, texts("fix", "check"))["steps"]
     done = [(step["text"], step["status"] == "completed") for step in steps]
     assert done == [("check", True), ("fix", False), ("check", False)]
@@ -79,17 +79,17 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
 UNFIT: list[tuple[Callable[[], object], str]] = [
     (lambda: create("p", "P", []), "A plan needs at least one step"),
     (lambda: create("p", "P", texts("a", " ")), "Step 1 is empty"),
-    (lambda: mark(plan_of("a", "b"), 2, "completed"), "the plan has the steps 0 to 1"),
-    (lambda: mark(plan_of("a"), -1, "completed"), "the plan has only step 0"),
+    (lambda: mark(build_plan("a", "b"), 2, "completed"), "the plan has the steps 0 to 1"),
+    (lambda: mark(build_plan("a"), -1, "completed"), "the plan has only step 0"),
     (
-        lambda: mark(plan_of("a"), 0, "done"),  # type: ignore[arg-type]
+        lambda: mark(build_plan("a"), 0, "done"),  # type: ignore[arg-type]
         "'not_started', 'in_progress', 'completed' or 'blocked'",
     ),
-    (lambda: plan_of(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
-    (lambda: plan_of(("a", [1]), "b"), "0 → 1 → 0"),
-    (lambda: plan_of(("a", []), ("b", [1])), "1 → 1"),
-    (lambda: merge_edit(plan_of("a"), {"title": "x"}), "an object with `steps`"),
-    (lambda: merge_edit(plan_of("a"), {"steps": [1]}), "an object with `steps`"),
+    (lambda: build_plan(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
+    (lambda: build_plan(("a", [1]), "b"), "0 → 1 → 0"),
+    (lambda: build_plan(("a", []), ("b", [1])), "1 → 1"),
+    (lambda: merge_edit(build_plan("a"), {"title": "x"}), "an object with `steps`"),
+    (lambda: merge_edit(build_plan("a"), {"steps": [1]}), "an object with `steps`"),
 ]
 
 
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 
 def test_a_person_may_send_back_texts_or_whole_steps() -> None:
-    plan = fold_plan(plan_of("a", "b", s0="completed"), [{"step": 0, "result": RESULT}])
+    plan = fold_plan(build_plan("a", "b", s0="completed"), [{"step": 0, "result": RESULT}])
     edited = merge_edit(plan, {"steps": ["a", {"text": "b", "status": "blocked"}, "a"]})
     assert [s["status"] for s in edited["steps"]] == ["completed", "blocked", "not_started"]
     assert edited["steps"][0]["result"] == RESULT
@@ -110,7 +110,7 @@ def test_a_person_may_send_back_texts_or_whole_steps() -> None:
 
 
 def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Subtests) -> None:
-    plan = plan_of(("a", []), ("b", []), ("c", [0]), ("d", [1]))
+    plan = build_plan(("a", []), ("b", []), ("c", [0]), ("d", [1]))
     a, b, c, d = plan["steps"]
     before: list[tuple[list[Any], list[list[int]]]] = [
         (["z", a, b, c, d], [[], [0], [], [1], [2]]),
@@ -126,13 +126,13 @@ def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Su
 
 
 def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
-    plans = {"p": plan_of("a")}
-    assert fold_plans(plans, [{"q": plan_of("b")}, {"p": None}]).keys() == {"q"}
+    plans = {"p": build_plan("a")}
+    assert fold_plans(plans, [{"q": build_plan("b")}, {"p": None}]).keys() == {"q"}
     assert plans.keys() == {"p"}
 
 
 def test_the_first_unfinished_step_is_started_once() -> None:
-    plan = plan_of("a", "b", "c", s0="completed")
+    plan = build_plan("a", "b", "c", s0="completed")
     started = start_first(plan)
     assert [s["status"] for s in started["steps"]] == ["completed", "in_progress", "not_started"]
     assert start_first(started) is started
@@ -158,12 +158,12 @@ writes = st.lists(
 
 @given(writes, writes)
 def test_writes_fold_alike_in_one_batch_and_in_two(first: list[Any], second: list[Any]) -> None:
-    plan = plan_of("a", "b", "c")
+    plan = build_plan("a", "b", "c")
     assert fold_plan(fold_plan(plan, first), second) == fold_plan(plan, [*first, *second])
 
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.data())
 def test_an_update_never_makes_a_cycle_of_what_had_none(steps: list[str], data: Any) -> None:
-    plan = plan_of(("a", []), ("b", [0]), ("c", [0]), ("d", [1, 2]), s1="blocked")
+    plan = build_plan(("a", []), ("b", [0]), ("c", [0]), ("d", [1, 2]), s1="blocked")
     order = data.draw(st.permutations(steps))
     assert find_cycle(depends(update(plan, None, texts(*order)))) is None

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from manus.execution.base import AgentTool
 from manus.execution.result import Observation
 from manus.graph import build_flow
-from manus.graph.outcome import Outcome, question_of
+from manus.graph.outcome import Outcome, format_question
 from manus.graph.state_update import reopen
 from manus.nodes import subgraph_config
 from manus.pages.trace.reading import read_trace
@@ -38,12 +38,12 @@ def asks(question: str) -> Any:
 
 
 def questions(outcome: Outcome) -> list[str]:
-    return [question_of(question) for question in outcome.questions]
+    return [format_question(question) for question in outcome.questions]
 
 
 async def answer(flow: ScriptedFlow, outcome: Outcome, **answers: str) -> Outcome:
     """The run resumed with answers to the questions that begin with these words."""
-    by_word = {question_of(q).split("?")[0]: q.id for q in outcome.questions}
+    by_word = {format_question(q).split("?")[0]: q.id for q in outcome.questions}
     given = {by_word[word]: said for word, said in answers.items()}
     return await flow.invoke(Command(resume=given))
 
@@ -137,7 +137,7 @@ async def test_questions_of_one_message_come_in_call_order(flow: ScriptedFlow) -
     outcome = await flow.run()
     assert questions(outcome) == wanted
     flow.sums_up(text("All."))
-    given = {question.id: f"answer {question_of(question)}" for question in outcome.questions}
+    given = {question.id: f"answer {format_question(question)}" for question in outcome.questions}
     assert (await flow.invoke(Command(resume=given))).stop_reason == "completed"
     answers = [
         m["content"] for m in flow.asked(is_step("alpha"))[-1].messages if m["role"] == "tool"
@@ -151,10 +151,10 @@ async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
     flow.step("beta", asks("Blue?"), succeeds("Beta."))
     outcome = await flow.run()
     assert set(questions(outcome)) == {"Red?", "Blue?"}
-    red = {question_of(question): question.id for question in outcome.questions}["Red?"]
+    red = {format_question(question): question.id for question in outcome.questions}["Red?"]
     flow.step("gamma", call("append", path="g", line="once"), succeeds("Gamma."))
     outcome = await answer(flow, outcome, Blue="navy")
-    assert [(question_of(q), q.id) for q in outcome.questions] == [("Red?", red)]
+    assert [(format_question(q), q.id) for q in outcome.questions] == [("Red?", red)]
     assert await flow.statuses() == ["in_progress", "completed", "completed"]
     flow.step("alpha", succeeds("Alpha."))
     flow.sums_up(text("All."))
@@ -186,10 +186,10 @@ async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> No
     flow.step("beta", asks("Blue?"), succeeds())
     outcome = await flow.run(approve="yolo")
     assert set(questions(outcome)) == {"One?", "Blue?"}
-    by_word = {question_of(q): q.id for q in outcome.questions}
+    by_word = {format_question(q): q.id for q in outcome.questions}
     outcome = await flow.invoke(Command(resume={by_word["One?"]: "first"}), approve="yolo")
     assert set(questions(outcome)) == {"Two?", "Blue?"}
-    by_word = {question_of(q): q.id for q in outcome.questions}
+    by_word = {format_question(q): q.id for q in outcome.questions}
     flow.sums_up(text("All."))
     given = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
     outcome = await flow.invoke(Command(resume=given), approve="yolo")
@@ -328,7 +328,7 @@ async def test_a_step_that_waits_can_be_looked_into(flow: ScriptedFlow) -> None:
     flow.step("gamma", succeeds())
     await flow.run()
     snapshot = await flow.graph.aget_state(T, subgraphs=True)
-    inside = {question_of(task.interrupts[0]): task.state for task in snapshot.tasks}
+    inside = {format_question(task.interrupts[0]): task.state for task in snapshot.tasks}
     red = inside["Red?"]
     assert isinstance(red, StateSnapshot)
     assert "Your step is number 0: alpha" in red.values["messages"][0].text

@@ -13,7 +13,7 @@ from manus.nodes.planning.file_use import must_take_turns
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.plan_changes import create
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
-from tests.flow.test_plan import plan_of
+from tests.flow.test_plan import build_plan
 from tests.server import call, text
 
 PAIRS = [
@@ -42,7 +42,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("one", "other", "turns"), PAIRS)
 def test_steps_that_write_one_file_take_turns(one: str, other: str, turns: bool) -> None:
-    first, second = plan_of(one, other)["steps"]
+    first, second = build_plan(one, other)["steps"]
     assert must_take_turns(first, second) is turns
     assert must_take_turns(second, first) is turns
 
@@ -78,7 +78,7 @@ TOGETHER: list[tuple[list[Any], int, list[int]]] = [
 
 @pytest.mark.parametrize(("steps", "most", "chosen"), TOGETHER)
 def test_steps_that_start_together(steps: list[Any], most: int, chosen: list[int]) -> None:
-    assert [*choose_steps(plan_of(*steps), most, ["manus", "browser"], {"browser"})] == chosen
+    assert [*choose_steps(build_plan(*steps), most, ["manus", "browser"], {"browser"})] == chosen
 
 
 NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}

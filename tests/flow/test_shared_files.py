@@ -21,7 +21,7 @@ def real(flow: ScriptedFlow) -> ScriptedFlow:
     return made
 
 
-def update_of(name: str, *, wait_for: str) -> str:
+def build_update(name: str, *, wait_for: str) -> str:
     """A program that reads the file, waits for the other ones, and writes the file."""
     return (
         "import json, pathlib, time\n"
@@ -59,7 +59,7 @@ async def test_a_lost_change_is_reported(
     real.plans(makes(*(free(f"[{executor}] Count {name}") for name in names)))
     everybody = " ".join(f"{name}.ready" for name in names)
     for name in names:
-        real.step(name, change(update_of(name, wait_for=everybody)), succeeds(f"{name}."))
+        real.step(name, change(build_update(name, wait_for=everybody)), succeeds(f"{name}."))
     real.sums_up(text("All counted."))
     outcome = await real.run()
     assert outcome.stop_reason == "completed"

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from manus.nodes.context.turns import is_summary
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (
     LOOKER,
@@ -17,8 +17,8 @@ from tests.helpers.long_run import (
     fact,
     long_run,
     looker_on,
+    measure_retention,
     prefix_share,
-    retention_of,
     sent_by,
     written_by,
 )
@@ -48,11 +48,11 @@ async def test_what_was_known_is_kept_over_a_long_run(
     assert all(REQUEST in request.text for request in sent)
     assert max(len(request.raw) for request in sent) / 4 < WINDOW
 
-    kept = await retention_of(looker, 160)
+    kept = await measure_retention(looker, 160)
     assert kept.compactions >= 2
     assert outcome.usage["roles"]["summary"]["model_calls"] >= kept.compactions
     assert (kept.rules, kept.facts, kept.known) == (10, 20, 20)
-    [notes] = [text_of(m) for m in values["messages"] if is_summary(m)]
+    [notes] = [get_text(m) for m in values["messages"] if is_summary(m)]
     assert "The code of locker" in notes
     assert "Here are the notes" not in notes
 
@@ -104,7 +104,7 @@ async def test_without_a_summarizer_the_notes_are_of_the_steps(agent: ScriptedAg
     await looker.run(*LOOKS, OVERFLOW, recall, text("done"))
     history = await looker.messages()
     [notes] = [m for m in history if is_summary(m)]
-    assert re.search(r"- `?look.*1.*look → Place 1\.", text_of(notes))
+    assert re.search(r"- `?look.*1.*look → Place 1\.", get_text(notes))
     observations = await looker.observations()
     assert observations[-2].startswith("[#2] look:\nPlace 1.")
     assert isinstance(history[0], HumanMessage)

@@ -50,7 +50,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def calls_of_everybody(graph: RunGraph, context: Any) -> list[str]:
+def call_all_methods(graph: RunGraph, context: Any) -> list[str]:
     """What `invoke`, `stream`, `batch` and the state's methods give, one after the other."""
     outputs = [graph.invoke(REQUEST, T, context=context)["output"]]
     parts = list(graph.stream(REQUEST, T, context=context, stream_mode="values"))
@@ -70,12 +70,12 @@ def test_outside_of_a_loop(server: ScriptedServer, context: Any, store: SqliteSt
     server.when(is_step("alpha")).always(succeeds())
     server.when(is_summary).always(text("All."))
     flow = build_flow((TESTER,), checkpointer=store)
-    assert calls_of_everybody(flow, context) == ["All."] * 4
+    assert call_all_methods(flow, context) == ["All."] * 4
 
 
 async def test_inside_of_a_loop(agent: ScriptedAgent, context: Any) -> None:
     agent.server.always(text("Done."))
-    assert calls_of_everybody(agent.graph, context) == ["Done."] * 4
+    assert call_all_methods(agent.graph, context) == ["Done."] * 4
 
 
 @dataclass

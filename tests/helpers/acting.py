@@ -67,7 +67,7 @@ async def execute_alone(
     return await call_tool(task, session=session, catalog=Catalog([held]), key=key)
 
 
-async def said_of(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:
+async def get_error(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:
     """What a call that must fail says."""
     message = (await execute_alone(session, held, args)).message
     assert message.status == "error", message

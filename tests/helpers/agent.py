@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from manus.config.context import Context
 from manus.config.profile import Profile
 from manus.graph import build_agent
-from manus.graph.outcome import Outcome, outcome_of
+from manus.graph.outcome import Outcome, build_outcome
 from manus.graph.run_graph import RunGraph
 from manus.state.messages import call_ids
 from tests.helpers import tools
@@ -97,7 +97,7 @@ class ScriptedAgent:
         return [part async for part in stream]
 
     async def outcome(self, thread: str = "t") -> Outcome:
-        return outcome_of(await self.graph.aget_state(thread_config(thread)))
+        return build_outcome(await self.graph.aget_state(thread_config(thread)))
 
     async def values(self, thread: str = "t") -> dict[str, Any]:
         snapshot = await self.graph.aget_state(thread_config(thread))

@@ -12,7 +12,7 @@ from manus.tools.str_replace_editor import StrReplaceEditor
 Edit = Callable[..., Awaitable[Observation]]
 
 
-def editor_of(session: Session) -> Edit:
+def build_editor(session: Session) -> Edit:
     """A function that carries out one command of the editor."""
     catalog = Catalog([StrReplaceEditor(session=session)])
 

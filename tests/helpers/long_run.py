@@ -14,7 +14,7 @@ from manus.execution.archive import Archive
 from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.prompts import compaction as prompts
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
 
@@ -47,7 +47,7 @@ LOOKER = Profile(
 )
 
 
-def notes_of(request: Request) -> Message:
+def write_notes(request: Request) -> Message:
     """Write what a model might: prose, and the newest facts, each with its message."""
     question = str(request.last["content"])
     before = [line for line in question.splitlines() if line.startswith("- The code")]
@@ -59,7 +59,7 @@ def notes_of(request: Request) -> Message:
 
 def looker_on(agent: ScriptedAgent) -> ScriptedAgent:
     """An agent that looks at places, and the one that takes its notes."""
-    agent.server.when(mentions(SUMMARIZER)).always(notes_of)
+    agent.server.when(mentions(SUMMARIZER)).always(write_notes)
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
 
 
@@ -96,13 +96,13 @@ class Retention(NamedTuple):
     known: int
 
 
-async def retention_of(agent: ScriptedAgent, steps: int) -> Retention:
+async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
     values = await agent.values()
     compaction, history = values["compaction"], values["messages"]
     [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     archive = Archive(path)
     facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
-    present = "\n".join(map(text_of, history))
+    present = "\n".join(map(get_text, history))
     known = [
         place
         for place, code in facts.items()

@@ -3,6 +3,6 @@
 import re
 
 
-def blocks_of(page: str, language: str = r"\w+") -> list[str]:
+def find_code_blocks(page: str, language: str = r"\w+") -> list[str]:
     """The code blocks of a page that are in a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -22,7 +22,7 @@ VARIABLE = "MANUS_SANDBOX"
 
 
 @functools.cache
-def fault_of(kind: Kind) -> str:
+def find_fault(kind: Kind) -> str:
     """Return why a sandbox does not work on this machine; nothing if it does."""
     try:
         probe_sandbox(SandboxSettings(kind=kind))
@@ -33,12 +33,12 @@ def fault_of(kind: Kind) -> str:
 
 def default_kind() -> Kind:
     """Return the strongest that works here."""
-    return next(kind for kind in KINDS if not fault_of(kind))
+    return next(kind for kind in KINDS if not find_fault(kind))
 
 
 def require_sandbox(kind: Kind, config: pytest.Config) -> None:
     """Skip the test if a sandbox does not work here."""
-    if fault := fault_of(kind):
+    if fault := find_fault(kind):
         refuse = pytest.fail if config.getoption("all_sandboxes") else pytest.skip
         refuse(f"needs the sandbox {kind}: {fault}")
 

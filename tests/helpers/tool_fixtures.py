@@ -7,7 +7,7 @@ from playwright.async_api import Browser, async_playwright
 from manus.config.browser_settings import BrowserSettings
 from manus.execution.session import Session
 from manus.tools.browser.engine import launch
-from tests.helpers.edits import Edit, editor_of
+from tests.helpers.edits import Edit, build_editor
 from tests.helpers.sessions import session_in
 
 
@@ -27,7 +27,7 @@ def root(session: Session) -> Path:
 
 @pytest.fixture
 def edit(session: Session) -> Edit:
-    return editor_of(session)
+    return build_editor(session)
 
 
 @pytest.fixture

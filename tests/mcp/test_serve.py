@@ -128,7 +128,7 @@ OPENING: list[dict[str, Any]] = [
 ]
 
 
-def call_of_bash(command: str) -> dict[str, Any]:
+def build_bash_call(command: str) -> dict[str, Any]:
     shell = {"name": "bash", "arguments": {"command": command}}
     return {"id": 2, "method": "tools/call", "params": shell}
 
@@ -166,7 +166,7 @@ def pipes(tmp_path: Path, environment: dict[str, str]) -> Iterator[Pipes]:
 
 
 def test_over_pipes_until_a_signal(pipes: Pipes, tmp_path: Path) -> None:
-    pipes.send(*OPENING, call_of_bash("echo $$"))
+    pipes.send(*OPENING, build_bash_call("echo $$"))
     answers = [pipes.answer() for _ in range(2)]
     assert [answer["id"] for answer in answers] == [1, 2]
     assert "[exit code 0]" in answers[1]["result"]["content"][0]["text"]
@@ -184,7 +184,7 @@ def test_a_client_that_goes_ends_the_server_without_a_word(
     pipes.send(*OPENING)
     assert pipes.answer()["id"] == 1
     if when == "in a call":
-        pipes.send(call_of_bash("echo 1 > begun; until [ -e go ]; do sleep 0.05; done"))
+        pipes.send(build_bash_call("echo 1 > begun; until [ -e go ]; do sleep 0.05; done"))
         wait_for_file(tmp_path / "work" / "begun")
     for name in closed:
         getattr(pipes, name).close()

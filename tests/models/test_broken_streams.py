@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Raw, Scripted, call, said, stream_of, text
+from tests.server import Raw, Scripted, call, reply_stream, said, text
 
-HALF_A_TEXT = stream_of(said({"content": "The answer is"}), has_end=False)
+HALF_A_TEXT = reply_stream(said({"content": "The answer is"}), has_end=False)
 WRITE = {"name": "append", "arguments": '{"path": "a", "line": "1"}'}
 A_CALL = said({"tool_calls": [{"index": 0, "id": "x", "type": "function", "function": WRITE}]})
-NO_CHOICES = stream_of({"choices": []})
+NO_CHOICES = reply_stream({"choices": []})
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +25,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     "broken",
     [
         pytest.param(HALF_A_TEXT, id="text"),
-        pytest.param(stream_of(A_CALL, has_end=False), id="call"),
-        pytest.param(stream_of(has_end=False), id="nothing"),
+        pytest.param(reply_stream(A_CALL, has_end=False), id="call"),
+        pytest.param(reply_stream(has_end=False), id="nothing"),
     ],
 )
 @pytest.mark.environ(MANUS_RETRY_FOR="0.2")
@@ -51,8 +51,10 @@ async def test_a_stream_that_breaks_off_twice_is_requested_until_it_is_complete(
 @pytest.mark.parametrize(
     "complete",
     [
-        pytest.param(stream_of(A_CALL), id="only [DONE]"),
-        pytest.param(stream_of(A_CALL, said({}, "tool_calls"), has_end=False), id="only a reason"),
+        pytest.param(reply_stream(A_CALL), id="only [DONE]"),
+        pytest.param(
+            reply_stream(A_CALL, said({}, "tool_calls"), has_end=False), id="only a reason"
+        ),
     ],
 )
 async def test_a_stream_with_either_end_is_complete(agent: ScriptedAgent, complete: Raw) -> None:
@@ -83,8 +85,8 @@ ALIVE: dict[str, Any] = said({"content": ""})
 @pytest.mark.parametrize(
     "endless",
     [
-        pytest.param(stream_of(*[ALIVE] * 600, pace=0.1), id="empty deltas"),
-        pytest.param(stream_of(*[": alive\n\n"] * 600, pace=0.1), id="comments"),
+        pytest.param(reply_stream(*[ALIVE] * 600, pace=0.1), id="empty deltas"),
+        pytest.param(reply_stream(*[": alive\n\n"] * 600, pace=0.1), id="comments"),
     ],
 )
 async def test_a_budget_of_seconds_ends_a_call_that_does_not_end(

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import REASONING, ReasoningSplitter, split_reasoning
 from manus.models.tokens import cache_tokens, usage_metadata
-from manus.state.messages import calls_of
+from manus.state.messages import list_calls
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Scripted, call, calls, raw, said, stream_of, text, tokens
+from tests.server import Scripted, call, calls, raw, reply_stream, said, text, tokens
 
 ONE = {"path": "a", "line": "1"}
 TWO = {"path": "b", "line": "2"}
@@ -96,7 +96,7 @@ def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
     for chunks in ONE_CALL.values():
         with subtests.test(chunks=chunks):
             message, _ = read(*chunks, CALLED)
-            [call] = calls_of(message)
+            [call] = list_calls(message)
             assert (call["name"], call["args"]) == ("append", ONE)
     for given in ({"arguments": None}, {}, {"arguments": " "}):
         with subtests.test(given=given):
@@ -107,7 +107,7 @@ def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
     """LangChain would make a whole call of each half."""
     half = piece(None, ARGS[9:14], id="y", index=0)
-    await agent.watched(stream_of(BEGUN, half, said({}, "length")), text("done"))
+    await agent.watched(reply_stream(BEGUN, half, said({}, "length")), text("done"))
     assert agent.lines("a") == []
     assert "length limit" in (await agent.observations())[0]
 
@@ -131,13 +131,13 @@ def test_the_text_arrives(subtests: pytest.Subtests) -> None:
         with subtests.test(chunks=chunks):
             message, shown = read(*chunks)
             assert message.text == "".join(chunk.text for chunk in shown) == "Hello."
-            assert calls_of(message) == []
+            assert list_calls(message) == []
 
 
 async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
     alive = ": OPENROUTER PROCESSING\n\n"
     shown = await agent.watched(
-        stream_of(alive, said({"content": "Hello."}), alive, STOP, has_end=False)
+        reply_stream(alive, said({"content": "Hello."}), alive, STOP, has_end=False)
     )
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Hello.")
@@ -199,10 +199,13 @@ def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
 FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}
 HALF = json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode()
 BROKEN: list[tuple[Scripted, str]] = [
-    (stream_of({"error": "Busy."}), "answered with an error: Busy."),
-    (stream_of({"choices": [{"delta": {"content": ""}, **FAILED}]}), "(502): Busy."),  # OpenRouter
-    (stream_of(said({}, "error")), "generation of the reply failed"),
-    (stream_of(said({"content": "Ha"}, "network_error")), "of the reply failed"),  # Zhipu
+    (reply_stream({"error": "Busy."}), "answered with an error: Busy."),
+    (
+        reply_stream({"choices": [{"delta": {"content": ""}, **FAILED}]}),
+        "(502): Busy.",
+    ),  # OpenRouter
+    (reply_stream(said({}, "error")), "generation of the reply failed"),
+    (reply_stream(said({"content": "Ha"}, "network_error")), "of the reply failed"),  # Zhipu
     (raw(HALF, content_type="application/json"), "failed (502): Busy."),
 ]
 

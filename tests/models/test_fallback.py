@@ -9,11 +9,11 @@ from pydantic import SecretStr
 
 from manus.config.model_settings import ModelSettings, split_spec
 from manus.models.chat_models import build_model
-from manus.models.providers import address_of
+from manus.models.providers import get_address
 from manus.state.errors import SettingsError
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Scripted, ScriptedServer, call, calls, fail, stream_of, text
+from tests.server import Scripted, ScriptedServer, call, calls, fail, reply_stream, text
 
 
 async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
@@ -63,7 +63,9 @@ async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
         "of the reply": text("No.", finish_reason="content_filter"),
         "of the request": fail(400, code="content_filter", message="It was filtered."),
         "by a gateway": fail(403, message="Your input was flagged."),
-        "in a stream": stream_of({"error": {"message": "Bad.", "type": "data_inspection_failed"}}),
+        "in a stream": reply_stream(
+            {"error": {"message": "Bad.", "type": "data_inspection_failed"}}
+        ),
     }
     for name, refusal in refusals.items():
         with subtests.test(name=name, refusal=refusal):
@@ -197,7 +199,7 @@ def test_the_name_of_a_model_and_its_address_in_messages(subtests: pytest.Subtes
     assert {spec: split_spec(spec) for spec in NAMES} == NAMES
     for settings, address in ADDRESSES:
         with subtests.test(settings=settings, address=address):
-            assert address_of(ModelSettings(**settings)) == address
+            assert get_address(ModelSettings(**settings)) == address
 
 
 LIMIT, WARM = {"MAX_TOKENS": "100"}, {"TEMPERATURE": "0.5"}

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 
 from manus.models.reasoning import REASONING, SealedReader, move_sealed
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Scripted, ScriptedServer, fail, message_of, said, stream_of, text
+from tests.server import Scripted, ScriptedServer, fail, reply_message, reply_stream, said, text
 
 Json = dict[str, Any]
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
@@ -29,7 +29,7 @@ def made(place: int, **more: Any) -> Json:
 
 def streamed(*deltas: Json) -> Scripted:
     """A reply with a call, in these pieces."""
-    return stream_of(*map(said, deltas), said({}, "tool_calls"))
+    return reply_stream(*map(said, deltas), said({}, "tool_calls"))
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_pieces_become_entries(subtests: pytest.Subtests) -> None:
 
 async def test_details_go_back_as_they_came(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
     thought = {"reasoning_details": DETAILS, "reasoning": "First I look."}
-    at_once = message_of("tool_calls", **thought, tool_calls=[made(0)])
+    at_once = reply_message("tool_calls", **thought, tool_calls=[made(0)])
     pieces: list[Json] = [
         {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
         {"reasoning": " I look.", "reasoning_details": [{**TEXT, "text": " I look."}]},
@@ -99,7 +99,7 @@ async def test_a_signature_goes_back_on_its_call(
     """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
     in_pieces = streamed(*({"tool_calls": [{**one, "index": 0}]} for one in both))
-    at_once = message_of("tool_calls", tool_calls=both)
+    at_once = reply_message("tool_calls", tool_calls=both)
     for thread, first in (("whole", at_once), ("streamed", in_pieces)):
         with subtests.test(thread=thread, first=first):
             await lax.run(first, text("done"), thread=thread)

@@ -12,7 +12,7 @@ from manus.models.window_watch import Comparison
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Raw, ScriptedServer, call, cut, text, tokens
 from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
-from tests.server.replies import as_message, json_of
+from tests.server.replies import as_message, reply_json
 
 NAME = "qwen3:8b"
 SAID: dict[str, tuple[Pages, ServerWindow]] = {
@@ -39,7 +39,7 @@ SAID: dict[str, tuple[Pages, ServerWindow]] = {
         ServerWindow(131_072),
     ),
     "one that says nothing": ({"/v1/models": models(NAME, owner="x")}, ServerWindow(None)),
-    "one that has no list": ({"/v1/models": json_of([], 404)}, ServerWindow(None)),
+    "one that has no list": ({"/v1/models": reply_json([], 404)}, ServerWindow(None)),
 }
 
 

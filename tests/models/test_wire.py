@@ -22,11 +22,11 @@ from manus.models.chat_models import build_model
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.tool_calls import parse_arguments, with_calls, with_repairs
 from manus.models.wire_forms import IMAGE_FOLLOWS, ReasoningPolicy, encode, wire_form
-from manus.state.messages import MALFORMED_AT, calls_of, is_cut_off
+from manus.state.messages import MALFORMED_AT, is_cut_off, list_calls
 from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT
-from tests.server import ScriptedServer, call, calls, raw, said, stream_of, text
+from tests.server import ScriptedServer, call, calls, raw, reply_stream, said, text
 
 CALL = {"name": "read", "args": {"path": "ä", "n": [1, None]}, "id": "c1", "type": "tool_call"}
 PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT}"}}
@@ -142,8 +142,10 @@ def piece(**function: str) -> dict[str, Any]:
     return said({"tool_calls": [{"index": 0, "function": function}]})
 
 
-TALK = stream_of(said({"content": WORDS[:5]}), said({"content": WORDS[5:]}), said({}, "stop")).body
-CALLING = stream_of(
+TALK = reply_stream(
+    said({"content": WORDS[:5]}), said({"content": WORDS[5:]}), said({}, "stop")
+).body
+CALLING = reply_stream(
     piece(name="append", arguments=ARGUMENTS[:9]),
     piece(arguments=ARGUMENTS[9:]),
     said({}, "tool_calls"),
@@ -177,7 +179,7 @@ async def test_a_stream_that_is_cut_anywhere(
             if body is TALK:
                 assert reply.text == WORDS, body[:cut]
             else:
-                assert [call["args"] for call in calls_of(reply)] == [{"path": "a", "line": LINE}]
+                assert [call["args"] for call in list_calls(reply)] == [{"path": "a", "line": LINE}]
     assert 0 < whole_ones < 25, "those cut after the reply's end was told"
 
 

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 from manus.config.model_settings import ModelSettings
 from manus.execution.workspace import Workspace
 from manus.models.chat_models import build_model
-from manus.models.tokens import calibrate, estimate_message, estimate_text, learn_window, window_of
+from manus.models.tokens import calibrate, estimate_message, estimate_text, get_window, learn_window
 from manus.nodes.context.compaction import existing_notes, replace_with_notes, select_evicted
 from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_notes
 from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_messages
@@ -207,13 +207,13 @@ GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
 
 async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
     model = await build_model(GPT, Path())
-    assert window_of(GPT, model) == 272_000
-    assert window_of(GPT) == 272_000, "before there is a client, too"
+    assert get_window(GPT, model) == 272_000
+    assert get_window(GPT) == 272_000, "before there is a client, too"
     learn_window(ContextOverflowError("maximum context length is 9000", (None, "gpt-5")), 10_000)
-    assert window_of(GPT.model_copy(), model) == 9_000, "whichever run asks"
-    assert window_of(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
-    assert window_of(ModelSettings(model="someone/unknown")) == 128_000
-    assert window_of(ModelSettings(model="openai/gpt-4-turbo")) == 128_000, "not as gpt-4"
+    assert get_window(GPT.model_copy(), model) == 9_000, "whichever run asks"
+    assert get_window(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
+    assert get_window(ModelSettings(model="someone/unknown")) == 128_000
+    assert get_window(ModelSettings(model="openai/gpt-4-turbo")) == 128_000, "not as gpt-4"
 
 
 LEARNED = {"maximum context length is 90000": 8_000, "It is too long.": 5_000, "limit 2048": 2_048}
@@ -226,6 +226,6 @@ def test_what_was_refused_and_what_a_server_counts_is_learned_from(
         with subtests.test(number=number, said=said):
             endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
             learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
-            assert window_of(endpoint) == window, "less than what was refused"
+            assert get_window(endpoint) == window, "less than what was refused"
     assert calibrate(1.0, 1_000, 1_500) == 1.5
     assert calibrate(1.5, 1_000, 10) == 1.5, "it counts something else"

@@ -51,7 +51,7 @@ def said(text: str) -> list[AnyMessage]:
     return step(text=text)
 
 
-def trail_of(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry], int, str]:
+def build_trail(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry], int, str]:
     trail: list[TrailEntry] = []
     newest, outcome = 0, ""
     for number, messages in enumerate(steps, start=1):
@@ -62,7 +62,7 @@ def trail_of(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry], i
 
 
 def kind_in(*steps: list[AnyMessage], threshold: int = 2) -> str | None:
-    found = find_loop(*trail_of(steps), threshold)
+    found = find_loop(*build_trail(steps), threshold)
     return found.kind if found is not None else None
 
 
@@ -173,7 +173,7 @@ def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> No
 
 
 def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
-    cycle, one = (find_loop(*trail_of(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
+    cycle, one = (find_loop(*build_trail(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
     assert cycle is not None
     assert all(f"'command': '{c}'" in cycle.description for c in "abc")
     assert set(cycle.calls) == {call_fingerprint("bash", {"command": c}) for c in "abc"}
@@ -233,9 +233,9 @@ def test_one_measure_at_a_time(subtests: pytest.Subtests) -> None:
 def test_what_comes_round_beside_a_loop_is_refused_with_it() -> None:
     twice = step(*[("bash", {"command": "b"}, "a b")] * 2)
     steps = [bash("a"), bash("b"), bash("a"), bash("a")]
-    trail, _, _ = trail_of(steps)
+    trail, _, _ = build_trail(steps)
     before = next_loop(None, find_loop(trail, 1), newest_step(steps[-1], None, 4), 4)
-    trail, newest, outcome = trail_of([*steps, twice])
+    trail, newest, outcome = build_trail([*steps, twice])
     found = find_loop(trail, newest, outcome)
     loop = next_loop(before, found, newest_step(twice, before, 5), 5)
     assert loop is not None
@@ -253,6 +253,6 @@ def test_what_is_new_is_never_a_loop(run: list[list[tuple[str, int, str]]]) -> N
 
 
 def test_the_trail_keeps_the_newest_calls() -> None:
-    trail, *_ = trail_of(bash(f"ls {n}") for n in range(MAX_ENTRIES + 2))
+    trail, *_ = build_trail(bash(f"ls {n}") for n in range(MAX_ENTRIES + 2))
     kept = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
     assert kept == trail[2:]

@@ -19,10 +19,10 @@ FILLED: dict[str, Any] = {
     "steps left": [agent.steps_left(left) for left in (1, 3, 15)],
     "budget": [agent.budget_nearly_used_up(["4 of 5 calls"]), agent.last_call("4 of 5 calls")],
     "a loop": [
-        agent.loop_of_calls(["`bash`"], 3, "no"),
-        agent.loop_of_calls(["`a`", "`b`"], 3, "no"),
-        agent.loop_of_text(3, "Well."),
-        agent.loop_of_silence(3),
+        agent.describe_call_loop(["`bash`"], 3, "no"),
+        agent.describe_call_loop(["`a`", "`b`"], 3, "no"),
+        agent.describe_text_loop(3, "Well."),
+        agent.describe_silent_loop(3),
         agent.loop_hint("This."),
         agent.polling_hint("This."),
         agent.loop_refused("This."),
@@ -38,7 +38,11 @@ FILLED: dict[str, Any] = {
     "summary of a plan": flow.summary("Do it.", "PLAN", ["a", "b"]),
     "own plan": flow.own_plan("PLAN"),
     "approval": flow.approve("PLAN"),
-    "tools in words": [tools.describe(["{}"]), tools.call("{}"), tools.result_of("a", failed=True)],
+    "tools in words": [
+        tools.describe(["{}"]),
+        tools.call("{}"),
+        tools.format_result_header("a", failed=True),
+    ],
 }
 
 

@@ -105,7 +105,7 @@ def calls_for(task: Task) -> list[Call]:
     return [*script, bash("ls -la; head -c 2000 *"), bash(task.solution), bash("ls -la")]
 
 
-def pages_of(task: Task, posted: Path) -> dict[str, Page]:
+def build_pages(task: Task, posted: Path) -> dict[str, Page]:
     """The site of a task, under its public name."""
     site = task.folder / "site"
     pages: dict[str, Page] = {}

@@ -16,7 +16,7 @@ from manus.runs.attachments import Request, build_input, typed_request
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import Internet
-from tests.safety.everyday import MORE, PAGES, SITE, Everyday, calls_for, pages_of
+from tests.safety.everyday import MORE, PAGES, SITE, Everyday, build_pages, calls_for
 from tests.server import Call, text
 
 pytestmark = pytest.mark.sandboxed
@@ -40,7 +40,7 @@ def agent(
     return agent
 
 
-async def questions_of(agent: ScriptedAgent, script: list[Call], given: Any) -> list[str]:
+async def collect_questions(agent: ScriptedAgent, script: list[Call], given: Any) -> list[str]:
     """The questions of a run to its end, to each of which a person says yes."""
     agent.server.script(*script).always(text("Done."))
     asked: list[str] = []
@@ -61,9 +61,9 @@ async def test_a_task_of_the_benchmark_costs_none(
     agent.graph = build_agent(profile, checkpointer=agent.saver)
     with begun(task, tmp_path / "task") as local:
         attempt = Attempt(task, local.workspace, SITE if local.site else "")
-        internet.pages.update(pages_of(task, attempt.workspace.with_name("posted.jsonl")))
+        internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
-        asked = await questions_of(agent, calls_for(task), {"request": attempt.instruction})
+        asked = await collect_questions(agent, calls_for(task), {"request": attempt.instruction})
         assert asked == []
         assert attempt.failure() == "", await agent.observations()
 
@@ -78,7 +78,7 @@ async def test_another_task_costs_no_more_than_it_has_to(
     agent.workspace.mkdir(exist_ok=True)
     for path, content in task.files.items():
         (agent.workspace / path).write_text(content)
-    asked = await questions_of(agent, task.script, build_input(request_of(task)))
+    asked = await collect_questions(agent, task.script, build_input(build_task_request(task)))
     assert len(asked) == task.questions, asked
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
     assert all("held back" in one for one in failed), failed
@@ -93,16 +93,16 @@ async def test_behind_landlock_a_download_costs_one_question(
     agent.graph = build_agent("manus", checkpointer=agent.saver)
     with begun(task, tmp_path / "task") as local:
         attempt = Attempt(task, local.workspace, SITE)
-        internet.pages.update(pages_of(task, attempt.workspace.with_name("posted.jsonl")))
+        internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
         opened, download, *rest = calls_for(task)
         script = [opened, download, download, *rest]
-        asked = await questions_of(agent, script, {"request": attempt.instruction})
+        asked = await collect_questions(agent, script, {"request": attempt.instruction})
         assert len(asked) == 1, asked
         assert attempt.failure() == "", await agent.observations()
 
 
-def request_of(task: Everyday) -> Request:
+def build_task_request(task: Everyday) -> Request:
     if not task.attached:
         return typed_request(task.request)
     whole = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'

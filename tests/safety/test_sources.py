@@ -67,7 +67,7 @@ def outside(agent: ScriptedAgent, site: Site) -> ScriptedAgent:
     return agent
 
 
-def texts_of(request: Request) -> list[str]:
+def list_texts(request: Request) -> list[str]:
     """All texts of a request that are not the model's own, and what tools say of themselves."""
     found: list[str] = [tool["function"]["description"] for tool in request.tools]
     for message in request.messages:
@@ -111,13 +111,13 @@ async def test_each_carrier_is_framed(
     sources = {m.additional_kwargs["source"] for m in await outside.messages() if m.type == "tool"}
     assert {f"{WEB}: 127.0.0.1", f"{MCP} planted", COMMAND} <= sources
     for name in CARRIERS:
-        carrying = [t for r in requests for t in texts_of(r) if f"{name}-begin" in t]
+        carrying = [t for r in requests for t in list_texts(r) if f"{name}-begin" in t]
         assert carrying, f"{name} has not reached the model at all"
         for told in carrying:
             with subtests.test(name=name, told=told):
                 assert f"{name}-begin" not in FRAME.sub("", told), name
                 assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), name
-    said = "\n".join(told for request in requests for told in texts_of(request))
+    said = "\n".join(told for request in requests for told in list_texts(request))
     assert not set(HIDDEN) & set(said)
     offered = json.dumps(requests[0].tools, ensure_ascii=False)
     assert not set(HIDDEN) & set(offered)
@@ -131,7 +131,7 @@ async def test_what_is_kept_to_be_read_later_has_its_frame(outside: ScriptedAgen
     await outside.run(search, text("Done."), max_observe=200, approve="yolo")
     [kept] = (outside.workspace / ".manus" / "observations").glob("*.txt")
     assert FRAME.fullmatch(kept.read_text("utf-8"))
-    [*_, shown] = [t for t in texts_of(outside.server.requests[-1]) if kept.name in t]
+    [*_, shown] = [t for t in list_texts(outside.server.requests[-1]) if kept.name in t]
     assert FRAME.fullmatch(shown)
 
 

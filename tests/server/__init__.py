@@ -18,10 +18,10 @@ from tests.server.replies import calls as calls
 from tests.server.replies import cut as cut
 from tests.server.replies import fail as fail
 from tests.server.replies import hang as hang
-from tests.server.replies import message_of as message_of
 from tests.server.replies import raw as raw
+from tests.server.replies import reply_message as reply_message
+from tests.server.replies import reply_stream as reply_stream
 from tests.server.replies import said as said
-from tests.server.replies import stream_of as stream_of
 from tests.server.replies import text as text
 from tests.server.replies import tokens as tokens
 from tests.server.request import Request as Request

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tests.server.replies import Cut, Message, Raw, Reply, fail, json_of
+from tests.server.replies import Cut, Message, Raw, Reply, fail, reply_json
 from tests.server.request import Request
 from tests.server.wire import frames
 
@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         about = {"object": "model", "created": 0, "owned_by": "tests"}
         listed = [{"id": name, **about} for name in answers.models]
-        self._send(json_of({"object": "list", "data": listed}), request)
+        self._send(reply_json({"object": "list", "data": listed}), request)
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))

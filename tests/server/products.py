@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.server.replies import Raw, json_of
+from tests.server.replies import Raw, reply_json
 
 Pages = dict[str, Raw]
 
@@ -10,7 +10,7 @@ Pages = dict[str, Raw]
 def models(*ids: str, owner: str = "library", **more: Any) -> Raw:
     """`GET /v1/models`."""
     entries = [{"id": i, "object": "model", "created": 1, "owned_by": owner, **more} for i in ids]
-    return json_of({"object": "list", "data": entries})
+    return reply_json({"object": "list", "data": entries})
 
 
 def ollama(name: str, size: int | None = None, *, num_ctx: int | None = None) -> Pages:
@@ -37,8 +37,8 @@ def ollama(name: str, size: int | None = None, *, num_ctx: int | None = None) ->
     }
     return {
         "/v1/models": models(name),
-        "/api/ps": json_of({"models": [loaded] if size else []}),
-        "/api/show": json_of(about),
+        "/api/ps": reply_json({"models": [loaded] if size else []}),
+        "/api/show": reply_json(about),
     }
 
 
@@ -47,7 +47,7 @@ def llama_cpp(name: str, size: int) -> Pages:
     meta = {"vocab_type": 2, "n_vocab": 151_936, "n_ctx_train": 40_960, "n_embd": 4_096}
     settings = {"id": 0, "id_task": -1, "n_ctx": size, "speculative": False, "params": {}}
     props = {"default_generation_settings": settings, "total_slots": 1, "model_path": "m.gguf"}
-    return {"/v1/models": models(name, owner="llamacpp", meta=meta), "/props": json_of(props)}
+    return {"/v1/models": models(name, owner="llamacpp", meta=meta), "/props": reply_json(props)}
 
 
 def vllm(name: str, size: int) -> Pages:
@@ -70,5 +70,5 @@ def lm_studio(name: str, size: int | None = None) -> Pages:
     other = {**entry, "id": "text-embedding-nomic-embed-text-v1.5", "max_context_length": 2_048}
     return {
         "/v1/models": models(name, "other", owner="organization_owner"),
-        "/api/v0/models": json_of({"object": "list", "data": [other, entry]}),
+        "/api/v0/models": reply_json({"object": "list", "data": [other, entry]}),
     }

@@ -126,7 +126,7 @@ def fail(
         "param": "messages" if code == "context_length_exceeded" else None,
         "code": code,
     }
-    return json_of({"error": error}, status, headers)
+    return reply_json({"error": error}, status, headers)
 
 
 def cut(after_chunks: int = 0, *, reply: Message | Call | None = None, hangs: bool = False) -> Cut:
@@ -153,7 +153,7 @@ def raw(
     return Raw(body, status, content_type, headers or {})
 
 
-def json_of(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Raw:
+def reply_json(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Raw:
     return raw(json.dumps(body).encode(), status, "application/json", headers)
 
 
@@ -161,7 +161,7 @@ def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
 
 
-def stream_of(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: float = 0.0) -> Raw:
+def reply_stream(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: float = 0.0) -> Raw:
     """Answer with a stream of these chunks; a text stands there as it is."""
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     events = [
@@ -173,12 +173,12 @@ def stream_of(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: floa
     return Raw(body, 200, "text/event-stream", pace=pace)
 
 
-def message_of(reason: str = "stop", **message: Any) -> Raw:
+def reply_message(reason: str = "stop", **message: Any) -> Raw:
     """Answer with a message in one piece, of whatever fields."""
     said = {"role": "assistant", "content": None, **message}
     choice = {"index": 0, "message": said, "finish_reason": reason}
     body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
-    return json_of(body)
+    return reply_json(body)
 
 
 def tokens(prompt: int, completion: int, *, cached: int = 0, reasoning: int = 0) -> dict[str, Any]:

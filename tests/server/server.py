@@ -162,7 +162,7 @@ class ScriptedServer:
             return self._scripted(request)
         except Exception as error:  # noqa: BLE001 - it belongs to the test, which `verify` tells
             self.errors.append(error)
-            return _out_of_script(f"The script raised {error!r}.")
+            return _fail_out_of_script(f"The script raised {error!r}.")
 
     def is_chat(self, path: str) -> bool:
         return path.partition("?")[0] == self._path or not self._path
@@ -180,10 +180,10 @@ class ScriptedServer:
             scripted = next((reply for reply in taken if reply is not None), None)
         if scripted is None:
             self.unexpected.append(request)
-            return _out_of_script(f"Nothing is left in the script for {request}.")
+            return _fail_out_of_script(f"Nothing is left in the script for {request}.")
         reply = scripted if isinstance(scripted, Reply | Call) else scripted(request)
         return as_message(reply) if isinstance(reply, Call) else reply
 
 
-def _out_of_script(message: str) -> Raw:
+def _fail_out_of_script(message: str) -> Raw:
     return fail(500, code="out_of_script", message=message, headers=_NO_RETRY)

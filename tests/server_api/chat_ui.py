@@ -54,20 +54,20 @@ def typed(words: str, state: dict[str, Any], ui: Any) -> dict[str, Any]:
     asked = state["values"]["messages"][-1]
     made_up = [handled(call["id"], call["name"]) for call in asked["tool_calls"]]
     content = [{"type": "text", "text": words}]
-    return {"input": {"messages": [*made_up, human(content)]}, "checkpoint": checkpoint_of(state)}
+    return {"input": {"messages": [*made_up, human(content)]}, "checkpoint": get_checkpoint(state)}
 
 
 def decided(state: dict[str, Any], **decision: Any) -> dict[str, Any]:
     """What agent-chat-ui sends when a person decides about a call."""
     command = {"resume": {"decisions": [decision]}}
-    return {"command": command, "input": {}, "checkpoint": checkpoint_of(state)}
+    return {"command": command, "input": {}, "checkpoint": get_checkpoint(state)}
 
 
-def checkpoint_of(state: dict[str, Any]) -> dict[str, Any]:
+def get_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
     """The checkpoint as the SDK's `useStream` names it."""
     return {name: value for name, value in state["checkpoint"].items() if name != "thread_id"}
 
 
-def questions_of(state: dict[str, Any]) -> list[dict[str, Any]]:
+def list_questions(state: dict[str, Any]) -> list[dict[str, Any]]:
     """What the thread waits with."""
     return [i["value"] for task in state["tasks"] for i in task["interrupts"]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langgraph_sdk import get_client
 
-from tests.helpers.pages import blocks_of
+from tests.helpers.pages import find_code_blocks
 from tests.server import ScriptedServer
 from tests.server_api.dev_server import ROOT, DevServer, clean_copy, serving
 from tests.server_api.studio import Studio
@@ -29,9 +29,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clean copy of the repository, with the files of the page and the leave to look at sites
     on loopback."""
     clone = clean_copy(tmp_path_factory.mktemp("dev") / "clone")
-    for code in blocks_of(PAGE, "python"):
+    for code in find_code_blocks(PAGE, "python"):
         (clone / code.split()[1]).write_text(code)
-    [toml] = blocks_of(PAGE, "toml")
+    [toml] = find_code_blocks(PAGE, "toml")
     (clone / "manus.toml").write_text(toml + '[egress]\nallow_private = ["127.0.0.1"]\n')
     served = json.loads((clone / "langgraph.json").read_text())
     [graph] = re.findall(r"under `graphs`: `(.*?)`", PAGE)

@@ -152,7 +152,7 @@ def script(studio: Studio, *steps: str) -> None:
     studio.server.when(is_summary, *[text("All is done.")] * (len(steps) - 1))
 
 
-def steps_of(values: dict[str, Any]) -> list[tuple[str, str]]:
+def list_steps(values: dict[str, Any]) -> list[tuple[str, str]]:
     return [(step["text"], step["status"]) for step in values["plan"]["steps"]]
 
 
@@ -161,23 +161,23 @@ async def test_its_plan_is_edited_between_two_steps_and_forked(studio: Studio) -
     thread = await studio.thread()
     stops: dict[str, Any] = {"graph": "flow", "interrupt_before": ["execute_step"]}
     planned = await studio.run(thread, **stops)
-    assert steps_of(planned) == [("alpha", "not_started"), ("beta", "not_started")]
+    assert list_steps(planned) == [("alpha", "not_started"), ("beta", "not_started")]
     half = await studio.run(thread, input=None, **stops)
-    while steps_of(half)[0] != ("alpha", "completed"):
+    while list_steps(half)[0] != ("alpha", "completed"):
         half = await studio.run(thread, input=None, **stops)
     before: Any = await studio.client.threads.get_state(thread)
 
     edit = {"plan": {"step": 1, "text": "gamma"}}
     await studio.client.threads.update_state(thread, edit)
     ended = await studio.run(thread, input=None, graph="flow")
-    assert steps_of(ended) == [("alpha", "completed"), ("gamma", "completed")]
+    assert list_steps(ended) == [("alpha", "completed"), ("gamma", "completed")]
 
     edit = {"plan": {"step": 1, "text": "delta"}}
     fork = await studio.client.threads.update_state(thread, edit, checkpoint=before["checkpoint"])
     other = await studio.run(
         thread, input=None, graph="flow", checkpoint_id=fork["checkpoint"]["checkpoint_id"]
     )
-    assert steps_of(other) == [("alpha", "completed"), ("delta", "completed")]
+    assert list_steps(other) == [("alpha", "completed"), ("delta", "completed")]
     assert other["output"] == "All is done."
     asked = [request for request in studio.server.requests if is_step("alpha")(request)]
     assert len(asked) == 1  # what both share was done once

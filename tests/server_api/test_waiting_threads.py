@@ -9,10 +9,10 @@ from tests.server import call, calls, text
 from tests.server_api.chat_ui import (
     AGENT_CHAT,
     DEEP_AGENTS,
-    checkpoint_of,
     decided,
+    get_checkpoint,
     human,
-    questions_of,
+    list_questions,
     send,
     typed,
 )
@@ -100,7 +100,7 @@ async def test_a_decision_about_a_question_is_its_answer(
 ) -> None:
     thread = await studio.thread()
     state = await waiting(studio, thread, COLOUR, text("Well."))
-    [question] = questions_of(state)
+    [question] = list_questions(state)
     [review] = question["review_configs"]
     assert {"respond", "edit", "reject"} <= {*review["allowed_decisions"]}
     state = await send(studio, thread, context=ASKS, **decided(state, **decision))
@@ -123,9 +123,9 @@ async def test_marked_as_resolved(studio: Studio, ui: Any) -> None:
     state = await waiting(studio, thread, calls(MAKE, COLOUR), ui=ui)
     values: Any = {} if ui is AGENT_CHAT else None
     end: Any = {"goto": "__end__"} if ui is AGENT_CHAT else {"goto": "__end__", "update": None}
-    request = {"input": values, "command": end, "checkpoint": checkpoint_of(state)}
+    request = {"input": values, "command": end, "checkpoint": get_checkpoint(state)}
     state = await send(studio, thread, ui=ui, context=ASKS, **request)
-    assert (state["next"], questions_of(state)) == ([], [])
+    assert (state["next"], list_questions(state)) == ([], [])
     assert (state["values"]["status"], state["values"]["success"]) == ("idle", False)
     assert (await studio.client.threads.get(thread))["status"] == "idle"
     studio.server.script(text("Something else, then."))
@@ -145,9 +145,9 @@ async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
     thread = await studio.thread()
     both = calls(call("bash", command="echo a > a"), COLOUR)
     state = await waiting(studio, thread, both, text("Done."))
-    [first] = questions_of(state)
+    [first] = list_questions(state)
     state = await send(studio, thread, context=ASKS, **decided(state, type="reject", message="No."))
-    [second] = questions_of(state)
+    [second] = list_questions(state)
     assert {first["kind"], second["kind"]} == {"approve", "question"}
     state = await send(studio, thread, context=ASKS, **decided(state, type="reject", message="Red"))
     assert said(state["values"])[-1] == ("ai", "Done.")
@@ -181,7 +181,7 @@ async def test_a_question_of_a_plans_step_is_answered_by_a_message(studio: Studi
     scripts_flow(studio)
     thread = await studio.thread()
     state = await waiting(studio, thread, graph="flow", ui=DEEP_AGENTS)
-    [question] = questions_of(state)
+    [question] = list_questions(state)
     assert question["question"] == "Which colour?"
     request = typed("Blue.", state, DEEP_AGENTS)
     state = await send(studio, thread, "flow", ui=DEEP_AGENTS, context=ASKS, **request)
@@ -196,7 +196,7 @@ async def test_a_plan_is_marked_as_resolved_while_its_step_asks(studio: Studio) 
     state = await waiting(studio, thread, graph="flow", ui=DEEP_AGENTS)
     request = {"input": None, "command": {"goto": "__end__", "update": None}}
     state = await send(studio, thread, "flow", ui=DEEP_AGENTS, context=ASKS, **request)
-    assert (state["next"], questions_of(state)) == ([], [])
+    assert (state["next"], list_questions(state)) == ([], [])
     assert state["values"]["stop_reason"] == "plan_incomplete"
     statuses = [step["status"] for step in state["values"]["plan"]["steps"]]
     assert statuses == ["blocked", "not_started"]
@@ -211,4 +211,4 @@ async def test_a_message_at_a_plan_is_what_should_be_different(studio: Studio) -
     state = await send(studio, thread, "flow", ui=DEEP_AGENTS, context=asks, **request)
     assert "Do beta instead." in studio.server.requests[-1].text
     assert [step["text"] for step in state["values"]["plan"]["steps"]] == ["beta"]
-    assert len(questions_of(state)) == 1
+    assert len(list_questions(state)) == 1

@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from manus.state.messages import append_messages, messages_since, text_of
+from manus.state.messages import append_messages, get_text, messages_since
 
 _TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
 _ID = st.sampled_from(["a", "b", "c"])
@@ -80,7 +80,7 @@ def test_neither_the_history_nor_the_writes_are_changed(writes: list[Any]) -> No
 @given(writes=_WRITES, more=st.lists(_ONE, max_size=3))
 def test_each_message_has_an_id_and_new_come_behind(writes: list[Any], more: list[Any]) -> None:
     history = append_messages([], writes)
-    fresh = [HumanMessage(text_of(m)) for m in append_messages([], more)]
+    fresh = [HumanMessage(get_text(m)) for m in append_messages([], more)]
     grown = append_messages(history, [fresh])
     assert _dump(grown[: len(history)]) == _dump(history)
     assert len(grown) == len(history) + len(fresh)

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from manus.execution.egress_guard import EgressGuard
 from manus.prompts.sources import AGENT, FILE, MCP, WEB
 from manus.state.messages import SOURCE
-from manus.state.taint import TAINTED, facts_of, is_tainted, request_fields
+from manus.state.taint import TAINTED, collect_facts, is_tainted, request_fields
 from manus.tools.browser.fields import enters_data
 
 SOURCES = {
@@ -54,8 +54,8 @@ def test_what_comes_with_a_request_is_untrusted(kind: str) -> None:
 
 def test_taint_survives_compaction() -> None:
     evicted: Any = {TAINTED: True}
-    assert facts_of([HumanMessage("Do it.")], evicted) == {"outside": True}
-    assert facts_of([HumanMessage("Do it.")], None) == {}
+    assert collect_facts([HumanMessage("Do it.")], evicted) == {"outside": True}
+    assert collect_facts([HumanMessage("Do it.")], None) == {}
 
 
 READ = {

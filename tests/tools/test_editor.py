@@ -14,7 +14,7 @@ from manus.execution.session import Resource, Session
 from manus.execution.workspace import Workspace
 from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.child import FORKS
-from tests.helpers.edits import Edit, done, editor_of, names_in, refused
+from tests.helpers.edits import Edit, build_editor, done, names_in, refused
 
 
 async def test_create_writes_to_the_letter_and_makes_folders(edit: Edit, root: Path) -> None:
@@ -234,7 +234,7 @@ async def test_undo_after_a_resume_by_any_name_loses_nothing(edit: Edit, root: P
     await refused(edit("undo_edit", "f"))
     assert (root / "f").read_text() == "from elsewhere"
     (root / "f").write_text("b")
-    again = editor_of(Session(Workspace(root)))
+    again = build_editor(Session(Workspace(root)))
     await done(again("undo_edit", f"{root}/./link"))
     assert (root / "f").read_text() == "a"
     assert (root / "link").is_symlink()
@@ -269,7 +269,7 @@ async def test_as_many_undos_as_edits_lead_back(
 
 def edit_all(root: Path, name: str, both: Barrier) -> None:
     """Edit each line of a name, beside another process that does so with its own."""
-    edit = editor_of(Session(Workspace(root)))
+    edit = build_editor(Session(Workspace(root)))
 
     async def every() -> None:
         for n in range(8):

@@ -58,7 +58,7 @@ async def list_servers(settings: Settings) -> bool:
             await session.close()
     for name, server_settings in settings.mcp.items():
         server = connected.get(name)
-        sys.stdout.write(f"{name}  {server_settings.place}  {_state_of(server)}\n")
+        sys.stdout.write(f"{name}  {server_settings.place}  {_describe_state(server)}\n")
         if server is None:
             continue
         for tool in get_tools(server, catalog):
@@ -66,7 +66,7 @@ async def list_servers(settings: Settings) -> bool:
     return not any(server.problem for server in connected.values())
 
 
-def _state_of(server: ServerClient | None) -> str:
+def _describe_state(server: ServerClient | None) -> str:
     from manus.prompts.formatting import flat
 
     if server is None:

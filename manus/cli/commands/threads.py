@@ -77,7 +77,7 @@ def _print_table(threads: list[Thread]) -> None:
     """Print one line per thread, cut to the width of the terminal; uncut without a terminal."""
     from rich.cells import cell_len, set_cell_size
 
-    from manus.cli.screen import console_of
+    from manus.cli.screen import build_console
     from manus.prompts.formatting import clean, fit, flat, span
 
     now = datetime.now(UTC)
@@ -89,7 +89,7 @@ def _print_table(threads: list[Thread]) -> None:
     for row in rows:
         line = "  ".join(map(set_cell_size, row, widths)).rstrip()
         if sys.stdout.isatty():
-            line = fit(line, console_of(sys.stdout).width)
+            line = fit(line, build_console(sys.stdout).width)
         sys.stdout.write(f"{line}\n")
 
 
@@ -141,7 +141,7 @@ async def _show(store: Store, prefix: str, *, full: bool, as_json: bool) -> None
 def _ending_lines(outcome: Outcome) -> list[str]:
     """Return the lines after the history: state, open questions, how to resume."""
     from manus.cli.output import headline, resume_hint
-    from manus.graph.outcome import question_of
+    from manus.graph.outcome import format_question
 
     lines = [f"{headline(outcome)}."]
     if outcome.stop_reason == "error" and outcome.output:  # no message contains it
@@ -149,5 +149,5 @@ def _ending_lines(outcome: Outcome) -> list[str]:
     # in the order of `--answer`, which may differ from the order of the calls in a plan
     if len(outcome.questions) > 1:
         for number, question in enumerate(outcome.questions, 1):
-            lines.append(f"{number}. {question_of(question)}")
+            lines.append(f"{number}. {format_question(question)}")
     return [*lines, resume_hint(outcome)]

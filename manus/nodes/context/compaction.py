@@ -33,16 +33,16 @@ from manus.nodes.context.truncation import ContextWindow
 from manus.nodes.context.turns import (
     SUMMARY,
     full_text,
+    get_sender,
     is_open,
     is_summary,
-    sender_of,
-    turns_of,
+    split_turns,
 )
 from manus.prompts import compaction as prompts
 from manus.state.agent import Compaction
 from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 from manus.state.taint import is_tainted
 from manus.tools.recall import NAME, Recall
 
@@ -163,7 +163,7 @@ def _next_size(
 
 def _count_kept_turns(messages: Sequence[AnyMessage], sizes: Sequence[float], target: float) -> int:
     """Return how many of the newest turns are kept: three, or as many as fit, at least one."""
-    newest = [sum(sizes[start:end]) for start, end in turns_of(messages)[-KEPT_TURNS:]]
+    newest = [sum(sizes[start:end]) for start, end in split_turns(messages)[-KEPT_TURNS:]]
     while len(newest) > 1 and sum(newest) > target:
         newest.pop(0)
     return len(newest)
@@ -183,7 +183,7 @@ def select_evicted(
     If evicting turns leaves more than `max_size`, requests of earlier runs are evicted too: those
     before `request_index`.
     """
-    turns = turns_of(messages)
+    turns = split_turns(messages)
     total = sum(sizes)
     evicted = set[int]()
     for start, end in turns[: max(0, len(turns) - kept_turns)]:
@@ -209,7 +209,7 @@ async def _take_notes(
         first += history.compaction["evicted"]
     rows = []
     for number, message in enumerate(evicted, first):
-        rows.append(Archived(number, str(message.id), sender_of(message), full_text(message)))
+        rows.append(Archived(number, str(message.id), get_sender(message), full_text(message)))
     try:
         await asyncio.to_thread(active_run.session.archive.add, rows)
     except (sqlite3.Error, OSError, ToolError):
@@ -218,7 +218,7 @@ async def _take_notes(
     request = ""
     for message in history.messages:
         if message.id == history.request_id:
-            request = text_of(message)
+            request = get_text(message)
     existing = existing_notes(history.messages)
     return await take_notes(active_run, request, existing, evicted, first, room)
 
@@ -268,7 +268,7 @@ def existing_notes(messages: Sequence[AnyMessage]) -> list[str]:
     summary = next(filter(is_summary, messages), None)
     if summary is None:
         return []
-    return text_of(summary).splitlines()[1:]
+    return get_text(summary).splitlines()[1:]
 
 
 def replace_with_notes(

@@ -10,14 +10,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from manus.models.tokens import estimate_request, estimate_text, learn_window
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.context.turns import full_text, sender_of, turns_of
+from manus.nodes.context.turns import full_text, get_sender, split_turns
 from manus.nodes.exchange.fingerprint import format_call
 from manus.nodes.exchange.stop_conditions import format_step
 from manus.prompts import compaction as prompts
 from manus.prompts.compaction import DONE, FILES, FOUND, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed
 from manus.state.errors import ContextOverflowError, ManusError
-from manus.state.messages import calls_of, is_from_user, source_of, text_of
+from manus.state.messages import get_source, get_text, is_from_user, list_calls
 from manus.state.text import one_line
 
 log = logging.getLogger("manus")
@@ -102,7 +102,7 @@ async def take_notes(
     while start < len(evicted):
         # an overflow of one chunk teaches the window's size for the next
         max_tokens = min(_MAX_CHUNK, _CHUNK_SHARE * active_run.client.window(ROLE))
-        end = _end_of_chunk(evicted, start, max(_MIN_CHUNK, max_tokens))
+        end = _find_chunk_end(evicted, start, max(_MIN_CHUNK, max_tokens))
         chunk = dict(enumerate(evicted[start:end], first + start))
         summary = await _summarize_chunk(active_run, request, format_notes(notes), chunk)
         if summary is None:
@@ -112,7 +112,7 @@ async def take_notes(
         start = end
     for number, message in enumerate(evicted, first):
         if is_from_user(message):
-            quoted = one_line(text_of(message), _MAX_REQUEST)
+            quoted = one_line(get_text(message), _MAX_REQUEST)
             notes[WANTED].append(f"- The user said: {quoted} [#{number}]")
     return truncate_notes(notes, room)
 
@@ -134,7 +134,7 @@ async def _summarize_chunk(
             if isinstance(error, ContextOverflowError):
                 learn_window(error, estimate_request(messages))
             return None
-        notes = parse_notes(text_of(reply.message).splitlines())
+        notes = parse_notes(get_text(reply.message).splitlines())
         if any(notes.values()):
             return notes
     return None
@@ -144,15 +144,15 @@ def _transcript(chunk: Mapping[int, AnyMessage]) -> str:
     """Format numbered messages for the summarizer."""
     parts = []
     for number, message in chunk.items():
-        text = framed(_truncate(full_text(message)), source_of(message))
-        parts.append(f"[#{number}] {sender_of(message)}: {text}")
+        text = framed(_truncate(full_text(message)), get_source(message))
+        parts.append(f"[#{number}] {get_sender(message)}: {text}")
     return "\n\n".join(parts)
 
 
 def _summarize_without_model(messages: Sequence[AnyMessage], first: int) -> list[str]:
     """Return one line per step with its calls and their results."""
     lines = []
-    for start, end in turns_of(messages):
+    for start, end in split_turns(messages):
         line = format_step(messages[start:end])
         calls = _format_calls(messages[start])
         if calls:
@@ -164,10 +164,10 @@ def _summarize_without_model(messages: Sequence[AnyMessage], first: int) -> list
 def _format_calls(message: AnyMessage) -> str:
     if not isinstance(message, AIMessage):
         return ""
-    return ", ".join(format_call(call["name"] or "", call["args"]) for call in calls_of(message))
+    return ", ".join(format_call(call["name"] or "", call["args"]) for call in list_calls(message))
 
 
-def _end_of_chunk(messages: Sequence[AnyMessage], start: int, max_tokens: float) -> int:
+def _find_chunk_end(messages: Sequence[AnyMessage], start: int, max_tokens: float) -> int:
     """Return the index behind the messages that fit into a chunk; at least one turn does."""
     size = 0.0
     for index in range(start, len(messages)):

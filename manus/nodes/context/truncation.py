@@ -24,11 +24,11 @@ from manus.models.tokens import (
     estimate_request,
     estimate_text,
     estimate_tools,
-    window_of,
+    get_window,
 )
-from manus.nodes.context.turns import format_arguments, is_summary, turns_of
+from manus.nodes.context.turns import format_arguments, is_summary, split_turns
 from manus.prompts.sources import framed
-from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of, with_texts
+from manus.state.messages import call_ids, get_source, get_text, is_image, list_calls, with_texts
 from manus.state.text import sanitize
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWind
     """Return the context window of a role's model, with this system prompt and the tools."""
     client = active_run.client
     endpoint = client.chain_of(role)[0]
-    size = window_of(endpoint, client.chat_model_of(endpoint))
+    size = get_window(endpoint, client.get_chat_model(endpoint))
     around = estimate_text(system) + estimate_tools(active_run.catalog.schemas())
     return ContextWindow(
         size=size,
@@ -141,7 +141,7 @@ def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
         placeholder = {"type": "text", "text": IMAGE_LEFT_OUT}
         content = [placeholder if is_image(block) else block for block in content]
     if isinstance(message, ToolMessage):
-        content = with_texts(content, partial(framed, source=source_of(message)))
+        content = with_texts(content, partial(framed, source=get_source(message)))
     if content == message.content:
         return message
     return message.model_copy(update={"content": content})
@@ -174,7 +174,7 @@ def token_limits(
 ) -> dict[int, float]:
     """Return, by `id()` of each message that is too large, the tokens for each of its parts."""
     limits = _user_limits(messages, user * room)
-    for start, end in turns_of(cast(Sequence[AnyMessage], messages)):
+    for start, end in split_turns(cast(Sequence[AnyMessage], messages)):
         turn = messages[start:end]
         if sum(map(estimate_message, turn)) <= _PART * room:
             continue
@@ -217,9 +217,9 @@ def _part_sizes(message: BaseMessage) -> list[float]:
     """Return the tokens of each part that can be truncated: the text and the calls' arguments."""
     if not isinstance(message, AIMessage | ToolMessage):
         return []
-    sizes = [estimate_text(text_of(message))]
+    sizes = [estimate_text(get_text(message))]
     if isinstance(message, AIMessage):
-        for call in calls_of(message):
+        for call in list_calls(message):
             sizes.append(estimate_text(format_arguments(call["args"])))
     return sizes
 

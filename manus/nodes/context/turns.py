@@ -23,7 +23,7 @@ from langchain_core.messages import (
 from manus.execution.archive import FROM
 from manus.prompts import agent as prompts
 from manus.prompts.sources import is_outside
-from manus.state.messages import call_ids, calls_of, is_image, source_of, text_of
+from manus.state.messages import call_ids, get_source, get_text, is_image, list_calls
 
 SUMMARY = "summary"
 """Key in a system message's `additional_kwargs` that marks it as the notes on evicted messages."""
@@ -34,7 +34,7 @@ def is_summary(message: BaseMessage) -> bool:
     return isinstance(message, SystemMessage) and SUMMARY in message.additional_kwargs
 
 
-def turns_of(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
+def split_turns(history: Sequence[AnyMessage]) -> list[tuple[int, int]]:
     """Return the turns of a history, each as the indexes of its first message and past its last."""
     turns: list[tuple[int, int]] = []
     for index, message in enumerate(history):
@@ -52,20 +52,20 @@ def is_open(turn: Sequence[AnyMessage]) -> bool:
     return isinstance(first, AIMessage) and not answered.issuperset(call_ids(first))
 
 
-def sender_of(message: AnyMessage) -> str:
+def get_sender(message: AnyMessage) -> str:
     """Return `agent`, `user`, or the name of a tool with the untrusted source of its result."""
     if isinstance(message, ToolMessage):
         name = message.name or "tool"
-        source = source_of(message)
+        source = get_source(message)
         return f"{name}{FROM}{source}" if is_outside(source) else name
     return "agent" if isinstance(message, AIMessage) else "user"
 
 
 def full_text(message: AnyMessage) -> str:
     """Return the text of a message, including its calls, and a line for each image."""
-    parts = [text_of(message)]
+    parts = [get_text(message)]
     if isinstance(message, AIMessage):
-        for call in calls_of(message):
+        for call in list_calls(message):
             parts.append(f"{call['name']} {format_arguments(call['args'])}")
     if isinstance(message.content, list):
         parts += ["[an image]" for block in message.content if is_image(block)]
@@ -110,7 +110,7 @@ def _answers_to(
 ) -> list[ToolMessage]:
     """Return one tool message for each call of a message."""
     result = []
-    for call in calls_of(message):
+    for call in list_calls(message):
         call_id = str(call["id"])
         if answers.get(call_id):
             answer: ToolMessage | None = answers[call_id].pop(0)

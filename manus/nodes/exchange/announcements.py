@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from manus.nodes.active_run import ActiveRun
 from manus.state.agent import AgentState, Loop, Run
-from manus.state.messages import has_calls, text_of
+from manus.state.messages import get_text, has_calls
 from manus.state.plan import TO_DO
 
 _MAX_SENTENCE = 400
@@ -149,7 +149,7 @@ def is_sent_back(
     """
     run = state["run"]
     context = active_run.context
-    if message is None or has_calls(message) or not text_of(message).strip():
+    if message is None or has_calls(message) or not get_text(message).strip():
         return False
     cannot_continue = is_last or "closing" in run or active_run.budget.over is not None
     if cannot_continue or context.tool_choice != "auto" or context.text_reply != "finish":
@@ -159,7 +159,7 @@ def is_sent_back(
     if _is_conversation(state, active_run):
         return False
     is_hinted = was_hinted(state.get("loop"), run)
-    return is_hinted or _has_open_plan(state) or announces_work(text_of(message))
+    return is_hinted or _has_open_plan(state) or announces_work(get_text(message))
 
 
 def was_hinted(loop: Loop | None, run: Run) -> bool:

@@ -12,7 +12,7 @@ from manus.nodes.exchange.fingerprint import call_fingerprint
 from manus.nodes.exchange.loop_detection import is_refused
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
-from manus.state.messages import calls_of, ended_at_limit, messages_since, text_of
+from manus.state.messages import ended_at_limit, get_text, list_calls, messages_since
 from manus.state.text import shorten
 from manus.tools.terminate import TERMINATE, get_answer
 
@@ -34,7 +34,7 @@ def to_tasks(
     tasks: list[ToolTask] = []
     special_call = ""
     is_cut_off = ended_at_limit(message)
-    for index, call in enumerate(calls_of(message)):
+    for index, call in enumerate(list_calls(message)):
         name = call["name"] or ""
         arguments = call["args"]
         task = ToolTask(index=index, id=str(call["id"]), name=name, args={})
@@ -59,10 +59,10 @@ def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) ->
 
     The model is asked for it once per run, and not on the last step.
     """
-    if text_of(message).strip() or run["step"] >= run["max_steps"]:
+    if get_text(message).strip() or run["step"] >= run["max_steps"]:
         return False
     return not any(
-        text_of(m) == prompts.ANSWER_WANTED for m in messages_since(history, run["request_id"])
+        get_text(m) == prompts.ANSWER_WANTED for m in messages_since(history, run["request_id"])
     )
 
 

@@ -22,11 +22,11 @@ from manus.prompts.sources import plain
 from manus.state.agent import Loop, LoopKind, TrailEntry
 from manus.state.messages import (
     call_facts,
-    calls_of,
+    get_text,
     has_calls,
     last_assistant,
+    list_calls,
     newest_answers,
-    text_of,
 )
 from manus.state.text import one_line
 
@@ -68,14 +68,14 @@ def newest_step(history: Sequence[AnyMessage], loop: Loop | None, step: int) -> 
     if message is None:
         return NewestStep([], [], "")
     if not has_calls(message):
-        text = text_of(message)
+        text = get_text(message)
         entry = TrailEntry(step=step, call="", result=text_fingerprint(text), seconds=0, shown="")
         return NewestStep([entry], [], text)
     answers = {answer.tool_call_id: answer for answer in newest_answers(history)}
     entries: list[TrailEntry] = []
     refused: list[str] = []
     result = ""
-    for call in calls_of(message):
+    for call in list_calls(message):
         answer = answers.get(str(call["id"]))
         if answer is None:
             continue
@@ -85,7 +85,7 @@ def newest_step(history: Sequence[AnyMessage], loop: Loop | None, step: int) -> 
             refused.append(fingerprint)
             continue
         entries.append(_entry(answer, fingerprint, format_call(name, call["args"]), step))
-        result = plain(text_of(answer)) or "an image"
+        result = plain(get_text(answer)) or "an image"
     return NewestStep(entries, refused, result)
 
 
@@ -197,9 +197,9 @@ def _describe_loop(
     newest = trail[indexes[-1]]
     quoted = one_line(result, _MAX_RESULT)
     if _is_silent(newest):
-        return DetectedLoop("silence", prompts.loop_of_silence(times), (), times)
+        return DetectedLoop("silence", prompts.describe_silent_loop(times), (), times)
     if not newest["call"]:
-        return DetectedLoop("text", prompts.loop_of_text(times, quoted), (), times)
+        return DetectedLoop("text", prompts.describe_text_loop(times, quoted), (), times)
     labels: dict[str, str] = {}
     for entry in trail[indexes[-2] + 1 : indexes[-1] + 1]:
         if entry["call"]:
@@ -210,7 +210,7 @@ def _describe_loop(
     seconds = sum(entry["seconds"] for entry in trail[indexes[0] + 1 :])
     if seconds >= SLOW * (len(indexes) - 1):
         kind = "polling"
-    description = prompts.loop_of_calls(list(labels.values()), times, quoted)
+    description = prompts.describe_call_loop(list(labels.values()), times, quoted)
     return DetectedLoop(kind, description, tuple(labels), times)
 
 

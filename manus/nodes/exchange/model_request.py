@@ -20,12 +20,12 @@ from manus.state.agent import Run
 from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
 from manus.state.messages import (
     MALFORMED_AT,
-    calls_of,
     ephemeral,
     find_reply_fault,
+    get_text,
     has_calls,
     is_image,
-    text_of,
+    list_calls,
 )
 
 REQUIRED_TRIES = 3
@@ -144,7 +144,7 @@ def prepare_reply(
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
     existing = ids.copy()
-    for index, call in enumerate(calls_of(message)):
+    for index, call in enumerate(list_calls(message)):
         call_id = str(call["id"] or "")
         if not call_id or call_id in existing:
             call["id"] = f"{prefix}-{index}"
@@ -164,7 +164,7 @@ def _without_none(values: dict[str, Any]) -> dict[str, Any]:
 
 def _without_calls(message: AIMessage) -> AIMessage:
     """Remove the calls of a reply that are not executed, and keep its text."""
-    message.content = text_of(message)
+    message.content = get_text(message)
     message.tool_calls = []
     message.invalid_tool_calls = []
     message.additional_kwargs.pop(MALFORMED_AT, None)

@@ -21,7 +21,7 @@ from manus.prompts import flow as plan_prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.plan import format_plan
 from manus.state.plan_changes import start_first
-from manus.state.usage import Budget, Usage, format_limit, limits_of
+from manus.state.usage import Budget, Usage, format_limit, list_limits
 from manus.tools.terminate import TERMINATE
 
 BROWSER_ALWAYS = "looks_at_browser"
@@ -129,7 +129,7 @@ def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
     """Return the budget that allows only a closing reply, and those that are 80 % used."""
     last = ""
     nearly = []
-    for name, used, limit in limits_of(budget, usage):
+    for name, used, limit in list_limits(budget, usage):
         text = format_limit(name, used, limit)
         if used >= limit - _reserve(name, limit):
             last = last or text

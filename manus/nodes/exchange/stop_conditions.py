@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.state.agent import StopReason
-from manus.state.messages import has_calls, text_of
+from manus.state.messages import get_text, has_calls
 from manus.state.text import shorten
 from manus.tools.terminate import get_answer
 
@@ -36,7 +36,7 @@ def find_stop_reason(
         return "terminated"
     if is_direct:
         return "answered"
-    if text_ends and message is not None and not has_calls(message) and text_of(message).strip():
+    if text_ends and message is not None and not has_calls(message) and get_text(message).strip():
         return "answered"
     if is_stuck:
         return "stuck"
@@ -72,8 +72,8 @@ def format_step(step: Sequence[AnyMessage]) -> str:
     results = []
     for message in step:
         if isinstance(message, ToolMessage):
-            results.append(f"{message.name} → {_first_line(text_of(message))}")
-    line = "; ".join(results) or _first_line(text_of(step[0])) or "(nothing said)"
+            results.append(f"{message.name} → {_first_line(get_text(message))}")
+    line = "; ".join(results) or _first_line(get_text(step[0])) or "(nothing said)"
     return shorten(line, _LINE)
 
 
@@ -88,7 +88,7 @@ def last_text(history: Sequence[AnyMessage], lines: Sequence[str]) -> str:
     """Return the last text of the agent in its run, or the log of its steps if it has none."""
     for message in reversed(history):
         if isinstance(message, AIMessage):
-            text = text_of(message).strip()
+            text = get_text(message).strip()
             if text:
                 return text
     return "\n".join(lines)

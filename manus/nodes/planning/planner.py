@@ -20,7 +20,7 @@ from manus.nodes.exchange.environment_info import describe_environment
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
-from manus.state.messages import calls_of, ephemeral, last_request
+from manus.state.messages import ephemeral, last_request, list_calls
 from manus.state.plan import Plan
 from manus.state.plan_changes import NewStep
 from manus.tools.planning import NAME, PlanningArgs
@@ -100,7 +100,7 @@ def _read_reply(
     """Return the plan of a reply, or None, and the answers to its calls with the errors."""
     plan: Plan | None = None
     answers: list[BaseMessage] = []
-    for index, call in enumerate(calls_of(message)):
+    for index, call in enumerate(list_calls(message)):
         call["id"] = call["id"] or f"plan-{index}"  # some servers leave it out
         if call.get("type") == "invalid_tool_call":
             answer = explain_malformed(call)  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ async def step_configuration(
     newest = await newest_checkpoint(config, space)
     if newest is None:
         return config
-    is_untouched = _id_of(newest) == waiting["checkpoint_id"]
+    is_untouched = _get_id(newest) == waiting["checkpoint_id"]
     if not (is_untouched or is_from_this_task(newest, config)):
         return config
     return resume_configuration(
@@ -58,7 +58,9 @@ def interrupts_run(
     task: StepTask, questions: Sequence[Interrupt], active_run: ActiveRun, config: RunnableConfig
 ) -> bool:
     """Return whether the run waits for the answer now, rather than setting the step aside."""
-    if not has_checkpointer(config) or any(_is_of_model(interrupt) for interrupt in questions):
+    if not has_checkpointer(config) or any(
+        _is_for_model_server(interrupt) for interrupt in questions
+    ):
         return True
     if task["asks"] == "once":
         return _task_id(config) not in active_run.interrupted
@@ -83,11 +85,11 @@ async def waiting_record(
     if before is not None and not set(ids).isdisjoint(before["ids"]):
         asked_at = before["asked_at"]
     return Waiting(
-        question="\n".join(map(_question_of, questions)),
+        question="\n".join(map(_format_question, questions)),
         ids=ids,
         asked_at=asked_at,
         is_put=False,
-        checkpoint_id=_id_of(newest) if newest is not None else "",
+        checkpoint_id=_get_id(newest) if newest is not None else "",
         usage=subagent.usage,
         files=files,
     )
@@ -114,7 +116,7 @@ def _position(order: list[str], interrupt_id: str) -> int:
     return order.index(interrupt_id) if interrupt_id in order else len(order)
 
 
-def _id_of(checkpoint: CheckpointTuple) -> str:
+def _get_id(checkpoint: CheckpointTuple) -> str:
     return str(checkpoint.config["configurable"]["checkpoint_id"])
 
 
@@ -122,12 +124,12 @@ def _task_id(config: RunnableConfig) -> str:
     return str(config["configurable"]["checkpoint_ns"]).rpartition(":")[2]
 
 
-def _is_of_model(interrupt: Interrupt) -> bool:
+def _is_for_model_server(interrupt: Interrupt) -> bool:
     """Return whether the run waits for its model server rather than for a person."""
     return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
 
 
-def _question_of(interrupt: Interrupt) -> str:
+def _format_question(interrupt: Interrupt) -> str:
     value = interrupt.value
     if isinstance(value, dict):
         return str(value.get("question", value))

@@ -8,7 +8,7 @@ from typing import Any, cast
 from manus.nodes.planning.file_use import must_take_turns
 from manus.prompts import flow as prompts
 from manus.state.flow import FlowState, QuestionMode, StepTask
-from manus.state.messages import is_image, last_request, text_of
+from manus.state.messages import get_text, is_image, last_request
 from manus.state.plan import (
     Plan,
     active_steps,
@@ -17,11 +17,11 @@ from manus.state.plan import (
     executor_for,
     format_plan,
     format_result,
+    get_usage,
     has_tainted_step,
+    list_refusals,
     ready_steps,
-    refusals_of,
     short_title,
-    usage_of,
     waiting_steps,
 )
 from manus.state.taint import is_tainted
@@ -79,17 +79,17 @@ def build_task(state: FlowState, index: int) -> StepTask:
     task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
-        request=prompts.step(text_of(request), format_plan(plan), results, index, step["text"]),
+        request=prompts.step(get_text(request), format_plan(plan), results, index, step["text"]),
         images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
         alone=len(active_steps(plan)) == 1,
         is_shared=len(in_progress) > 1,
         title=short_title(step),
         asked=own_words(request),
-        refused=refusals_of(plan),
-        approved=_approvals_of(plan),
+        refused=list_refusals(plan),
+        approved=_list_approvals(plan),
         outside=_is_tainted(state),
-        spent=usage_of(step),
+        spent=get_usage(step),
         asks=question_mode(plan, index),
     )
     waiting = step.get("waiting")
@@ -110,7 +110,7 @@ def _dependency_results(plan: Plan, index: int) -> list[str]:
     return results
 
 
-def _approvals_of(plan: Plan) -> list[str]:
+def _list_approvals(plan: Plan) -> list[str]:
     """Return the rules that a person has approved in the steps of a plan."""
     rules: list[str] = []
     for step in plan["steps"]:

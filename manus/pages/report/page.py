@@ -22,7 +22,7 @@ from manus.pages.report.files import ChangedFile, find_changed_files
 from manus.pages.trace.model import Stage, TraceRun
 from manus.prompts import formatting
 from manus.prompts.markdown import prose
-from manus.state.usage import RoleUsage, tokens_of
+from manus.state.usage import RoleUsage, sum_tokens
 
 _FOLDER = Path(__file__).parent / "templates"
 _MAX_TEXT = 20_000
@@ -156,7 +156,7 @@ def environment() -> Environment:
     for name in ("span", "moment", "first_line", "main_argument", "gist"):
         templates.filters[name] = getattr(formatting, name)
     templates.filters.update(cut=cut, prose=prose, size=decimal, counted=formatting.count)
-    templates.filters.update(json=_as_json, tokens=_tokens, total=tokens_of, edit=find_edit)
+    templates.filters.update(json=_as_json, tokens=_tokens, total=sum_tokens, edit=find_edit)
     templates.globals.update(
         state=state, reason=reason, stage_name=stage_name, now=partial(datetime.now, UTC)
     )
@@ -196,7 +196,7 @@ def state(run: TraceRun) -> tuple[str, str]:
         return "Running", "live"
     if run.stop_reason is None and not run.is_newest:
         return "Unfinished", "quiet"
-    ending = formatting.ending_of(run.stop_reason, success=run.success)
+    ending = formatting.get_ending(run.stop_reason, success=run.success)
     return ending.headline, ending.tone
 
 
@@ -205,7 +205,7 @@ def reason(run: TraceRun) -> str:
     stop_reason = "interrupted" if run.is_waiting else run.stop_reason
     if not stop_reason:
         return ""
-    return f"{formatting.ending_of(stop_reason, success=run.success).why} ({stop_reason})"
+    return f"{formatting.get_ending(stop_reason, success=run.success).why} ({stop_reason})"
 
 
 def stage_name(stage: Stage) -> str:

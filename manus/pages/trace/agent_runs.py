@@ -11,11 +11,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.types import Interrupt
 
 from manus.execution.result import Image
-from manus.graph.outcome import question_of
+from manus.graph.outcome import format_question
 from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
-from manus.state.messages import calls_of, text_of
+from manus.state.messages import get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import RoleUsage, sum_usage
 from manus.store.history import INTERRUPT, Children, Superstep
@@ -79,7 +79,7 @@ class AgentRuns:
             elif isinstance(message, HumanMessage):
                 self._last_request = message
                 if not superstep.is_input:
-                    words = text_of(message)
+                    words = get_text(message)
                     self._add_notice(
                         Notice("answer", "Answer from a person", words, superstep.ended_at)
                     )
@@ -96,7 +96,7 @@ class AgentRuns:
                 return
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
-        step = step_of(message, len(self._run.steps) + 1)
+        step = build_step(message, len(self._run.steps) + 1)
         step.started_at = superstep.started_at
         step.answered_at = superstep.ended_at
         step.checkpoint = superstep.id
@@ -136,9 +136,9 @@ class AgentRuns:
 def start_run(run: TraceRun, first: Superstep, requests: Sequence[BaseMessage]) -> None:
     """Fill in what the first superstep of a run tells."""
     metadata = first.metadata
-    run.request = "\n\n".join(map(text_of, requests)) or str(metadata.get("request", ""))
+    run.request = "\n\n".join(map(get_text, requests)) or str(metadata.get("request", ""))
     for message in requests:
-        run.images += images_of(message)
+        run.images += list_images(message)
     run.started_at = first.started_at
     run.profile = str(metadata.get("profile") or "")
     run.workspace = str(metadata.get("workspace") or "")
@@ -158,7 +158,7 @@ def end_run(run: TraceRun, superstep: Superstep) -> None:
         run.output = str(superstep.last_write("output") or "")
 
 
-def step_of(message: AIMessage, number: int) -> TraceStep:
+def build_step(message: AIMessage, number: int) -> TraceStep:
     """Build a step from the message of the model that starts it."""
     tokens = None
     if used := message.usage_metadata:
@@ -172,8 +172,8 @@ def step_of(message: AIMessage, number: int) -> TraceStep:
         tokens["cache_write_tokens"] = cache_writes
     return TraceStep(
         number,
-        text_of(message).strip(),
-        [TraceCall(str(c["id"]), str(c["name"]), c["args"]) for c in calls_of(message)],
+        get_text(message).strip(),
+        [TraceCall(str(c["id"]), str(c["name"]), c["args"]) for c in list_calls(message)],
         tokens,
         str(message.response_metadata.get("model_name") or ""),
     )
@@ -181,12 +181,12 @@ def step_of(message: AIMessage, number: int) -> TraceStep:
 
 def observe(call: TraceCall, message: ToolMessage) -> None:
     """Add the result of a call."""
-    call.observation = text_of(message)
+    call.observation = get_text(message)
     call.is_error = message.status == "error"
-    call.images = images_of(message)
+    call.images = list_images(message)
 
 
-def images_of(message: BaseMessage) -> list[Image]:
+def list_images(message: BaseMessage) -> list[Image]:
     """Return the images embedded in a message; images given by URL are not fetched."""
     blocks: Any = message.content_blocks
     images = []
@@ -202,7 +202,7 @@ def questions(superstep: Superstep) -> list[Notice]:
     for write in superstep.writes_to(INTERRUPT):
         for interrupt in write:
             if isinstance(interrupt, Interrupt):
-                texts[interrupt.id] = question_of(interrupt)
+                texts[interrupt.id] = format_question(interrupt)
     title = "The run waited for an answer"
     return [Notice("question", title, text, superstep.started_at) for text in texts.values()]
 
@@ -212,7 +212,7 @@ def _compaction_notice(compaction: dict[str, Any], superstep: Superstep) -> Noti
         compaction["evicted"] - (superstep.values.get("compaction") or {"evicted": 0})["evicted"]
     )
     title = f"Compacted the history: {count(evicted, 'message')} replaced by notes"
-    notes = [text_of(m) for m in superstep.messages if isinstance(m, SystemMessage)]
+    notes = [get_text(m) for m in superstep.messages if isinstance(m, SystemMessage)]
     return Notice("compaction", title, "\n\n".join(notes), superstep.ended_at)
 
 

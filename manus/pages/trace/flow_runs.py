@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from manus.pages.trace.agent_runs import AgentRuns, end_run, idle_intervals, questions, start_run
 from manus.pages.trace.model import Stage, TraceRun
-from manus.state.messages import text_of
+from manus.state.messages import get_text
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, sum_usage
 from manus.store.history import Children, Superstep, unwrap_overwrite
@@ -99,7 +99,7 @@ class FlowRuns:
     def _agent_run(self, superstep: Superstep, task: Mapping[str, Any]) -> TraceRun | None:
         """Return the agent run of a step, found by its request; None before a checkpoint."""
         for supersteps in self._children.get(superstep.id, []):
-            if task.get("request") in [text_of(m) for m in supersteps[0].messages]:
+            if task.get("request") in [get_text(m) for m in supersteps[0].messages]:
                 return AgentRuns(self._children).read(supersteps)
         return None
 

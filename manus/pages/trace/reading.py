@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from manus.pages.trace.agent_runs import AgentRuns, observe, step_of
+from manus.pages.trace.agent_runs import AgentRuns, build_step, observe
 from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Stage, TraceRun, TraceStep
 from manus.state.messages import messages_since
@@ -25,10 +25,10 @@ async def read_trace(
 
     `is_running`: whether a process is running the thread, which checkpoints do not record.
     """
-    return runs_of(await read_history(saver, thread_id), is_running=is_running)
+    return read_runs(await read_history(saver, thread_id), is_running=is_running)
 
 
-def runs_of(history: History, *, is_running: bool = False) -> list[TraceRun]:
+def read_runs(history: History, *, is_running: bool = False) -> list[TraceRun]:
     """Return the runs that the supersteps of a thread make up; agent and flow runs may be mixed."""
     children = find_children(history)
     root = history.get(ROOT, [])
@@ -69,7 +69,7 @@ def _is_flow(supersteps: Sequence[Superstep]) -> bool:
     return any(s.metadata.get("graph") == "flow" or s.writes_to("plan") for s in supersteps)
 
 
-def run_of_state(values: Mapping[str, Any]) -> TraceRun:
+def read_run(values: Mapping[str, Any]) -> TraceRun:
     """Return the newest run in a state of the agent graph or of the flow graph.
 
     Steps that compaction evicted are missing; the others keep their numbers. A flow's run has a
@@ -94,11 +94,11 @@ def run_of_state(values: Mapping[str, Any]) -> TraceRun:
         run.kind = "flow"
         run.plan = plan
         run.steps = []
-        run.stages = [_stage_of(index, step) for index, step in enumerate(plan["steps"])]
+        run.stages = [_build_stage(index, step) for index, step in enumerate(plan["steps"])]
     return run
 
 
-def _stage_of(index: int, step: PlanStep) -> Stage:
+def _build_stage(index: int, step: PlanStep) -> Stage:
     result = step.get("result")
     return Stage(
         "step",
@@ -118,7 +118,7 @@ def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[TraceSt
     observations = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
     replies = [message for message in messages if isinstance(message, AIMessage)]
     for number, reply in enumerate(replies, first):
-        step = step_of(reply, number)
+        step = build_step(reply, number)
         for call in step.calls:
             observation = observations.get(call.id)
             if observation is not None:

@@ -86,7 +86,7 @@ class ActiveJobs:
         job = self._jobs.get(thread)
         if job is None:
             return b""
-        for active_run in job.graph.active_runs.of_thread(thread):
+        for active_run in job.graph.active_runs.get_thread_runs(thread):
             if image := await take_picture(active_run.session):
                 return image
         return b""

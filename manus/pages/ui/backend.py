@@ -17,7 +17,7 @@ from manus.execution.sandbox.availability import describe_sandbox
 from manus.execution.text_files import image_type, read_file
 from manus.execution.workspace import Workspace
 from manus.graph.inputs import keep_upload
-from manus.graph.outcome import draft_of_change, is_of_model, subject_of
+from manus.graph.outcome import draft_change, get_subject, is_for_model_server
 from manus.pages.report.page import render_page
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
@@ -83,7 +83,7 @@ class PageBackend:
             thread,
             threads=threads,
             standing=state,
-            asked=[(q.id, subject_of(q), _choices(q), draft_of_change(q)) for q in questions],
+            asked=[(q.id, get_subject(q), _choices(q), draft_change(q)) for q in questions],
             trust=await self._trust_question(thread),
             problem=self.jobs.problems.get(thread, ""),
             workspace=await asyncio.to_thread(self._workspace_info),
@@ -240,7 +240,9 @@ class PageBackend:
         if stored is None:
             return "new", ()
         outcome = await read_outcome(self._store, stored)
-        questions = [question for question in outcome.questions if not is_of_model(question)]
+        questions = [
+            question for question in outcome.questions if not is_for_model_server(question)
+        ]
         if questions:
             return "waiting", questions
         can_resume = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)

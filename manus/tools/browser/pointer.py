@@ -27,7 +27,7 @@ from manus.tools.browser.tab import (
     ANSWER_SECONDS,
     PageStuckError,
     Tab,
-    element_of,
+    get_element,
     script,
     with_timeout,
 )
@@ -82,7 +82,7 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     element = None
     nearest = ""
     with contextlib.suppress(PlaywrightError):
-        element = await element_of(reference, ANSWER_SECONDS) if reference else None
+        element = await get_element(reference, ANSWER_SECONDS) if reference else None
     if element is None and description:
         element, nearest = await _find_replacement(tab, description)
     if element is None:
@@ -119,7 +119,7 @@ async def _find_replacement(tab: Tab, description: str) -> tuple[ElementHandle |
     now = [(tab.numbering.labels[line.number], line.number) for line in lines if line.number]
     if before[description] == 1 and before == Counter(label for label, _ in now):
         reference = tab.numbering.references[dict(now)[description]]
-        return await element_of(reference, ANSWER_SECONDS), ""
+        return await get_element(reference, ANSWER_SECONDS), ""
     matches = difflib.get_close_matches(description, [label for label, _ in now], n=1)
     numbers = [f"[{number}]" for label, number in now if label in matches]
     return None, f" Nearest to it: {', '.join(numbers[:3])} {matches[0][:80]}." if matches else ""

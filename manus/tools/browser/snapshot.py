@@ -15,7 +15,7 @@ from manus.tools.browser.tab import (
     Numbering,
     PageStuckError,
     Reference,
-    element_of,
+    get_element,
     script,
     with_timeout,
 )
@@ -69,7 +69,7 @@ async def _inspect_child(
 ) -> FrameView | None:
     """Return the content of the frame in an element; None if it does not answer in time."""
     with contextlib.suppress(PlaywrightError, PageStuckError):
-        element = await element_of(reference, _FRAME_SECONDS)
+        element = await get_element(reference, _FRAME_SECONDS)
         frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
         return await _inspect_frame(frame, clip, depth + 1) if frame else None
     return None

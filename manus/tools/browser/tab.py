@@ -71,7 +71,7 @@ class Reference(NamedTuple):
     id: int
 
 
-async def element_of(reference: Reference, seconds: float) -> ElementHandle | None:
+async def get_element(reference: Reference, seconds: float) -> ElementHandle | None:
     """Return the element, or None if its document does not contain it any more.
 
     Raises:

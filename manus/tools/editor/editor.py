@@ -123,7 +123,7 @@ class Editor:
 
     def has_edited(self, *, since: float) -> bool:
         """Return whether there is an edit to undo that was made at `since` or later."""
-        return self._undo.time_of_last() >= since
+        return self._undo.get_last_time() >= since
 
     def _write_to_stream(self, data: bytes) -> Observation:
         replace_file(self.real, data)
@@ -245,7 +245,7 @@ class _UndoStore:
             return command, (before if existed else None), after
         return None
 
-    def time_of_last(self) -> float:
+    def get_last_time(self) -> float:
         """Return the time of the newest record; 0 if there is none."""
         return max((file.stat().st_mtime for file in self._newest_first()[:1]), default=0.0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from manus.cli.commands.demo import DEMOS
 from manus.pages.report.page import page, state
-from manus.pages.trace.reading import read_trace, runs_of
+from manus.pages.trace.reading import read_runs, read_trace
 from manus.prompts import compaction as prompts
 from manus.store.history import ROOT as ROOT_NAMESPACE
 from manus.store.history import History, read_history
@@ -94,7 +94,7 @@ async def test_a_run_can_be_told_at_any_moment_of_it(
                             past[-1], next_started_at=None, writes=past[-1].writes[:1]
                         )
                         early[namespace] = past
-                runs = runs_of(early, is_running=True)
+                runs = read_runs(early, is_running=True)
                 assert "<main" in page("t", runs)
                 assert len(runs) == 1
                 stages = [s for s in runs[0].stages if s.status == "in_progress"]
