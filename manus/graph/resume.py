@@ -5,17 +5,38 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from manus.config.trust import approved_rules
 from manus.execution.siblings import Siblings
 from manus.graph.journal_check import approval_digests, mark_unfinished
 from manus.graph.pending_calls import siblings_in
+from manus.graph.waiting import CHECKPOINT
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.subgraph_config import CHECKPOINTER
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
+
+
+async def resume_repeated(
+    graph: RunGraph[Any], graph_input: Any, config: RunnableConfig
+) -> tuple[Any, RunnableConfig]:
+    """Return input and configuration of a run; those of a resume if the thread has the run already.
+
+    A server that has lost a worker executes its run again, with the same input and the same
+    `run_id`. The stored state has that input, and an answer or a fork must not be applied twice.
+    """
+    configurable = config.get("configurable", {})
+    run_id = configurable.get("run_id")
+    if not run_id or configurable.get("checkpoint_ns"):
+        return graph_input, config
+    snapshot = await graph.stored_state(configurable)
+    if snapshot is None or (snapshot.metadata or {}).get("run_id") != str(run_id):
+        return graph_input, config
+    at_newest = {name: value for name, value in configurable.items() if name not in CHECKPOINT}
+    return None, {**config, "configurable": at_newest}
 
 
 async def restore_run(

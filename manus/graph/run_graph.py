@@ -31,7 +31,7 @@ from manus.graph.inputs import (
 )
 from manus.graph.journal_check import MARK
 from manus.graph.outcome import format_question, is_over
-from manus.graph.resume import restore_run
+from manus.graph.resume import restore_run, resume_repeated
 from manus.graph.routing import with_all_labels
 from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
@@ -199,6 +199,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             await asyncio.to_thread(check_served, run_context)
         async with self._open(handle, config, run_context) as active_run:
             session = active_run.session
+            graph_input, config = await resume_repeated(self, graph_input, config)
             graph_input = await asyncio.to_thread(with_uploads, graph_input, session.workspace)
             graph_input, configurable = await handle_waiting(
                 self,

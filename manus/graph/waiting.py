@@ -33,7 +33,8 @@ from manus.tools.ask_human import ASK_HUMAN
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
 
-_CHECKPOINT = ("checkpoint_id", "checkpoint_map")
+CHECKPOINT = ("checkpoint_id", "checkpoint_map")
+"""Keys of the configuration that address a checkpoint."""
 
 
 async def handle_waiting(
@@ -56,7 +57,7 @@ async def handle_waiting(
         return graph_input, configurable
     newest = snapshot.config["configurable"].get("checkpoint_id")
     is_newest = configurable.get("checkpoint_id") in (None, newest)
-    at_newest = {key: value for key, value in configurable.items() if key not in _CHECKPOINT}
+    at_newest = {key: value for key, value in configurable.items() if key not in CHECKPOINT}
     questions = [
         interrupt for interrupt in snapshot.interrupts if not is_for_model_server(interrupt)
     ]

@@ -4,18 +4,20 @@ A child is killed; this process, which has seen nothing of its memory, goes on f
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.types import Command
 
 from manus.execution.archive import Archive
 from manus.execution.journal import Seal, load_key
 from manus.execution.workspace import Workspace
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
-from tests.helpers.agent import ScriptedAgent, assert_paired
+from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import call, calls, hang, mentions, text
 
@@ -26,9 +28,11 @@ def recorded(agent: ScriptedAgent) -> str:
     return "".join(path.read_text() for path in folder.glob("*.jsonl"))
 
 
-def killed(agent: ScriptedAgent, ready: Callable[[], bool], **chosen: Any) -> None:
+def killed(
+    agent: ScriptedAgent, ready: Callable[[], bool], given: Any = REQUEST, **chosen: Any
+) -> None:
     """A process that works on the request is killed once something has happened."""
-    with started(agent, REQUEST, **chosen) as child:
+    with started(agent, given, **chosen) as child:
         killed_when(child, ready)
 
 
@@ -124,3 +128,62 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
     found = [message.id for number in numbers for message in archive.numbered(number)]
     assert len(found) == len(set(found)) == len(numbers), "each of them once, each with its number"
     assert not set(found) & {m.id for m in values["messages"] if not is_summary(m)}
+
+
+async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_records(
+    agent: ScriptedAgent,
+) -> None:
+    """A server that has lost a worker executes the run again, under the same id."""
+    agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
+    killed(agent, lambda: agent.lines("held") == ["1"], run_id="r1")
+    shutil.rmtree(Workspace(agent.workspace).records)
+    outcome = await agent.invoke(REQUEST, run_id="r1")
+    assert outcome.output == "Gone on."
+    assert (agent.lines("a"), agent.lines("held")) == (["1"], ["1"])
+    assert "not executed again" in (await agent.observations())[1]
+    history = await agent.messages()
+    assert sum(message.type == "human" for message in history) == 1, "one request"
+    assert outcome.usage["tool_calls"] == 2, "the usage before the takeover counts"
+    assert_paired(history)
+    again = await agent.invoke(REQUEST, run_id="r1")
+    assert again.output == "Gone on.", "a run that has ended does nothing more"
+    other = await agent.invoke(REQUEST, text("Another run."), run_id="r2")
+    assert other.output == "Another run."
+
+
+async def test_a_repeated_answer_is_not_taken_for_the_next_question(agent: ScriptedAgent) -> None:
+    questions = [call("ask_human", inquire=f"Which {name}?") for name in ("colour", "size")]
+    await agent.run(*questions)
+    answer: Command[Any] = Command(resume="blue")
+    waiting = await agent.invoke(answer, run_id="r2")
+    assert "Which size?" in waiting.output
+    waiting = await agent.invoke(answer, run_id="r2")
+    assert "Which size?" in waiting.output
+    outcome = await agent.invoke(Command(resume="10"), text("Done."), run_id="r3")
+    assert outcome.output == "Done."
+    assert await agent.observations() == ["blue", "10"]
+
+
+async def test_approvals_and_budget_survive_a_repeated_input(agent: ScriptedAgent) -> None:
+    limits: dict[str, Any] = {"approve": "ask", "budget": {"tool_calls": 3}}
+    agent.server.script(WRITE)
+    await agent.invoke(REQUEST, run_id="r1", **limits)
+    agent.server.script(call("append", path="a", line="2"), hang())
+    answer: Command[Any] = Command(resume="run")
+    killed(agent, lambda: len(agent.server.requests) == 3, given=answer, run_id="r2", **limits)
+    agent.server.script(call("append", path="a", line="3"), text("Unreachable."))
+    outcome = await agent.invoke(answer, run_id="r2", **limits)
+    assert outcome.stop_reason == "budget"
+    assert agent.lines("a") == ["1", "2", "3"]
+
+
+async def test_a_repeated_fork_forks_once(agent: ScriptedAgent) -> None:
+    await agent.run(WRITE, text("Done."))
+    config = thread_config("t", "r2")
+    [*_, first] = [state async for state in agent.graph.aget_state_history(thread_config("t"))]
+    config["configurable"]["checkpoint_id"] = first.config["configurable"]["checkpoint_id"]
+    agent.server.script(call("append", path="b", line="1"), text("Forked."))
+    for _ in range(2):
+        await agent.graph.ainvoke(REQUEST, config, context=agent.context())
+    assert agent.lines("b") == ["1"]
+    assert (await agent.outcome()).output == "Forked."

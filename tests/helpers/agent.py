@@ -64,11 +64,16 @@ class ScriptedAgent:
         return await self.invoke({"request": request}, *replies, thread=thread, **chosen)
 
     async def invoke(
-        self, given: Any, *replies: Scripted, thread: str = "t", **chosen: Any
+        self,
+        given: Any,
+        *replies: Scripted,
+        thread: str = "t",
+        run_id: str | None = None,
+        **chosen: Any,
     ) -> Outcome:
         """The graph with any input: a `Command`, None to go on, a dict."""
         self.server.script(*replies)
-        config = thread_config(thread)
+        config = thread_config(thread, run_id)
         await self.graph.ainvoke(given, config, context=self.context(**chosen))
         return await self.outcome(thread)
 
@@ -117,8 +122,10 @@ class ScriptedAgent:
         return file.read_text().splitlines() if file.exists() else []
 
 
-def thread_config(thread: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread}}
+def thread_config(thread: str, run_id: str | None = None) -> RunnableConfig:
+    """The configuration of a thread, with the id that a server gives to a run."""
+    run = {"run_id": run_id} if run_id else {}
+    return {"configurable": {"thread_id": thread, **run}}
 
 
 def assert_paired(history: list[AnyMessage]) -> None:

@@ -22,6 +22,8 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+
 from manus.config.context import Context
 from manus.graph import build_agent, build_flow
 from manus.store.sqlite import open_sqlite
@@ -56,15 +58,16 @@ Process = multiprocessing.context.ForkServerProcess
 
 
 def started(
-    agent: ScriptedAgent, given: Any = None, **chosen: Any
+    agent: ScriptedAgent, given: Any = None, run_id: str | None = None, **chosen: Any
 ) -> AbstractContextManager[Process]:
     """A process that works on the thread `t` of an agent, or of a flow; it ends with the block.
 
     What is given is a request, or None to go on.
     """
     database = agent.workspace.parent / "threads.sqlite"
+    config = thread_config("t", run_id)
     context = agent.context(**chosen)
-    return forked(_main, database, context, given, agent.graph.name, dict(os.environ))
+    return forked(_main, database, config, context, given, agent.graph.name, dict(os.environ))
 
 
 @contextmanager
@@ -103,7 +106,12 @@ def _die_with_the_tests() -> None:
 
 
 def _main(
-    database: Path, context: Context, given: Any, who: str, environment: dict[str, str]
+    database: Path,
+    config: RunnableConfig,
+    context: Context,
+    given: Any,
+    who: str,
+    environment: dict[str, str],
 ) -> None:
     _move(database.parent, environment)
 
@@ -114,7 +122,7 @@ def _main(
             else:
                 profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
                 graph = build_agent(profiles[who], checkpointer=saver)
-            await graph.ainvoke(given, thread_config("t"), context=context)
+            await graph.ainvoke(given, config, context=context)
 
     asyncio.run(work())
 
