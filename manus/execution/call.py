@@ -32,7 +32,7 @@ from manus.execution.packing import pack, unpack
 from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
 from manus.execution.siblings import Needs
-from manus.execution.truncation import HEAD, HEAD_OF_OUTPUT, truncate
+from manus.execution.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate
 from manus.prompts import approval as prompts
 from manus.prompts.agent import ruled_out
 from manus.prompts.sources import COMMAND
@@ -305,7 +305,13 @@ async def _to_result(
     if len(text) > (limit := session.max_observe):
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(
-            truncate, text, limit, session.workspace, head=head, source=observation.source
+            truncate,
+            text,
+            limit,
+            session.workspace,
+            head=head,
+            source=observation.source,
+            max_tokens=max_tokens_for(observation.source),
         )
     if not (text or observation.images):
         text = NOTHING  # some providers reject a message without content

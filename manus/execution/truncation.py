@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from string import ascii_letters, digits
 
 from manus.execution.safe_open import look_at, write_private
 from manus.execution.workspace import OBSERVATIONS, Workspace
-from manus.prompts.sources import framed, is_outside
+from manus.prompts.sources import COMMAND, MCP, framed, is_outside
 
 HEAD = 0.6
 """Share of the limit that goes to the beginning."""
 HEAD_OF_OUTPUT = 0.25
 """The share for output of programs and failures, whose result is at the end."""
+_EXCERPT_TOKENS = 1_000
+"""Tokens of a program's output that are shown if all of it is in a file."""
+_TOKEN = re.compile(r"[A-Za-z]{1,6}|\d{1,3}|[^\sA-Za-z\d]|\n+")
+"""Matches about one token; numbers and signs have far more tokens than words of the same length."""
+_IN_WORD = frozenset(f"{ascii_letters}{digits}_.,+-")
+"""Characters between which a text is not cut, so that no number is mistaken for a shorter one."""
+
+
+def max_tokens_for(source: str) -> int | None:
+    """Return how many tokens are shown of a text that is too long; None if only its size counts.
+
+    The output of a program is rarely written to be read as a whole, and its file can be searched.
+    """
+    return _EXCERPT_TOKENS if source == COMMAND or source.startswith(MCP) else None
 
 
 def truncate(
@@ -22,8 +38,11 @@ def truncate(
     head: float = HEAD,
     reason: str = "left out",
     source: str = "",
+    max_tokens: int | None = None,
 ) -> str:
-    """Truncate a text to `limit` characters. Blocking if it is too long.
+    """Truncate a text to `limit` characters and about `max_tokens`. Blocking if it is too long.
+
+    A text within `limit` stays whole. It is cut at the ends of lines, or of words in long lines.
 
     The file is named by a hash of its content, so equal texts give equal results and loop detection
     still works. Text from an untrusted `source` is framed in the file too.
@@ -31,12 +50,52 @@ def truncate(
     if len(text) <= limit:
         return text
     location = f"{reason}; {_store(text, workspace, source)}"
-    room = max(limit - len(_format_note(len(text), len(text), location)) - 2, 0)
-    first = text[: int(room * head)]
-    last = text[len(text) - room + len(first) :]
-    return "\n".join(
-        (first, _format_note(len(text) - len(first) - len(last), len(text), location), last)
-    )
+    longest_note = _format_note(text, 0, len(text), location, source)
+    room = max(limit - len(longest_note) - 2, 0)
+    size = int(room * head)
+    rest = room - size
+    if max_tokens is not None:
+        size = _size_of_tokens(text[:size], max_tokens * head)
+        rest = _size_of_tokens(text[len(text) - rest :][::-1], max_tokens * (1 - head))
+    end = _find_cut_before(text, size)
+    start = _find_cut_after(text, len(text) - rest)
+    return "\n".join((text[:end], _format_note(text, end, start, location, source), text[start:]))
+
+
+def _size_of_tokens(text: str, tokens: float) -> int:
+    """Return the number of characters that the first tokens of a text have."""
+    for count, match in enumerate(_TOKEN.finditer(text), start=1):
+        if count > tokens:
+            return match.start()
+    return len(text)
+
+
+def _find_cut_before(text: str, index: int) -> int:
+    """Return where to cut a text at or before an index: at a line's end, or a word's."""
+    lowest = index // 2
+    line_end = text.rfind("\n", lowest, index + 1)
+    if line_end >= 0:
+        return line_end
+    for position in range(index, lowest, -1):
+        if not _is_in_word(text, position):
+            return position
+    return index
+
+
+def _find_cut_after(text: str, index: int) -> int:
+    """Return where to continue a text at or after an index: at a line's beginning, or a word's."""
+    highest = (index + len(text)) // 2
+    line_end = text.find("\n", max(index - 1, 0), highest)
+    if line_end >= 0:
+        return line_end + 1
+    for position in range(index, highest):
+        if not _is_in_word(text, position):
+            return position
+    return index
+
+
+def _is_in_word(text: str, position: int) -> bool:
+    return text[position - 1] in _IN_WORD and text[position : position + 1] in _IN_WORD
 
 
 def _store(text: str, workspace: Workspace, source: str) -> str:
@@ -53,5 +112,9 @@ def _store(text: str, workspace: Workspace, source: str) -> str:
     return f"all {len(text):,} are in {name}"
 
 
-def _format_note(left_out: int, total: int, location: str) -> str:
-    return f"[… {left_out:,} of {total:,} characters {location} …]"
+def _format_note(text: str, end: int, start: int, location: str, source: str) -> str:
+    """Return the line in place of what is left out, with the numbers of its lines in the file."""
+    first = text.count("\n", 0, end + 1) + 1
+    last = text.count("\n", 0, start)
+    lines = f"lines {first:,}–{last:,}: " if first < last and not is_outside(source) else ""
+    return f"[… {lines}{start - end:,} of {len(text):,} characters {location} …]"

@@ -15,10 +15,13 @@ from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
+from manus.state.text import one_line
 from manus.tools.shell.commands import plain_commands, possible_commands
 from manus.tools.shell.shell import CommandResult, Shell
 
 _MAX_TIMEOUT = 3600.0
+_MAX_DIRECTORY = 200
+"""Characters of the shell's directory after a command."""
 _RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
 _FRESH = (
     "[the shell had ended since the last command: this one ran in a fresh shell, without the "
@@ -120,13 +123,15 @@ def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> s
     parts = [_FRESH] if outcome.fresh else []
     if outcome.output:
         parts.append(outcome.output.removesuffix("\n"))
-    directory = workspace.show(outcome.directory)
-    directory = "the workspace" if directory == "." else f"`{directory}`"
+    directory = one_line(workspace.show(outcome.directory), _MAX_DIRECTORY)
+    is_root = directory == "."
+    fresh_directory = "the workspace" if is_root else f"`{directory}`"
     if outcome.status is None:
-        parts.append(_STOPPED.format(seconds=seconds, where=directory))
+        parts.append(_STOPPED.format(seconds=seconds, where=fresh_directory))
     elif outcome.exited:
-        parts.append(_EXITED.format(how=exit_state(outcome.status), where=directory))
+        parts.append(_EXITED.format(how=exit_state(outcome.status), where=fresh_directory))
     else:
         silent = "" if outcome.output else ", no output"
-        parts.append(f"[{exit_state(outcome.status)}{silent}]")
+        place = "" if is_root else f", in {directory}"
+        parts.append(f"[{exit_state(outcome.status)}{silent}{place}]")
     return "\n".join(parts)

@@ -14,6 +14,7 @@ from manus.execution.result import Image, Observation
 from manus.execution.session import Session
 from manus.execution.truncation import truncate
 from manus.execution.workspace import Workspace
+from manus.prompts.sources import COMMAND
 from manus.state.errors import StorageError
 from manus.tools.bash import Bash
 from manus.tools.str_replace_editor import StrReplaceEditor
@@ -197,6 +198,42 @@ def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, lim
     other = truncate("b\n" * 5_000, limit, workspace)
     assert _file_named_in(other, workspace).read_text() == "b\n" * 5_000
     assert len(list((workspace.private / "observations").iterdir())) == 2
+
+
+OUTPUTS = {
+    "numbers": "".join(f"{n:08d} {n * n}\n" for n in range(20_000)),
+    "prose": "The quick brown fox jumps over the lazy dog.\n" * 2_000,
+    "one line of numbers": ", ".join(f"{n}.25" for n in range(10**6, 10**6 + 20_000)),
+    "Chinese": "你好，世界。这是一个文件，里面写的是中文。\n" * 2_000,
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+async def test_of_a_very_long_output_about_a_thousand_tokens_are_shown(
+    session: Session, name: str
+) -> None:
+    output = OUTPUTS[name]
+    held = Act(session=session, does=lambda _: Observation(output, source=COMMAND))
+    shown = (await execute_alone(session, held)).message.text
+    head, note, tail = re.split(r"\n?(\[… .* …\])\n?", shown)
+    assert 800 <= len(re.findall(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]|\n", shown)) <= 1_200
+    assert output.startswith(head)
+    assert output.endswith(tail)
+    assert _file_named_in(shown, session.workspace).read_text() == output
+    assert {*re.findall(r"[\d.]+", head + "\n" + tail)} <= {*re.findall(r"[\d.]+", output)}
+    lines = re.match(r"\[… lines ([\d,]+)–([\d,]+): ", note)
+    if lines is None:
+        assert output.count("\n") == 0
+        return
+    first, last = (int(number.replace(",", "")) for number in lines.groups())
+    kept = output.splitlines(keepends=True)
+    assert "".join(kept[: first - 1]) == f"{head}\n"
+    assert "".join(kept[last:]) == tail
+
+
+async def test_a_text_of_another_source_is_shown_up_to_the_limit(session: Session) -> None:
+    held = Act(session=session, does=lambda _: Observation("line\n" * 4_000))
+    assert len((await execute_alone(session, held)).message.text) > 9_000
 
 
 async def test_of_a_command_most_of_what_is_shown_is_its_end(session: Session) -> None:

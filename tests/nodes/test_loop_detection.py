@@ -6,6 +6,7 @@ The cases named after them follow the test suites of OpenHands' `StuckDetector` 
 
 import itertools
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from manus.nodes.exchange.fingerprint import call_fingerprint, result_fingerprin
 from manus.nodes.exchange.loop_detection import POLLS, find_loop, newest_step, next_loop
 from manus.state.agent import MAX_ENTRIES, Loop, TrailEntry, append_entries
 from manus.state.messages import CALL_FACTS
+from tests.helpers.edits import Edit
 
 Made = tuple[str, Any, Any]
 _ids = itertools.count()
@@ -163,6 +165,38 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
 def test_the_table() -> None:
     found = {name: kind_in(*steps) for name, (steps, _) in CASES.items()}
     assert found == {name: kind for name, (_, kind) in CASES.items()}
+
+
+def _replace(old: str, new: str) -> dict[str, Any]:
+    return {"command": "str_replace", "path": "f", "old_str": old, "new_str": new}
+
+
+APPEND = {"command": "insert", "path": "f", "insert_line": 1, "new_str": "x"}
+EDIT_LOOPS: dict[str, tuple[list[dict[str, Any]], str | None]] = {
+    "a file that grows": ([APPEND] * 3, None),
+    "the same edit to and fro": ([_replace("two", "2"), _replace("2", "two")] * 3, "cycle"),
+    "different edits of one line": ([_replace(f"{n}", f"{n + 1}") for n in range(6)], None),
+    "an edit that fails": ([_replace("missing", "x")] * 3, "call"),
+    "an edit with other indentation": ([_replace("   one\nzero", "z"), APPEND] * 2, None),
+}
+
+
+@pytest.mark.parametrize("name", EDIT_LOOPS)
+async def test_edits_are_compared_by_what_they_change(edit: Edit, root: Path, name: str) -> None:
+    """Although the observation of an exact edit names only its lines."""
+    calls, expected = EDIT_LOOPS[name]
+    (root / "f").write_text("one\ntwo\nthree\n0\nfive\n")
+    steps = []
+    for args in calls:
+        observation = await edit(**args)
+        made = step(("str_replace_editor", args, observation.text), error=observation.is_error)
+        if observation.fingerprint is not None:
+            answer = made[-1]
+            assert isinstance(answer, ToolMessage)
+            fingerprint = result_fingerprint(answer, observation.fingerprint)
+            answer.additional_kwargs[CALL_FACTS]["fingerprint"] = fingerprint
+        steps.append(made)
+    assert kind_in(*steps) == expected
 
 
 def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> None:

@@ -93,7 +93,7 @@ async def test_a_shell_that_ends_is_told_of_and_replaced(
             assert observation.text.startswith(f"{said} the shell itself ended"), name
             assert observation.text.endswith("a fresh shell in `sub`]"), name
             assert observation.is_error == ("[exit code 0" not in said), name
-            assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]", name
+            assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]", name
 
 
 async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash) -> None:
@@ -104,13 +104,13 @@ async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash
         "echo ${PWD##*/} $a $B $1; sh -c 'echo $B'; f x; g y; (exit 3) | true; echo $?\n"
         "umask; echo logged >&7; cat log",
     )
-    assert said == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0]"
+    assert said == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0, in sub]"
     await say(bash, "(exit 42)")
-    assert await say(bash, "echo $?") == "42\n[exit code 0]"
+    assert await say(bash, "echo $?") == "42\n[exit code 0, in sub]"
     # names and options that trouble what is said around a command
     await say(bash, "set -euCf; shopt -s nullglob; IFS=x; unset PWD; POSIXLY_CORRECT=1")
     await say(bash, "source() { echo no; }; printf() { echo no; }; alias builtin=no; trap : ERR")
-    assert await say(bash, "echo a") == "a\n[exit code 0]"
+    assert await say(bash, "echo a") == "a\n[exit code 0, in sub]"
 
 
 async def test_a_background_job_goes_on_and_does_not_block(
@@ -155,7 +155,7 @@ async def test_a_time_out_ends_everything_and_keeps_the_output(bash: Bash, root:
     assert observation.text.startswith("before\n[stopped: not done after 1 s")
     pids = (root / "sub" / "pids").read_text().split()
     assert [lives(pid) for pid in pids] == [False, False]
-    assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0]"
+    assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]"
 
 
 async def test_restart_and_the_same_outcome_is_the_same_text(bash: Bash, root: Path) -> None:

@@ -52,19 +52,61 @@ async def test_an_edit_through_a_link_keeps_the_link(edit: Edit, root: Path) -> 
     assert (root / "a.txt").read_text() == "new\n"
 
 
-async def test_an_edit_shows_what_is_different_and_no_more(edit: Edit, root: Path) -> None:
+async def test_an_exact_edit_names_its_lines_without_repeating_the_text(
+    edit: Edit, root: Path
+) -> None:
     (root / "f").write_text("a\nb\nc\nd\n")
-    said = await done(edit("str_replace", "f", old_str="a\nb\nc\n", new_str="a\nB\nc\n"))
-    assert said.split("\n")[1:] == ["@@ -1,4 +1,4 @@", " a", "-b", "+B", " c", " d"]
+    exact = await edit("str_replace", "f", old_str="a\nb\nc\n", new_str="a\nB\nc\n")
+    assert exact.text == "Edited f, line 2"
+    assert exact.fingerprint == "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d"
     said = await done(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
-    assert len(said.split("\n")) < 50
-    said = await done(edit("str_replace", "f", old_str="c\nd\n"))
-    assert said.split("\n")[4:7] == ["-c", "-d", " x"]
+    assert said == "Edited f, lines 5–504"
+    assert await done(edit("str_replace", "f", old_str="c\nd\n")) == "Edited f, lines 3–4 removed"
     assert (root / "f").read_text() == "a\nB\n" + "x\n" * 500
-    said = await done(edit("str_replace", "f", old_str="B\n" + "x\n" * 500, new_str="B"))
-    assert said.endswith("\n[… 463 more lines …]")
-    said = await done(edit("str_replace", "f", old_str="B", new_str="B\n"))
-    assert said.split("\n")[2:] == [" a", "-B", "\\ No newline at end of file", "+B"]
+    said = await done(edit("str_replace", "f", old_str="a\nB\n" + "x\n" * 500))
+    assert said == "Edited f. It is empty now."
+
+
+REINDENTED = [
+    # the file, `old_str`, `new_str`, the file afterwards
+    ("def f():\n\treturn 1\n", "def f():\n    return 1", "def f():\n    x = 1\n    return x",
+     "def f():\n\tx = 1\n\treturn x\n"),
+    ("class A:\n    def f(self):\n        return 1\n", "def f(self):\n    return 1\n",
+     "def f(self):\n    if self:\n        return 2\n",
+     "class A:\n    def f(self):\n        if self:\n            return 2\n"),
+    ("  a:\n    b: 1\n", "      a:\n        b: 1", "      a:\n        b: 2\n        c: 3",
+     "  a:\n    b: 2\n    c: 3\n"),
+    ("if x:\n    y\n\n    z\n", "  y\n\n  z", "  y\n\n  w", "if x:\n    y\n\n    w\n"),
+    ("    return total\n", "        return total  ", "x", None),
+    ("f:\n  a\n  b\n", "    a\n   b", "     c", None),
+    ("  a\n  b\n    a\n    b\n", "a\n   b", "c", None),
+    ("def f():\n    return 1\n", "def f():\n  return 1", "def f():\n     return 2", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "old", "new", "after"), REINDENTED)
+async def test_an_edit_with_other_indentation_is_corrected_if_it_is_clear(
+    edit: Edit, root: Path, text: str, old: str, new: str, after: str | None
+) -> None:
+    (root / "f").write_text(text)
+    if after is None:
+        said = await refused(edit("str_replace", "f", old_str=old, new_str=new))
+        assert (root / "f").read_text() == text
+        assert "Nothing was changed" in said
+        return
+    said = await done(edit("str_replace", "f", old_str=old, new_str=new))
+    assert (root / "f").read_text() == after
+    assert "leading white space" in said
+    assert "\n@@ " in said, "what was written is not what was requested, so it is shown"
+    await done(edit("undo_edit", "f"))
+    assert (root / "f").read_text() == text
+
+
+async def test_a_text_that_is_there_is_edited_exactly(edit: Edit, root: Path) -> None:
+    """Also where another region equals it but for its indentation."""
+    (root / "f").write_text("  a\n    b\na\n  b\n")
+    assert await done(edit("str_replace", "f", old_str="a\n  b", new_str="c")) == "Edited f, line 3"
+    assert (root / "f").read_text() == "  a\n    b\nc\n"
 
 
 LONGEST = "    raise NotImplementedError('the caller has to see to it that this is given')"
@@ -134,7 +176,7 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(
 
 
 NEAREST = [
-    ("def f():\n\treturn 1\n", "def f():\n    return 1", [1, 2], r"'\treturn 1'"),
+    ("def f():\n\treturn 1\n", "def f():\n    return  1", [1, 2], r"'\treturn 1'"),
     ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
     ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
     ("x\nend", "end\n", [2], "where the file ends"),

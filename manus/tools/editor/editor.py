@@ -16,9 +16,14 @@ from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.tools.editor import view
 from manus.tools.editor.editing import find_nearest, insert_lines, split_lines
+from manus.tools.editor.indentation import reindent
 
 _MAX_LISTED = 20
 """Maximum number of line numbers listed."""
+_REINDENTED = (
+    "`old_str` differed from the file in its leading white space; the file's indentation was kept, "
+    "also for `new_str`:"
+)
 _MAX_UNDO = 20
 """Maximum number of edits of one file that can be undone."""
 
@@ -79,11 +84,16 @@ class Editor:
         file = as_text(self._label, data)
         old = file.typed(old)
         new = file.typed(new)
-        start = self._find_unique(file.text, old)
-        text = file.text[:start] + new + file.text[start + len(old) :]
+        reindented = reindent(file.text, old, new) if old not in file.text else None
+        if reindented is None:
+            start = self._find_unique(file.text, old)
+            end = start + len(old)
+        else:
+            start, end, new = reindented
+        text = file.text[:start] + new + file.text[end:]
         if text == file.text:
             raise ToolError("`old_str` and `new_str` are the same, so nothing would change.")
-        return self._write_edit("str_replace", file, data, text)
+        return self._write_edit("str_replace", file, data, text, is_exact=reindented is None)
 
     def insert(self, after: int, new: str) -> Observation:
         """Insert whole lines after a line."""
@@ -175,12 +185,22 @@ class Editor:
             raise ToolError(f"There is no {self._label} in the workspace.{hint}")
         return read_file(self.real, self._label)
 
-    def _write_edit(self, command: str, file: TextFile, data: bytes, text: str) -> Observation:
+    def _write_edit(
+        self, command: str, file: TextFile, data: bytes, text: str, *, is_exact: bool = True
+    ) -> Observation:
+        """Write an edit, and name its lines; show them only if they are not as requested.
+
+        The model knows the text of an exact edit. Loop detection compares the difference, as if
+        it were shown: the same line numbers do not make two edits the same.
+        """
         self._write(command, data, self._encode(file, text))
         if not text:
             return Observation(f"Edited {self._label}. It is empty now.")
         diff = view.render_diff(file.text, text, self._room)
-        return Observation(f"Edited {self._label}:\n{diff}")
+        summary = f"Edited {self._label}, {view.describe_changed_lines(file.text, text)}"
+        if not is_exact:
+            return Observation(f"{summary}. {_REINDENTED}\n{diff}")
+        return Observation(summary, fingerprint=diff)
 
     def _write(self, command: str, before: bytes | None, data: bytes) -> None:
         """Write the file, then record the previous content: a failed edit must not be undone."""

@@ -78,6 +78,23 @@ def render_diff(before: str, after: str, room: int) -> str:
     return "\n".join(rendered)[:room]
 
 
+def describe_changed_lines(before: str, after: str) -> str:
+    """Name the lines of an edit by their numbers afterwards: `lines 478–484`."""
+    old = split_lines(before)
+    new = split_lines(after)
+    above = _count_common_prefix(old, new)
+    below = _count_common_prefix(old[above:][::-1], new[above:][::-1])
+    last = len(new) - below
+    if last > above:
+        return _name_lines(above + 1, last)
+    removed = len(old) - below - above
+    return f"{_name_lines(above + 1, above + removed)} removed"
+
+
+def _name_lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first}–{last}"
+
+
 def _count_common_prefix(lines: Sequence[str], other_lines: Sequence[str]) -> int:
     """Count the equal lines at the start of both."""
     pairs = zip(lines, other_lines, strict=False)
