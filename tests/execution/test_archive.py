@@ -87,7 +87,7 @@ async def test_the_best_match_is_whole_and_the_others_are_one_line_each(tmp_path
         Archived(9, "c", f"browser_use{FROM}the web: shop.example", page),
     ]
     Archive(tmp_path / "archive.sqlite").add(messages)
-    answer = await recalled(tmp_path, "zebra refund orders failed")
+    answer = await recalled(tmp_path, "zebra 17 refund")
     best, others = answer.split("\n\nOther matches")
     assert best == f"[#7] bash:\n{messages[0].text}"
     _, *lines = others.splitlines()
