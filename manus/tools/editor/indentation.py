@@ -53,7 +53,7 @@ def _line_pattern(line: str) -> str:
     return rf"[ \t]*{re.escape(line.lstrip(_BLANKS))}"
 
 
-def _indent_of(line: str) -> str:
+def _get_indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(_BLANKS))]
 
 
@@ -63,8 +63,8 @@ def _map_indents(expected: Iterable[str], actual: Iterable[str]) -> dict[str, st
     for expected_line, line in zip(expected, actual, strict=True):
         if not expected_line.strip(_BLANKS):
             continue
-        indent = _indent_of(line)
-        if indents.setdefault(_indent_of(expected_line), indent) != indent:
+        indent = _get_indent(line)
+        if indents.setdefault(_get_indent(expected_line), indent) != indent:
             return None
     return indents
 
@@ -74,7 +74,7 @@ def _correct_line(line: str, indents: Mapping[str, str]) -> str | None:
     content = line.lstrip(_BLANKS)
     if not content:
         return line
-    indent = _indent_of(line)
+    indent = _get_indent(line)
     if indent in indents:
         return indents[indent] + content
     for convert in (_shift, _change_unit):
