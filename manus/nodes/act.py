@@ -17,6 +17,7 @@ from langgraph.types import Command
 
 from manus.config.context import Context
 from manus.execution.call import call_tool
+from manus.execution.changed_files import now
 from manus.execution.packing import is_storable
 from manus.execution.process_output import listener
 from manus.execution.result import ToolResult
@@ -25,6 +26,7 @@ from manus.models.budget import usage_ledger
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
+from manus.nodes.exchange.untested_changes import runs_tests
 from manus.nodes.handoff import parent_command
 from manus.nodes.subagent import run_delegated
 from manus.nodes.subgraph_config import CHECKPOINTER
@@ -68,7 +70,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     active_run.approved += result.approved  # before the calls that wait for this one continue
     active_run.refused += result.refused
     seconds = time.monotonic() - start_time
-    message = _complete_message(result, seconds, config)
+    message = _complete_message(task, result, seconds, config)
     emit(
         ObservationEvent(
             type="observation",
@@ -101,11 +103,16 @@ def _task_key(task: ToolTask, runtime: Runtime[Context]) -> str:
     return info.task_id if info is not None else task["id"]
 
 
-def _complete_message(result: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
+def _complete_message(
+    task: ToolTask, result: ToolResult, seconds: float, config: RunnableConfig
+) -> ToolMessage:
     """Return the tool message with the facts of its call, without an unstorable artifact."""
     message = result.message
-    fingerprint = result.observation.fingerprint
-    facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": result.observation.executed}
+    observation = result.observation
+    fingerprint = observation.fingerprint
+    facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": observation.executed}
+    if observation.executed and not observation.failed and runs_tests(task["name"], task["args"]):
+        facts["tested_at"] = now()
     if fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts

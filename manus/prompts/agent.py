@@ -195,6 +195,16 @@ TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one 
 NOT_ANSWERED = "The question was not answered; the user went on with something else."
 
 
+def untested_changes(files: Sequence[str], total: int) -> str:
+    """Return the note below an answer: `total` files, these among them, changed after the tests."""
+    names = [f"`{file}`" for file in files]
+    if total > len(files):
+        names.append(f"{total - len(files)} more")
+    listing = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    verb = "was" if total == 1 else "were"
+    return f"Note: {listing} {verb} changed after the last test run."
+
+
 class OpenCall(NamedTuple):
     """What the model reads of a call that waited for a person when the run was left."""
 

@@ -113,6 +113,8 @@ class Run(TypedDict):
     """The step whose reply announced work without a call and was sent back; once per run."""
     began: NotRequired[int]
     """For a served run, its start in nanoseconds since 1970: files changed after it are its own."""
+    tested_at: NotRequired[int]
+    """End of the last call that ran tests, in nanoseconds since 1970."""
     closing: NotRequired[str]
     """The limit, in words, that allowed only one last model call."""
 

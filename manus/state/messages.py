@@ -36,7 +36,8 @@ SOURCE = "source"
 
 CALL_FACTS = "call"
 """In a tool message's `additional_kwargs`: the duration of its call (`seconds`), whether it was
-`executed`, and optionally the `fingerprint` of its result."""
+`executed`, and optionally the `fingerprint` of its result and when it ended if it ran tests
+(`tested_at`)."""
 
 FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has added to the history: the tool's name."""
