@@ -16,7 +16,6 @@ from pathlib import Path
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.config.settings import Settings
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.tools.browser.browser import Browser, obtain_browser
@@ -85,7 +84,7 @@ async def measure(patience: float, root: str) -> list[str]:
     ]
     workspace = Workspace(root)
     workspace.prepare()
-    session = Session(workspace, settings=Settings())
+    session = Session(workspace)
     for kind, size in ((kind, size) for kind in KINDS for size in SIZES):
         browser, _ = await obtain_browser(session)
         await (await browser.tab()).page.set_content(page(kind, size))

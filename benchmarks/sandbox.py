@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
+from manus.config.run_settings import resolve_settings
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.execution.sandbox.availability import probe_sandbox
@@ -33,7 +34,8 @@ async def run(kind: Kind, folder: Path) -> list[float]:
     """What the three of a run take."""
     workspace = Workspace(folder)
     workspace.prepare()
-    session = Session(workspace, settings=Settings(sandbox=SandboxSettings(kind=kind)))
+    settings = resolve_settings(Settings(sandbox=SandboxSettings(kind=kind)))
+    session = Session(workspace, settings=settings)
     bash, python = Bash(session=session), PythonExecute(session=session)
     try:
         first = await timed(lambda: bash.observe(command="true", timeout=60.0))

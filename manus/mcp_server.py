@@ -19,6 +19,7 @@ from mcp import types
 from mcp.server.fastmcp import FastMCP
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.execution.call import call_tool
 from manus.execution.catalog import asks_for_mcp, build_catalog
@@ -65,7 +66,8 @@ class ClientTools:
     def __init__(self, settings: Settings, profile: str, workspace: Workspace) -> None:
         self._settings = settings
         self._profile = find_profile(profile)
-        self.session = Session(workspace, profile=self._profile, settings=settings)
+        run_settings = resolve_settings(settings, profile=self._profile)
+        self.session = Session(workspace, settings=run_settings)
         entries = [
             entry
             for entry in self._profile.tools

@@ -111,10 +111,10 @@ class Conversation:
 
     def _greet(self) -> None:
         from manus.models.providers import DEFAULT_MODEL
-        from manus.runs.configuration import check_model
+        from manus.runs.configuration import check_model, select_main_endpoint
 
         settings = read_settings()
-        endpoint = settings.for_role("main").at(self._args.model, None)
+        endpoint = select_main_endpoint(settings, self._args.model)
         check_model(endpoint)
         place = Path(resolve_workspace(settings, self._args.workspace)).expanduser()
         self._workspace = os.path.realpath(place)
@@ -223,9 +223,9 @@ class Conversation:
 
     def _on_model(self, name: str) -> None:
         from manus.models.providers import DEFAULT_MODEL
-        from manus.runs.configuration import check_model
+        from manus.runs.configuration import check_model, select_main_endpoint
 
-        endpoint = read_settings().for_role("main").at(name or self._args.model, None)
+        endpoint = select_main_endpoint(read_settings(), name or self._args.model)
         check_model(endpoint)
         self._args.model = name or self._args.model
         self._screen.line(f"The model is {endpoint.model or DEFAULT_MODEL}.")

@@ -39,14 +39,14 @@ def start_run(kind: str, args: RunOptions, request: Request, settings: Settings)
     from manus.cli.folder_trust import ask_for_file_trust
     from manus.cli.logs import set_up_logging
     from manus.runs.attachments import attach_files, build_input
-    from manus.runs.configuration import check_model
+    from manus.runs.configuration import check_model, select_main_endpoint
 
     folder = ask_for_file_trust(args, settings)
     request = attach_files(request, args.files, folder)
     graph_input = build_input(request, args.images)
     set_up_logging()
     _use_recording(settings, args)
-    check_model(settings.for_role("main").at(args.model, None))
+    check_model(select_main_endpoint(settings, args.model))
 
     async def prepare(store: Store, thread_id: str) -> Job:
         from manus.runs.jobs import create_job
@@ -60,8 +60,9 @@ def _use_recording(settings: Settings, args: RunOptions) -> None:
     """Replay the recording of `--or-replay` if no model is configured."""
     from manus.cli.screen import Screen
     from manus.models.providers import REPLAY, is_configured
+    from manus.runs.configuration import select_main_endpoint
 
-    if args.or_replay is None or is_configured(settings.for_role("main").at(args.model, None)):
+    if args.or_replay is None or is_configured(select_main_endpoint(settings, args.model)):
         return
     Screen(quiet=args.quiet).paragraph(
         f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "

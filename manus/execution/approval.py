@@ -144,7 +144,7 @@ async def _changes_git(call: Call, digest: str) -> bool:
 
 def _collect_facts(call: Call) -> _CallFacts:
     """Collect the facts about a call. Blocking."""
-    mode = call.session.approve_mode
+    mode = call.session.settings.approve.mode
     tool = call.tool
     args = call.args
     subjects: tuple[str, ...] = ()
@@ -216,7 +216,7 @@ def _refuse_without_question(call: Call, accesses: Sequence[Access], reason: str
     refused_before = [access for access in accesses if guard.was_refused(access)]
     if refused_before:
         return Verdict(prompts.refused_before(_distinct_hosts(refused_before)))
-    if session.approve_mode == "refuse":
+    if session.settings.approve.mode == "refuse":
         return Verdict(
             prompts.refused_by_mode(reason), refused=_build_refusal(call, reason, accesses, "mode")
         )

@@ -137,8 +137,8 @@ async def _execute_or_refuse(
     if tool is None or "refusal" in task:
         reason = task.get("refusal") or catalog.explain_unknown(task["name"])
         return await _to_result(task, refusal(reason), session)
-    free = config is None or session.approve_mode == "yolo"
-    asks = session.approve_mode != "refuse"
+    free = config is None or session.settings.approve.mode == "yolo"
+    asks = session.settings.approve.mode != "refuse"
     await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
     approve = session.settings.approve
     session.git_guard.begin(
@@ -208,7 +208,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
             session.journal.release(
                 call.key
             )  # it interrupts before its effect, and runs again after the answer
-        if session.approve_mode != "refuse" or not isinstance(error, GraphInterrupt):
+        if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
             raise
         entry = Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
         result_of_refusal = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
@@ -221,7 +221,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     key = None if call.read_only else call.key
     result = await _to_result(task, observation, session, key)
     refusals: tuple[Refusal, ...] = ()
-    if session.approve_mode == "refuse":
+    if session.settings.approve.mode == "refuse":
         refusals = _blocked_connections(call, running_call.blocked)
         if git_call.is_blocked:
             refusals += (_git_refusal(call),)
@@ -302,7 +302,7 @@ async def _to_result(
     text = sanitize(observation.text)
     if session.settings.secrets:
         text = mask(text, session.settings.secrets)
-    if len(text) > (limit := session.max_observe):
+    if len(text) > (limit := session.settings.max_observe):
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(
             truncate,

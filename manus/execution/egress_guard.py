@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from langchain_core.messages import AnyMessage
 
+from manus.config.run_settings import RunSettings
 from manus.config.safety_settings import is_covered
-from manus.config.settings import Settings
 from manus.execution.network.egress import RuleEntry, is_loopback, parse_entry, parse_ip
 from manus.execution.network.registries import find_registry_hosts
 from manus.execution.workspace_names import is_workspace_name
@@ -119,7 +119,7 @@ class EgressGuard:
         self.words = all_own_words(messages)
 
     async def begin(
-        self, task: ToolTask, settings: Settings, *, is_free: bool, asks: bool = True
+        self, task: ToolTask, settings: RunSettings, *, is_free: bool, asks: bool = True
     ) -> None:
         """Set the settings and rules for this call and later ones.
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from manus.config.context import Context
-from manus.config.profile import Profile
+from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import Settings
 from manus.execution.archive import Archive
 from manus.execution.egress_guard import EgressGuard
@@ -100,16 +99,14 @@ class Session:
         self,
         workspace: Workspace,
         *,
-        profile: Profile | None = None,
-        context: Context | None = None,
-        settings: Settings | None = None,
+        settings: RunSettings | None = None,
         journal: Journal | None = None,
         archive: Archive | None = None,
         trusts_folder: bool = True,
     ) -> None:
         """Create a session; `trusts_folder`: files in the workspace before the run are trusted."""
         self.workspace = workspace
-        self.serve(profile, context or Context(), settings or Settings())
+        self.settings = settings or resolve_settings(Settings())
         self.journal = journal or Journal(None)
         self.archive = archive or Archive()
         self.locks = ResourceLocks()
@@ -137,16 +134,6 @@ class Session:
         """Files that agents change concurrently in this run; None if there is one agent."""
         self._resources: dict[str, Closeable] = {}
         self._creation_locks: dict[str, asyncio.Lock] = {}
-
-    def serve(self, profile: Profile | None, context: Context, settings: Settings) -> None:
-        """Set profile, context and settings of the run."""
-        self.profile = profile
-        self.context = context
-        self.settings = settings
-        self.approve_mode = context.approve or settings.approve.mode
-        """Which calls need approval."""
-        self.max_observe = context.max_observe or (profile.max_observe if profile else 10_000)
-        """Maximum size of an observation in characters."""
 
     async def obtain(self, name: str, create: Callable[[], Awaitable[T]]) -> T:
         """Return the live resource of a name; create it on first use."""

@@ -264,18 +264,20 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         try:
             await self._lock_thread(lock, config.get("configurable", {}))
             active_run = await open_run(
-                key, self.profile, context, durable=is_durable, parent=parent, waited=waited
+                key,
+                self.profile,
+                context,
+                durable=is_durable,
+                is_served=_is_served(config),
+                parent=parent,
+                waited=waited,
             )
             handle.active_run = active_run
             active_run.load_agent = self.load_agent
-            active_run.is_served = _is_served(config)
             active_run.session.question_slot = None
             if active_run.is_served:
                 slot = parent.session.question_slot if parent else QuestionSlot()
                 active_run.session.question_slot = slot
-            # a server may have many users
-            if active_run.is_served or not active_run.settings.memory:
-                active_run.disable_memory()
             yield active_run
         finally:
             # the next run on the thread waits until everything is closed

@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
-from manus.config.context import Context
-from manus.config.settings import Settings
-from manus.models.providers import DEFAULT_MODEL
+from manus.config.run_settings import RunSettings
+from manus.models.providers import DEFAULT_MODEL, select_endpoint
 from manus.state.errors import BudgetError, UsageError
 from manus.state.usage import (
     Budget,
@@ -83,21 +82,18 @@ class RunBudget:
             raise BudgetError(limit)
 
 
-def check_prices(settings: Settings, context: Context, role: str) -> None:
+def check_prices(settings: RunSettings) -> None:
     """Raise an error if cost is limited and a model that may be called has no price.
 
     Raises:
         UsageError: there is no price for a model.
     """
-    if context.budget.over(settings.budget).cost is None:
+    if settings.budget.cost is None:
         return
-    first = settings.for_role(role)
-    if role not in settings.roles:
-        first = first.at(context.model, context.base_url)
-    for endpoint_settings in (first, *map(settings.for_role, settings.roles)):
-        for endpoint in endpoint_settings.with_fallbacks():
+    for role in (settings.profile.role, *settings.settings_source.roles):
+        for endpoint in select_endpoint(settings, role).with_fallbacks():
             model = endpoint.model or DEFAULT_MODEL
-            if settings.find_price(model) is None:
+            if settings.settings_source.find_price(model) is None:
                 raise UsageError(
                     f"The cost cannot be limited, because there is no price of `{model}`: add "
                     f'[prices."{model}"] to manus.toml, or limit tokens instead.'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from manus.config.model_settings import ModelSettings, get_provider, shown_address, split_spec
+from manus.config.run_settings import RunSettings
 from manus.models.provider_packages import OTHER, PACKAGES
 from manus.models.wrapped import chat_model_in
 
@@ -56,6 +57,15 @@ def get_model_name(model: str | Runnable[Any, Any]) -> str:
     inner = chat_model_in(model)
     name = getattr(inner, "model_name", None) or getattr(inner, "model", None)
     return str(name or type(inner).__name__)
+
+
+def select_endpoint(settings: RunSettings, role: str) -> ModelSettings:
+    """Return the endpoint of a role, also if the caller has built its chat model."""
+    endpoint = settings.for_role(role)
+    model = settings.model
+    if model is None or isinstance(model, str) or settings.has_own_model(role):
+        return endpoint
+    return build_endpoint(model, endpoint)
 
 
 def build_endpoint(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:

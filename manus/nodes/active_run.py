@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
 from manus.config.context import Context
 from manus.config.model_settings import ModelSettings
 from manus.config.profile import Profile
-from manus.config.settings import VISION, Settings, load_settings
+from manus.config.run_settings import RunSettings, resolve_settings
+from manus.config.settings import VISION, load_settings
 from manus.config.trust import approved_rules
 from manus.execution.archive import Archive
 from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
@@ -34,7 +35,7 @@ from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
-from manus.models.providers import build_endpoint, get_model_name
+from manus.models.providers import select_endpoint
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
 from manus.state.agent import Refusal
@@ -51,9 +52,7 @@ KEY = "__manus_running"
 class ActiveRun:
     """A run that this process is executing."""
 
-    profile: Profile
-    context: Context
-    settings: Settings
+    settings: RunSettings
     session: Session
     catalog: Catalog
     recorder: Recorder | None = None
@@ -71,10 +70,6 @@ class ActiveRun:
     """Ids of tasks that were waiting for a person when the run was resumed."""
     load_agent: Callable[[str], Any] | None = None
     """Returns the graph of a profile that a task can be delegated to; blocking."""
-    model: str | Runnable[Any, Any] | None = None
-    """Model of the profile, or of the outer run; the context may name another."""
-    max_steps: int = field(init=False)
-    """Step budget: of the context, else of the settings, else of the profile."""
     uses_mcp: bool = field(init=False)
     """Whether the profile has the tools of MCP servers, and servers are configured."""
     slots: asyncio.Semaphore = field(init=False)
@@ -86,22 +81,21 @@ class ActiveRun:
     _clock: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        """Build the model client and resolve the limits."""
-        profile = self.profile
-        self.max_steps = self.context.max_steps or self.settings.max_steps or profile.max_steps
-        self.uses_mcp = bool(self.settings.mcp) and any(map(asks_for_mcp, profile.tools))
+        """Build the model client."""
+        settings = self.settings
+        self.uses_mcp = bool(settings.mcp) and any(map(asks_for_mcp, settings.profile.tools))
         self.client = ModelClient(
             cache(lambda role: self.model_settings(role).with_fallbacks()),
-            cache(self.settings.find_price),
+            cache(settings.settings_source.find_price),
             self.session.workspace.root,
             self.budget,
             self.recorder,
         )
-        if self.model is not None and not isinstance(self.model, str):
-            self.client.caller_model = self.model
+        if settings.model is not None and not isinstance(settings.model, str):
+            self.client.caller_model = settings.model
         self.session.complete = self._complete
         self.rendered_history = RenderedHistory(self.session.workspace)
-        self.slots = asyncio.Semaphore(self.context.max_parallel_steps)
+        self.slots = asyncio.Semaphore(settings.max_parallel_steps)
 
     async def _complete(self, role: str, messages: list[BaseMessage]) -> str:
         """Return a completion for a tool; its usage is counted with the tool's call."""
@@ -120,25 +114,15 @@ class ActiveRun:
         self._clock = now
         return elapsed
 
-    def disable_memory(self) -> None:
-        """Neither read nor write the memory across threads."""
-        self.settings = self.settings.model_copy(update={"memory": False})
-        self.catalog.remove(REMEMBER)
-
     def model_settings(self, role: str) -> ModelSettings:
-        """Return the endpoint of a role; the context applies to roles without their own."""
-        settings = self.settings.for_role(role)
-        if role in self.settings.roles:
-            return settings
-        model = self.context.model or self.model
-        if model is None or isinstance(model, str):
-            return settings.at(model, self.context.base_url)
-        return build_endpoint(model, settings)
+        """Return the endpoint of a role."""
+        return select_endpoint(self.settings, role)
 
     def role_for(self, *, pictures: bool) -> str:
         """Return the profile's role, or `vision` for images that its model does not see."""
-        role = self.profile.role
-        if pictures and VISION in self.settings.roles and not self.model_settings(role).vision:
+        role = self.settings.profile.role
+        has_vision_role = pictures and self.settings.has_own_model(VISION)
+        if has_vision_role and not self.model_settings(role).vision:
             return VISION
         return role
 
@@ -195,19 +179,21 @@ async def open_run(
     context: Context,
     *,
     durable: bool,
+    is_served: bool = False,
     parent: ActiveRun | None = None,
     waited: ActiveRun | None = None,
 ) -> ActiveRun:
     """Open the session, tools and models of a run. `durable`: another process can resume it.
 
     The session of a run that `waited` for a person is used again. A nested run shares the settings,
-    models, recording and budget of its `parent`, and has a session of its own.
+    models, recording and budget of its `parent`, and has a session of its own. A run of a server
+    (`is_served`) has no memory across threads, because the server may have many users.
 
     Raises:
         SettingsError, UsageError: settings or workspace do not fit.
     """
     building = asyncio.ensure_future(
-        asyncio.to_thread(_build, key, profile, context, durable, parent, waited)
+        asyncio.to_thread(_build, key, profile, context, durable, is_served, parent, waited)
     )
     try:
         active_run = await asyncio.shield(building)
@@ -235,40 +221,51 @@ def _build(
     profile: Profile,
     context: Context,
     durable: bool,
+    is_served: bool,
     parent: ActiveRun | None,
     waited: ActiveRun | None,
 ) -> ActiveRun:
-    model = profile.model
-    if parent is not None:
-        settings = parent.settings
-        budget = parent.budget
-        model = model or parent.model
-    else:
-        settings = load_settings(os.environ)
-        budget = RunBudget(context.budget.over(settings.budget))
-    model_name = context.model or (get_model_name(model) if model else None)
-    check_prices(settings, context.model_copy(update={"model": model_name}), profile.role)
-    workspace = Workspace(context.workspace or settings.workspace)
+    settings = _resolve(profile, context, parent, is_served=is_served)
+    check_prices(settings)
+    workspace = Workspace(settings.workspace)
     with ExitStack() as unused:
         session = _reusable_session(waited, profile, workspace)
         if session is None:
             session = _open_session(key, workspace, durable)
             unused.callback(session.journal.close)
-        session.serve(profile, context, settings)
+        session.settings = settings
         active_run = ActiveRun(
-            profile,
-            context,
             settings,
             session,
             build_catalog(profile.tools, session),
-            _recorder(context, workspace, parent or waited),
-            budget=budget,
+            _recorder(settings, workspace, parent or waited),
+            budget=parent.budget if parent is not None else RunBudget(settings.budget),
+            is_served=is_served,
             is_inside=parent is not None,
-            model=model,
         )
+        if not settings.memory:
+            active_run.catalog.remove(REMEMBER)
         unused.pop_all()
     _take_over(active_run, parent, waited)
     return active_run
+
+
+def _resolve(
+    profile: Profile, context: Context, parent: ActiveRun | None, *, is_served: bool
+) -> RunSettings:
+    """Return the settings of a run; a nested one has those of its `parent`."""
+    if parent is None:
+        return resolve_settings(
+            load_settings(os.environ), context, profile, has_memory=not is_served
+        )
+    outer = parent.settings
+    return resolve_settings(
+        outer.settings_source,
+        context,
+        profile,
+        outer_model=outer.model,
+        has_memory=outer.memory and not is_served,
+    )
 
 
 def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRun | None) -> None:
@@ -293,7 +290,7 @@ def _reusable_session(
     It cannot if another process has continued the thread: its journal and the state of its shell
     are out of date.
     """
-    if waited is None or waited.profile != profile:
+    if waited is None or waited.settings.profile != profile:
         return None
     session = waited.session
     if session.workspace.root == workspace.root and session.journal.is_current():
@@ -312,12 +309,14 @@ def _open_session(key: str, workspace: Workspace, durable: bool) -> Session:
     return session
 
 
-def _recorder(context: Context, workspace: Workspace, other: ActiveRun | None) -> Recorder | None:
+def _recorder(
+    settings: RunSettings, workspace: Workspace, other: ActiveRun | None
+) -> Recorder | None:
     """Return the recorder of the outer or previous run if it has the same file, else a new one."""
-    if context.record is None:
+    if settings.record is None:
         return None
-    if other is not None and other.recorder is not None and other.context.record == context.record:
+    if other is not None and other.settings.record == settings.record:
         return other.recorder
-    recorder = Recorder(Path(context.record), str(workspace.root))
+    recorder = Recorder(Path(settings.record), str(workspace.root))
     recorder.start()
     return recorder

@@ -79,7 +79,7 @@ def start_steps(
         return update
     plan = state["plan"]
     names = state["run"]["executors"]
-    selected = choose_steps(plan, active_run.context.max_parallel_steps, names, exclusive)
+    selected = choose_steps(plan, active_run.settings.max_parallel_steps, names, exclusive)
     if selected:
         get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
         return {**update, **_start(plan, selected, start_time)}

@@ -117,9 +117,9 @@ def _start_run(state: FlowState, active_run: ActiveRun, executors: Executors) ->
         request_id=str(last_request(state["messages"]).id),
         workspace=str(active_run.session.workspace.root),
         executors=list(executors),
-        replans_left=active_run.context.max_replans,
+        replans_left=active_run.settings.max_replans,
         revised=[],
-        approval="wanted" if active_run.context.approve_plan else "not_needed",
+        approval="wanted" if active_run.settings.approve_plan else "not_needed",
         reason="",
     )
     return {
@@ -169,7 +169,7 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
     current = state["plan"]
     revised = None
     update: Update = {
-        "run": _count_revision(state, approve=active_run.context.approve_plan),
+        "run": _count_revision(state, approve=active_run.settings.approve_plan),
         "status": "thinking",
     }
 

@@ -59,12 +59,12 @@ async def stuck_check(
     newest, loop = _update_loop(state, history, active_run)
     is_last = run["step"] >= run["max_steps"]
     over = run.get("closing") or active_run.budget.over
-    special = special_call(message, answers, active_run.profile.special_tools)
+    special = special_call(message, answers, active_run.settings.profile.special_tools)
     direct = direct_answer(message, answers, active_run.catalog)
     sends_back = is_sent_back(state, active_run, message, is_last=is_last)
     if sends_back:
         update["run"] = {**run, "sent_back": run["step"]}
-    may_end = active_run.context.text_reply == "finish" and "closing" not in run
+    may_end = active_run.settings.text_reply == "finish" and "closing" not in run
     reason = find_stop_reason(
         special,
         message,
@@ -114,7 +114,7 @@ def _count_step(
 
 def _has_person(active_run: ActiveRun) -> bool:
     """Return whether there is a person who can answer."""
-    return active_run.context.interactive and active_run.session.approve_mode != "refuse"
+    return active_run.settings.interactive
 
 
 async def _changed_files(run: Run, active_run: ActiveRun) -> Update:
@@ -152,7 +152,7 @@ def _update_loop(
     step = state["run"]["step"]
     newest = newest_step(history, before, step)
     trail = [*state.get("trail", []), *newest.entries]
-    threshold = active_run.context.duplicate_threshold
+    threshold = active_run.settings.duplicate_threshold
     detected = find_loop(trail, len(newest.entries), newest.result, threshold)
     return newest, next_loop(before, detected, newest, step)
 

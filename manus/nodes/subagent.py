@@ -169,7 +169,7 @@ def _stream(
     return graph.astream(
         {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
         config,
-        context=active_run.context.model_copy(update=overrides),
+        context=active_run.settings.context_source.model_copy(update=overrides),
         stream_mode=["values", "custom"],
     )
 

@@ -51,7 +51,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     if run["step"] == 1 or not environment:
         environment = await _describe_environment(environment, active_run)
         start["place"] = environment
-    system = render(active_run.profile.system_prompt, workspace=run["workspace"], place=environment)
+    template = active_run.settings.profile.system_prompt
+    system = render(template, workspace=run["workspace"], place=environment)
     lines: list[Spending] = []
     usage_ledger.set(lines)
     active_run.sync(start["usage"])
@@ -86,7 +87,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
 async def _describe_environment(before: str, active_run: ActiveRun) -> str:
     own_python = None
     if active_run.catalog.find(PYTHON) is not None:
-        own_python = bool(active_run.profile.extras.get(OWN_PYTHON))
+        own_python = bool(active_run.settings.profile.extras.get(OWN_PYTHON))
     return await asyncio.to_thread(
         describe_environment,
         active_run.session.workspace,
@@ -104,9 +105,9 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     before = state.get("run")
     # a caller may change these on resume: the model is told the current values
     current: Any = {
-        "max_steps": active_run.max_steps,
+        "max_steps": active_run.settings.max_steps,
         "workspace": str(active_run.session.workspace.root),
-        "profile": active_run.profile.name,
+        "profile": active_run.settings.profile.name,
     }
     request_ids = (before["request_id"], before.get("guidance_id")) if before is not None else ()
     is_over = state.get("stop_reason") is not None

@@ -46,7 +46,9 @@ def check_presence(context: Context, settings: Settings) -> Context:
     Raises:
         UsageError: its plans need approval all the same.
     """
-    if (context.approve or settings.approve.mode) != "refuse":
+    from manus.config.run_settings import resolve_settings
+
+    if resolve_settings(settings, context).approve.mode != "refuse":
         return context
     if context.approve_plan:
         raise UsageError(
@@ -54,6 +56,14 @@ def check_presence(context: Context, settings: Settings) -> Context:
             "leave out one of the two."
         )
     return context.model_copy(update={"interactive": False})
+
+
+def select_main_endpoint(settings: Settings, model: str | None) -> ModelSettings:
+    """Return the endpoint of the main role; `model` overrides the settings."""
+    from manus.config.context import Context
+    from manus.config.run_settings import resolve_settings
+
+    return resolve_settings(settings, Context(model=model)).for_role("main")
 
 
 def check_model(endpoint: ModelSettings) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from langgraph.types import Command, Interrupt
 
 from manus.config.context import HELD, Context
+from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.graph.outcome import Outcome, build_outcome, is_over
 from manus.graph.state_update import reopen
@@ -166,7 +167,7 @@ async def create_resume_job(
         return replace(job, pending=outcome, is_report_only=True)
     if has_ended and outcome.stop_reason == "max_steps":
         context = extend_steps(context, snapshot.values["run"], args.max_steps)
-    check_model(settings.for_role("main").at(context.model, None))
+    check_model(resolve_settings(settings, context).for_role("main"))
     context = await _prepare_workspace(settings, context)
     if has_ended:
         await reopen(graph, thread_config(thread_id))

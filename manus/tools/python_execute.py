@@ -96,9 +96,8 @@ class PythonExecute(AgentTool):
 
     def _choose_python(self) -> tuple[str, bool]:
         """Return the interpreter, and whether it is manus's own. Blocking."""
-        profile = self.session.profile
         root = self.session.workspace.root
-        if profile is None or not profile.extras.get(OWN_PYTHON):
+        if not self.session.settings.profile.extras.get(OWN_PYTHON):
             python = find_user_tools(root, os.environ).python
             if python is not None:
                 return str(python), False

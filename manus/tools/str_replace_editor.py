@@ -130,7 +130,7 @@ class StrReplaceEditor(AgentTool):
         is_view = request.command == "view"
         try:
             # so that the observation is not truncated later
-            room = max(self.session.max_observe - _TITLE_ROOM, 200)
+            room = max(self.session.settings.max_observe - _TITLE_ROOM, 200)
             editor = Editor(workspace, request.path, room, writes=not is_view)
             if is_view:
                 return editor.view(request.view_range)

@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import psutil
 import pytest
 
 from manus.config.browser_settings import EgressSettings
+from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.execution.catalog import build_catalog
 from manus.execution.session import Session
@@ -93,15 +95,16 @@ async def test_what_tools_start(
 
 async def test_the_parser_of_pages_and_an_mcp_server(session: Session, watch: Watch) -> None:
     assert "Tea" in (await parse("html", "http://a/", b"<title>T</title><p>Tea")).text
-    session.settings = Settings(mcp={"odd": odd(sandbox=False)})
-    session.profile = ASKING
+    settings = Settings(mcp={"odd": odd(sandbox=False)})
+    session.settings = resolve_settings(settings, profile=ASKING)
     await load_mcp_tools(build_catalog(ASKING.tools, session), session)
     commands, names = watch.found()
     assert (len(commands), len(names)) == (2, 1)
 
 
 async def test_the_browser(session: Session, watch: Watch) -> None:
-    session.settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
+    egress = EgressSettings(allow_private=("127.0.0.1",))
+    session.settings = replace(session.settings, egress=egress)
     page = session.workspace.writable("a.html")
     page.write_text("<p>Tea")
     args = {"action": "go_to_url", "url": page.as_uri()}

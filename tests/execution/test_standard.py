@@ -11,6 +11,7 @@ from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
 from manus.config.browser_settings import EgressSettings, SearchSettings
+from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.execution.catalog import BUILT_IN
 from manus.execution.session import Session
@@ -58,7 +59,7 @@ class BuiltIn:
             search=SearchSettings(engines=("searxng",), searxng_url=f"{site.base}/searx"),
             egress=EgressSettings(allow_private=(site.place,)),
         )
-        session.settings = with_sandbox(settings)
+        session.settings = resolve_settings(with_sandbox(settings))
         (session.workspace.root / "sales.csv").write_text("place,n\nPorto,3\nFaro,1\n")
 
     @property

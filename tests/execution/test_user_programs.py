@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,7 @@ async def test_tools_in_the_home_are_found_and_scripts_with_keys_are_not(
 async def test_a_script_that_the_settings_name_is_shown(session: Session, home: Path) -> None:
     install_tools(home)
     sandbox = SandboxSettings(kind=session.settings.sandbox.kind, read=("~/.local/bin",))
-    session.settings = session.settings.model_copy(update={"sandbox": sandbox})
+    session.settings = replace(session.settings, sandbox=sandbox)
     assert "deployed" in await bash(session, "deploy")
 
 

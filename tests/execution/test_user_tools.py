@@ -9,11 +9,13 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.async_api import async_playwright
 
+from manus.config.run_settings import resolve_settings
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
@@ -341,7 +343,7 @@ async def test_data_analysis_keeps_the_python_that_has_its_packages(
     session: Session, root: Path
 ) -> None:
     make_environment(root / ".venv", "from here")
-    session.profile = DATA_ANALYSIS
+    session.settings = replace(session.settings, profile=DATA_ANALYSIS)
     assert "[exit code 0]" in await python(session, "import pydantic; print(1)")
     missing = await python(session, CODE)
     assert missing.splitlines()[-1] == "[Python: manus's own]"
@@ -438,7 +440,8 @@ def test_what_stays_hidden_is_told(
         f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
         "`.nvmrc` requests node 22, which is not installed."
     )
-    told = describe_environment(Workspace(root), Settings(sandbox=settings), own_python=False)
+    resolved = resolve_settings(Settings(sandbox=settings))
+    told = describe_environment(Workspace(root), resolved, own_python=False)
     for part in (f"Python {version} in .venv (.venv)", f"{home}/mine/bin", f"{home}/library", "22"):
         with subtests.test(part=part):
             assert part in told, part

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from langchain_core.tools import BaseTool
@@ -63,7 +64,7 @@ async def execute_alone(
     task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
     if refusal:
         task["refusal"] = refusal
-    session.max_observe = limit
+    session.settings = replace(session.settings, max_observe=limit)
     return await call_tool(task, session=session, catalog=Catalog([held]), key=key)
 
 

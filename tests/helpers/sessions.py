@@ -3,15 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+from manus.config.profile import Profile
+from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from tests.helpers.sandboxes import with_sandbox
 
 
-def session_in(folder: Path, **given: Any) -> Session:
-    """A session in a workspace that is ready for it."""
+def session_in(
+    folder: Path, settings: Settings | None = None, profile: Profile | None = None, **options: Any
+) -> Session:
+    """Return a session in a prepared workspace."""
     workspace = Workspace(folder)
     workspace.prepare()
-    settings = with_sandbox(given.pop("settings", None) or Settings())
-    return Session(workspace, settings=settings, **given)
+    resolved = resolve_settings(with_sandbox(settings or Settings()), profile=profile)
+    return Session(workspace, settings=resolved, **options)

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from syrupy.assertion import SnapshotAssertion
 
+from manus.config.run_settings import resolve_settings
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.config.trust import trust
@@ -94,7 +95,7 @@ async def test_neither_prompt_is_ever_stored(
 
 
 def read_notes(folder: Path) -> str:
-    return describe_environment(Workspace(folder), Settings())
+    return describe_environment(Workspace(folder), resolve_settings(Settings()))
 
 
 async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> None:
@@ -170,5 +171,5 @@ def test_programs_that_the_sandbox_hides_are_said_to_be_hidden(
     said = read_notes(tmp_path / "project")
     assert f"programs in {shims};" in said
     assert "cargo" not in said
-    opened = Settings(sandbox=SandboxSettings(read=(str(tmp_path),)))
+    opened = resolve_settings(Settings(sandbox=SandboxSettings(read=(str(tmp_path),))))
     assert "cargo" in describe_environment(Workspace(tmp_path / "project"), opened)

@@ -41,6 +41,7 @@ async def list_servers(settings: Settings) -> bool:
     import tempfile
 
     from manus.config.profile import Profile
+    from manus.config.run_settings import resolve_settings
     from manus.execution.catalog import MCP, Catalog
     from manus.execution.session import Session
     from manus.execution.workspace import Workspace
@@ -51,7 +52,7 @@ async def list_servers(settings: Settings) -> bool:
     profile = Profile("mcp", "Lists the servers.", (MCP,), "", "")
     with tempfile.TemporaryDirectory() as empty:
         workspace = Workspace(_existing_workspace(settings) or empty)
-        session = Session(workspace, profile=profile, settings=settings)
+        session = Session(workspace, settings=resolve_settings(settings, profile=profile))
         try:
             connected = {server.name: server for server in await update(catalog, session)}
         finally:

@@ -101,7 +101,7 @@ def _compaction_limit(
     history: ThreadHistory, active_run: ActiveRun, window: ContextWindow
 ) -> float:
     """Return the size of a request at which the history is compacted."""
-    limit = min(active_run.settings.context.compact_at * window.size, window.full)
+    limit = min(active_run.settings.compaction.compact_at * window.size, window.full)
     if history.compaction is not None:
         # a compaction that freed little must not be repeated at every step
         limit = max(limit, (history.compaction["size"] + window.full) / 2)
@@ -110,7 +110,7 @@ def _compaction_limit(
 
 def _notes_size(active_run: ActiveRun, window: ContextWindow) -> float:
     """Return the tokens that the notes may use."""
-    configured = _TOKENS_PER_WORD * active_run.settings.context.notes_words
+    configured = _TOKENS_PER_WORD * active_run.settings.compaction.notes_words
     return min(configured, max(_NOTES_SHARE * window.size, _MIN_NOTES))
 
 
@@ -124,7 +124,7 @@ def _select(
     tight: bool,
 ) -> list[AnyMessage]:
     """Return the messages to evict."""
-    settings = active_run.settings.context
+    settings = active_run.settings.compaction
     target = settings.compact_to * window.size
     overhead = window.factor * window.around + notes_size
     ids = [message.id for message in history.messages]

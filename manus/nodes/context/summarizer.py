@@ -121,7 +121,7 @@ async def _summarize_chunk(
     active_run: ActiveRun, request: str, lines: list[str], chunk: Mapping[int, AnyMessage]
 ) -> Notes | None:
     """Return the notes, rewritten by the model; None if it fails or twice replies without any."""
-    max_words = str(active_run.settings.context.notes_words)
+    max_words = str(active_run.settings.compaction.notes_words)
     messages = [
         SystemMessage(prompts.SUMMARIZER.replace("$words", max_words)),
         HumanMessage(prompts.notes_request(_truncate(request), lines, _transcript(chunk))),

@@ -148,11 +148,11 @@ def is_sent_back(
     reply.
     """
     run = state["run"]
-    context = active_run.context
+    settings = active_run.settings
     if message is None or has_calls(message) or not get_text(message).strip():
         return False
     cannot_continue = is_last or "closing" in run or active_run.budget.over is not None
-    if cannot_continue or context.tool_choice != "auto" or context.text_reply != "finish":
+    if cannot_continue or settings.tool_choice != "auto" or settings.text_reply != "finish":
         return False
     if "sent_back" in run or not active_run.catalog.schemas():
         return False
@@ -175,7 +175,7 @@ def _is_conversation(state: AgentState, active_run: ActiveRun) -> bool:
     if active_run.is_inside:
         return False
     earlier = takewhile(lambda m: m.id != state["run"]["request_id"], state["messages"])
-    return active_run.context.conversation or any(isinstance(m, HumanMessage) for m in earlier)
+    return active_run.settings.conversation or any(isinstance(m, HumanMessage) for m in earlier)
 
 
 def _has_open_plan(state: AgentState) -> bool:

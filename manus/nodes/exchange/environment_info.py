@@ -8,7 +8,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from manus.config.settings import Settings
+from manus.config.run_settings import RunSettings
 from manus.config.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
 from manus.execution.environment.report import report_tools
 from manus.execution.safe_open import open_file
@@ -28,7 +28,7 @@ _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
 
 def describe_environment(
     workspace: Workspace,
-    settings: Settings,
+    settings: RunSettings,
     before: str = "",
     *,
     skills: bool = False,
@@ -52,7 +52,7 @@ def describe_environment(
     return before if prompts.is_same(before, description) else description
 
 
-def _overview(root: Path, settings: Settings, *, own_python: bool | None) -> str:
+def _overview(root: Path, settings: RunSettings, *, own_python: bool | None) -> str:
     """Return the facts about the system and the listing of the workspace."""
     tools = report_tools(root, settings.sandbox)
     programs = ", ".join(tools.programs) or "no usual programs"

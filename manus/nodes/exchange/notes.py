@@ -56,9 +56,9 @@ async def build_notes(
 ) -> StepNotes:
     """Return the notes of this step. Mark the run as closing if a budget allows one last call."""
     page, images = await _page(active_run, history)
-    plan, update = plan_notes(state, active_run.profile)
+    plan, update = plan_notes(state, active_run.settings.profile)
     last, nearly = budget_notes(active_run.budget.limits, active_run.budget.used)
-    choice = active_run.context.tool_choice
+    choice = active_run.settings.tool_choice
     budget = []
     if last:
         run["closing"] = last
@@ -70,9 +70,9 @@ async def build_notes(
         can_terminate = active_run.catalog.find(TERMINATE) is not None
         budget.append(prompts.sent_back(can_terminate=can_terminate))
     loop = state.get("loop") if run["step"] > 1 else None
-    steps = step_notes(run, loop, active_run.context.tool_choice)
+    steps = step_notes(run, loop, active_run.settings.tool_choice)
     # the profile's prompt is about calling tools, which the closing reply cannot
-    prompt = "" if last else active_run.profile.next_step_prompt
+    prompt = "" if last else active_run.settings.profile.next_step_prompt
     return StepNotes([*page, *plan, *budget, *steps, prompt], images, choice, update)
 
 
@@ -95,7 +95,7 @@ async def _page(
 ) -> tuple[list[str], tuple[Image, ...]]:
     """Return the browser's page, with a screenshot for a model that sees images, if in use."""
     active_run.session.page_is_prompted = True
-    is_always_shown = bool(active_run.profile.extras.get(BROWSER_ALWAYS))
+    is_always_shown = bool(active_run.settings.profile.extras.get(BROWSER_ALWAYS))
     newest = islice(reversed(history), _RECENT)
     is_in_use = any(isinstance(m, ToolMessage) and str(m.name).lower() == _TOOL for m in newest)
     if not (is_always_shown or is_in_use) or active_run.catalog.find(_TOOL) is None:

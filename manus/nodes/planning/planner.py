@@ -48,7 +48,7 @@ async def ask_planner(
     Raises:
         ManusError: the model request failed.
     """
-    choice = active_run.context.tool_choice
+    choice = active_run.settings.tool_choice
     if choice == "none":
         return None
     vision = active_run.model_settings(ROLE).vision

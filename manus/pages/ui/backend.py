@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from langgraph.types import Interrupt
 
+from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
 from manus.execution.sandbox.availability import describe_sandbox
@@ -22,7 +23,13 @@ from manus.pages.report.page import render_page
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
 from manus.runs.attachments import Request, build_input, typed_request
-from manus.runs.configuration import build_context, check_model, check_workspace, resolve_workspace
+from manus.runs.configuration import (
+    build_context,
+    check_model,
+    check_workspace,
+    resolve_workspace,
+    select_main_endpoint,
+)
 from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
@@ -139,13 +146,13 @@ class PageBackend:
         kind = "flow" if plans else "agent"
         if existing is not None:
             kind = existing.kind
-        check_model(self._settings.for_role("main").at(self._args.model, None))
+        check_model(select_main_endpoint(self._settings, self._args.model))
         request, images = await self._upload_files(existing, text.strip(), files)
         if not request:
             raise UsageError("The request is empty; type what to do.")
         graph_input = await asyncio.to_thread(build_input, request, images)
         profile = self._args.profile if existing is None else None
-        mode = self._args.approve or self._settings.approve.mode
+        mode = resolve_settings(self._settings, build_context(self._args)).approve.mode
         approve_plan = kind == "flow" and mode != "refuse"
         args = replace(self._args, profile=profile, approve_plan=approve_plan)
 
