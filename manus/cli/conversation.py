@@ -25,10 +25,10 @@ from manus.cli.settings import read_settings, with_store
 from manus.cli.start_run import resume_thread, start_run
 from manus.execution.environment.report import report_tools
 from manus.execution.sandbox.availability import describe_sandbox
-from manus.runs.attachments import Request, find_mentioned_files
 from manus.runs.configuration import resolve_workspace
 from manus.runs.options import RunOptions
 from manus.state.errors import UsageError
+from manus.state.request import Request
 from manus.store.thread_id import NEWEST
 
 if TYPE_CHECKING:
@@ -163,6 +163,8 @@ class Conversation:
         self._start(stored.kind if stored else "agent", text, self._args)
 
     def _start(self, kind: str, text: str, args: RunOptions) -> None:
+        from manus.graph.attachments import find_mentioned_files
+
         files, images = find_mentioned_files(text, self._workspace)
         args = replace(args, thread=self._thread, files=files, images=images)
         # earlier answers may repeat what the agent has read

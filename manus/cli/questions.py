@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from manus.cli.screen import Screen
 from manus.config.files import make_private_file, make_private_folder
-from manus.runs.attachments import Request, typed_request
 from manus.state.errors import UsageError
+from manus.state.request import Request, typed_request
 
 if TYPE_CHECKING:
     from langgraph.types import Interrupt

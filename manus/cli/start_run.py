@@ -11,8 +11,8 @@ from manus.store.thread_id import NEWEST
 if TYPE_CHECKING:
     from manus.cli.run import Prepare
     from manus.config.settings import Settings
-    from manus.runs.attachments import Request
     from manus.runs.jobs import Job
+    from manus.state.request import Request
     from manus.store.base import Store
 
 
@@ -38,7 +38,7 @@ def start_run(kind: str, args: RunOptions, request: Request, settings: Settings)
     """Work on a request; return the exit code."""
     from manus.cli.folder_trust import ask_for_file_trust
     from manus.cli.logs import set_up_logging
-    from manus.runs.attachments import attach_files, build_input
+    from manus.graph.attachments import attach_files, build_input
     from manus.runs.configuration import check_model, select_main_endpoint
 
     folder = ask_for_file_trust(args, settings)

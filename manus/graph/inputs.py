@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import itertools
-import mimetypes
 import os
 import uuid
 from collections.abc import Mapping
@@ -18,13 +14,10 @@ from pydantic import ValidationError
 
 from manus.config.context import Context
 from manus.config.settings import load_settings
-from manus.execution.text_files import replace_file
-from manus.execution.workspace import Workspace
 from manus.models.providers import REPLAY
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
 from manus.state.text import sanitize, sanitize_all
-from manus.tools.web.parser import extract_pdf
 
 NO_REQUEST = (
     "There is no request: give a text in `request`, or messages of which one is the user's."
@@ -142,91 +135,3 @@ def check_served(context: Context) -> None:
                 f"The run's `{name}` lies outside of {root}: the server works only there "
                 "(MANUS_SERVED_ROOT names another folder)."
             )
-
-
-_FOLDER = "uploads"
-_MAX_TEXT = 100_000
-"""Characters of a PDF in the message; the agent can read the rest in the file."""
-
-
-def with_uploads(graph_input: Any, workspace: Workspace) -> Any:
-    """Return the input of a run with its attached files saved in the workspace. Blocking.
-
-    Raises:
-        UsageError: a file cannot be decoded or written.
-    """
-    if not isinstance(graph_input, dict) or not isinstance(graph_input.get("messages"), list):
-        return graph_input
-    messages = [_save_attachments(message, workspace) for message in graph_input["messages"]]
-    return {**graph_input, "messages": messages}
-
-
-def _save_attachments(message: Any, workspace: Workspace) -> Any:
-    is_dict = isinstance(message, dict)
-    content = message.get("content") if is_dict else getattr(message, "content", None)
-    if not isinstance(content, list):
-        return message
-    blocks = {"content": [_save_block(block, workspace) for block in content]}
-    return {**message, **blocks} if is_dict else message.model_copy(update=blocks)
-
-
-def _save_block(block: Any, workspace: Workspace) -> Any:
-    if not isinstance(block, dict) or block.get("type") not in ("image", "file"):
-        return block
-    data = block.get("base64") or block.get("data")
-    kind = block.get("mime_type") or block.get("mimeType")
-    if not isinstance(data, str) or not isinstance(kind, str):
-        return block
-    if kind.startswith("image/"):
-        return {"type": "image", "base64": data, "mime_type": kind}
-    metadata = {**block, **(block.get("metadata") or {})}
-    name = Path(str(metadata.get("name") or metadata.get("filename") or "")).name
-    name = name or f"upload{mimetypes.guess_extension(kind) or ''}"
-    try:
-        file = base64.b64decode(data, validate=True)
-        path = keep_upload(name, file, workspace)
-    except (OSError, binascii.Error) as error:
-        raise UsageError(f"The attached file `{name}` cannot be saved: {error}.") from None
-    return {"type": "text", "text": _describe_file(path, kind, file)}
-
-
-def keep_upload(name: str, data: bytes, workspace: Workspace) -> str:
-    """Save an attached file in the workspace and return its path. Blocking.
-
-    An attached file of the project is used where it is; any other is saved in `uploads/`. No
-    existing file is overwritten.
-
-    Raises:
-        ToolError, OSError: the file cannot be written.
-    """
-    name = Path(name).name or "file"
-    if _has_content(workspace.root / name, data):
-        return name
-    stem = Path(name).stem
-    suffix = Path(name).suffix
-    numbered = (f"{stem}-{number}{suffix}" for number in itertools.count(2))
-    for candidate in itertools.chain([name], numbered):
-        relative = f"{_FOLDER}/{candidate}"
-        path = workspace.writable(relative)
-        if not path.exists():
-            replace_file(path, data)
-            return relative
-        if _has_content(path, data):
-            return relative
-    raise AssertionError("unreachable: the names never end")
-
-
-def _has_content(path: Path, data: bytes) -> bool:
-    if path.is_symlink() or not path.is_file():
-        return False
-    return path.stat().st_size == len(data) and path.read_bytes() == data
-
-
-def _describe_file(path: str, kind: str, data: bytes) -> str:
-    if kind != "application/pdf":
-        return f"[The attached file is in the workspace: {path}]"
-    try:
-        text = extract_pdf(data)
-    except ValueError as error:
-        return f"[The attached file is in the workspace: {path}; {error}]"
-    return f'<file name="{path}">\n{text[:_MAX_TEXT]}\n</file>'

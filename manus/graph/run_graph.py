@@ -20,6 +20,7 @@ from manus.config.context import HELD, Context
 from manus.config.profile import Profile
 from manus.execution.decisions import QuestionSlot
 from manus.graph.active_runs import ActiveRuns, StreamHandle, run_key
+from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
 from manus.graph.inputs import (
     check_served,
@@ -27,7 +28,6 @@ from manus.graph.inputs import (
     shared_fields,
     to_context,
     to_input,
-    with_uploads,
 )
 from manus.graph.journal_check import MARK
 from manus.graph.outcome import format_question, is_over

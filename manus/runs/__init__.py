@@ -1,1 +1,1 @@
-"""A run as a command, a page or a server starts it: options, checks, attachments, jobs."""
+"""A run as a command, a page or a server starts it: options, checks, jobs."""

@@ -18,9 +18,10 @@ from langgraph.types import Command
 from manus.config.profile import Profile
 from manus.config.trust import trust
 from manus.graph import build_agent
+from manus.graph.attachments import attach_files, build_input
 from manus.graph.outcome import Outcome
-from manus.runs.attachments import Request as UserRequest
-from manus.runs.attachments import attach_files, build_input, typed_request
+from manus.state.request import Request as UserRequest
+from manus.state.request import typed_request
 from manus.tools.remember import memory_file
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.sandboxes import Kind

@@ -12,7 +12,8 @@ from langgraph.types import Command
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
 from manus.execution.network import registries
 from manus.graph import build_agent
-from manus.runs.attachments import Request, build_input, typed_request
+from manus.graph.attachments import build_input
+from manus.state.request import Request, typed_request
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import Internet

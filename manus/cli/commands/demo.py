@@ -69,7 +69,7 @@ def play(name: str) -> int:
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
     from manus.cli.start_run import start_run
-    from manus.runs.attachments import typed_request
+    from manus.state.request import typed_request
 
     demo = DEMOS[name]
     Screen().paragraph(

@@ -17,12 +17,11 @@ from manus.execution.environment.report import report_tools
 from manus.execution.sandbox.availability import describe_sandbox
 from manus.execution.text_files import image_type, read_file
 from manus.execution.workspace import Workspace
-from manus.graph.inputs import keep_upload
+from manus.graph.attachments import build_input, keep_upload
 from manus.graph.outcome import draft_change, get_subject, is_for_model_server
 from manus.pages.report.page import render_page
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
-from manus.runs.attachments import Request, build_input, typed_request
 from manus.runs.configuration import (
     build_context,
     check_model,
@@ -34,6 +33,7 @@ from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
 from manus.state.errors import ToolError, UsageError
+from manus.state.request import Request, typed_request
 from manus.store.base import Store
 from manus.store.history import read_fingerprint
 from manus.store.threads import Thread, is_being_worked_on, read_thread
