@@ -47,6 +47,9 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
     crash. Annotations of the server itself are not trusted."""
     trust: bool = False
     """Whether its tools need no approval in the mode `auto`."""
+    on_demand: bool | None = None
+    """Whether requests only list its tools, for `use_tool`; the model gets the description of one
+    when it uses it. Unset: with more than 15 tools, or 12,000 characters of definitions."""
     enabled: bool = True
     """Whether its tools are offered."""
     connect_timeout: float = Field(30.0, gt=0, le=90)

@@ -19,7 +19,8 @@ class Profile:
     `tools` contains names from the catalog, or LangChain tools of your own. `special_tools` names
     those whose call may end the run, in any letter case. `max_steps` counts think-and-act rounds;
     `max_observe` is in characters. `model`, a name or a LangChain chat model (wrapped or not), is
-    used unless the run's context names another one.
+    used unless the run's context names another one. `on_demand` names the tools of which a request
+    has only the names: the model calls them through `use_tool`.
 
     Example:
         GLOSSARY = Profile(
@@ -42,6 +43,7 @@ class Profile:
     special_tools: tuple[str, ...] = ("terminate",)
     role: str = "main"
     model: str | Runnable[Any, Any] | None = None
+    on_demand: tuple[str, ...] = ()
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -72,6 +74,9 @@ class ProfileSettings(BaseModel, frozen=True, extra="forbid"):
     """What the agent is good at: a flow chooses the executor of a step by it."""
     tools: tuple[str, ...] | None = None
     """Names of tools, and your own functions as `MODULE:NAME`."""
+    on_demand: tuple[str, ...] | None = None
+    """Names of the tools that requests only list, for `use_tool`; the model gets the description of
+    one when it uses it. Unset: those of the profile, or none if `tools` is set."""
     system_prompt: str | None = None
     """The system prompt. `$workspace` stands for the agent's directory, `$place` for its
     environment (system, date, files, the project's `AGENTS.md`), `$$` for a dollar sign."""

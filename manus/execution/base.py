@@ -180,6 +180,20 @@ class AgentTool(BaseTool):
     """The resource that each call uses and may change; override `resources` for others."""
     without_effect: ClassVar[bool] = False
     """Whether calls have no side effects and use no shared resource."""
+    summary: ClassVar[str] = ""
+    """One line for the list of tools on demand; empty: the first sentence of the description."""
+    example: ClassVar[dict[str, Any] | None] = None
+    """Arguments for the example of a call; None: built from the schema."""
+
+    @property
+    def origin(self) -> str:
+        """Return the source of the description if it is untrusted; else empty."""
+        return ""
+
+    @property
+    def raw_description(self) -> str:
+        """Return the description without a frame."""
+        return self.description
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
         """Return the resources of a call; calls that share one do not run concurrently."""

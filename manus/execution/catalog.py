@@ -18,12 +18,16 @@ from manus.execution.base import AgentTool
 from manus.execution.invoke import observe_call
 from manus.execution.result import Observation
 from manus.execution.session import Session
+from manus.execution.tool_descriptions import describe_tool, list_tools
 from manus.execution.user_tools import is_user_tool, load_user_tool, tool_from_function
+from manus.prompts import on_demand as prompts
 from manus.state.errors import SettingsError
 from manus.state.text import shorten
 
 log = logging.getLogger("manus")
 
+USE_TOOL = "use_tool"
+"""The tool that describes and calls the tools on demand."""
 _MAX_NAME = 100
 """Maximum size of an unknown name in an error."""
 
@@ -38,6 +42,8 @@ class Catalog:
         self._provider_tools = list(provider_tools)
         """Schemas of tools that the model's provider executes, in its format."""
         self._schemas: list[dict[str, Any]] | None = None
+        self._on_demand: set[str] = set()
+        """The lower-case names of the tools of which requests have only the names."""
         for tool in tools:
             self.add(tool)
 
@@ -53,6 +59,24 @@ class Catalog:
     def remove(self, name: str) -> None:
         """Remove a tool, if there is one of that name."""
         self._tools.pop(name.lower(), None)
+        self._on_demand.discard(name.lower())
+        self._schemas = None
+
+    def defer(self, names: Iterable[str], session: Session) -> None:
+        """Offer tools on demand: requests have only their names, for `use_tool`.
+
+        Nothing changes if the user has a tool of that name.
+        """
+        existing = {name.lower() for name in names} & self._tools.keys()
+        if not existing:
+            return
+        dispatcher_class = _load_built_in(_DISPATCHER)
+        dispatcher = self._tools.get(USE_TOOL)
+        if dispatcher is None:
+            self.add(dispatcher_class(session=session, catalog=self))
+        elif not isinstance(dispatcher, dispatcher_class):
+            return
+        self._on_demand |= existing
         self._schemas = None
 
     def find(self, name: str) -> BaseTool | None:
@@ -63,6 +87,24 @@ class Catalog:
         """Return the names of the tools, in order."""
         return [tool.name for tool in self]
 
+    @property
+    def on_demand(self) -> list[BaseTool]:
+        """The tools on demand, in order."""
+        return [tool for tool in self if tool.name.lower() in self._on_demand]
+
+    def is_on_demand(self, name: str) -> bool:
+        """Return whether there is a tool on demand of a name, in any letter case."""
+        return name.lower() in self._on_demand and name.lower() in self._tools
+
+    def get_parameters(self, tool: BaseTool) -> dict[str, Any]:
+        """Return the JSON schema of a tool's arguments."""
+        parameters: dict[str, Any] = _build_schema(tool)["function"]["parameters"]
+        return parameters
+
+    def describe(self, tool: BaseTool) -> str:
+        """Return the full description of a tool on demand, which says how it is called."""
+        return describe_tool(tool, self.get_parameters(tool))
+
     def explain_unknown(self, name: str) -> str:
         """Return the error for an unknown name, with a suggestion."""
         label = shorten(name, _MAX_NAME)
@@ -72,10 +114,25 @@ class Catalog:
         return f"There is no tool `{label}`.{hint} The tools are: {names}."
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Return the schemas of the tools for the model; cached."""
+        """Return the schemas of the tools for the model; cached.
+
+        Instead of the tools on demand, `use_tool` lists their names.
+        """
         if self._schemas is None:
-            self._schemas = [*(_build_schema(tool) for tool in self), *self._provider_tools]
+            on_demand = self.on_demand
+            direct = [tool for tool in self if tool not in on_demand]
+            self._schemas = [_build_schema(tool) for tool in direct if tool.name != USE_TOOL]
+            if on_demand:
+                self._schemas.append(self._dispatcher_schema(on_demand))
+            self._schemas += self._provider_tools
         return self._schemas
+
+    def _dispatcher_schema(self, on_demand: list[BaseTool]) -> dict[str, Any]:
+        parameters = {tool.name: self.get_parameters(tool) for tool in on_demand}
+        dispatcher = self._tools[USE_TOOL]
+        text = prompts.listing(list_tools(on_demand, parameters))
+        schema = _build_schema(dispatcher)
+        return {**schema, "function": {**schema["function"], "description": text}}
 
     async def execute(
         self,
@@ -125,6 +182,7 @@ BUILT_IN = {
     "web_search": "manus.tools.web_search:WebSearch",
 }
 
+_DISPATCHER = "manus.tools.use_tool:UseTool"
 MCP = "mcp"
 _SCHEMA_CACHE: WeakKeyDictionary[type, dict[tuple[str, str], dict[str, Any]]] = WeakKeyDictionary()
 """Cache of the schemas of our tools: building one takes a millisecond."""
@@ -159,8 +217,10 @@ def asks_for_mcp(entry: Any) -> bool:
     return isinstance(entry, str) and entry.lower() == MCP
 
 
-def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
-    """Build the catalogue of a session.
+def build_catalog(
+    entries: Iterable[Any], session: Session, on_demand: Iterable[str] = ()
+) -> Catalog:
+    """Build the catalogue of a session; tools named in `on_demand` are offered by name only.
 
     An entry is the name of a built-in tool, a LangChain tool, a class of ours, a function or bound
     method whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp`
@@ -178,7 +238,9 @@ def build_catalog(entries: Iterable[Any], session: Session) -> Catalog:
             provider_tools.append(entry)
         elif not asks_for_mcp(entry):
             tools.append(_make_tool(entry, session))
-    return Catalog(tools, provider_tools)
+    catalog = Catalog(tools, provider_tools)
+    catalog.defer(on_demand, session)
+    return catalog
 
 
 def _make_tool(entry: Any, session: Session) -> BaseTool:
@@ -188,10 +250,14 @@ def _make_tool(entry: Any, session: Session) -> BaseTool:
     if inspect.isroutine(target):
         return tool_from_function(target)
     if not _is_tool_class(target):
-        module, _, name = _find_built_in(target).partition(":")
-        target = getattr(importlib.import_module(module), name)
+        target = _load_built_in(_find_built_in(target))
     tool: BaseTool = target(session=session)
     return tool
+
+
+def _load_built_in(location: str) -> Any:
+    module, _, name = location.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def resolve_entry(name: str) -> Any:

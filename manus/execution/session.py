@@ -132,6 +132,8 @@ class Session:
         """Digests of the calls that wait for approval, by task id."""
         self.shared: SharedFiles | None = None
         """Files that agents change concurrently in this run; None if there is one agent."""
+        self.described: set[str] = set()
+        """Lower-case names of the tools on demand that the history describes."""
         self._resources: dict[str, Closeable] = {}
         self._creation_locks: dict[str, asyncio.Lock] = {}
 

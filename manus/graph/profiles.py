@@ -39,6 +39,7 @@ MANUS = Profile(
     system_prompt=prompts.MANUS,
     next_step_prompt=prompts.MANUS_NEXT,
     max_steps=60,
+    on_demand=("browser_use", "skill", "delegate", "remember"),
 )
 BROWSER = Profile(
     name="browser",
@@ -71,6 +72,7 @@ PLANNER = Profile(
     name="planner",
     description="A general agent that makes a plan of its own and works by it.",
     tools=("planning", *MANUS.tools),
+    on_demand=MANUS.on_demand,
     system_prompt=prompts.PLANNER,
     next_step_prompt=prompts.MANUS_NEXT,
     max_steps=60,
@@ -163,6 +165,8 @@ def _build_profile(name: str, settings: Settings) -> Profile:
             f"`{values.based_on}`."
         )
     changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
+    if values.tools is not None:
+        changes.setdefault("on_demand", ())
     changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
     roles = {*_ROLES, *settings.roles}
     if values.role not in (None, *roles):

@@ -33,7 +33,7 @@ from manus.config.files import make_private_file
 from manus.models.reasoning import REASONING
 from manus.models.tool_calls import as_raw_call, with_calls
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
-from manus.state.messages import has_calls, is_ephemeral, list_calls
+from manus.state.messages import DESCRIPTION, has_calls, is_ephemeral, list_calls
 from manus.state.text import one_line
 
 Turn = dict[str, Any]
@@ -61,7 +61,9 @@ def normalize_messages(messages: Sequence[BaseMessage], workspace: str) -> list[
 
 def normalize_message(message: BaseMessage, workspace: str) -> Turn:
     """Return one message without values that differ from run to run."""
-    turn: Turn = {"role": message.type, "text": _normalize_text(str(message.text), workspace)}
+    # the description of a tool, like the schemas of a request, is no part of the conversation
+    text = str(message.text).removesuffix(message.additional_kwargs.get(DESCRIPTION, ""))
+    turn: Turn = {"role": message.type, "text": _normalize_text(text, workspace)}
     if isinstance(message, AIMessage) and has_calls(message):
         calls = [{"name": call["name"], "args": call["args"]} for call in list_calls(message)]
         turn["calls"] = json.loads(_normalize_text(json.dumps(calls), workspace))

@@ -18,6 +18,7 @@ from langgraph.types import Command
 from manus.config.context import Context
 from manus.execution.call import call_tool
 from manus.execution.changed_files import now
+from manus.execution.on_demand import mark_description
 from manus.execution.packing import is_storable
 from manus.execution.process_output import listener
 from manus.execution.result import ToolResult
@@ -71,6 +72,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     active_run.refused += result.refused
     seconds = time.monotonic() - start_time
     message = _complete_message(task, result, seconds, config)
+    mark_description(message, task["args"], active_run.catalog, session.described)
     emit(
         ObservationEvent(
             type="observation",

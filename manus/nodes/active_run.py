@@ -237,7 +237,7 @@ def _build(
         active_run = ActiveRun(
             settings,
             session,
-            build_catalog(profile.tools, session),
+            build_catalog(profile.tools, session, profile.on_demand),
             _recorder(settings, workspace, parent or waited),
             budget=parent.budget if parent is not None else RunBudget(settings.budget),
             is_served=is_served,

@@ -13,6 +13,7 @@ from langgraph.types import Overwrite
 
 from manus.config.context import Context
 from manus.execution.changed_files import next_tick
+from manus.execution.on_demand import described_tools
 from manus.execution.siblings import Siblings
 from manus.models.budget import usage_ledger
 from manus.models.client import Reply
@@ -31,7 +32,6 @@ from manus.state.messages import get_text, has_calls, last_request, list_calls, 
 from manus.state.usage import Spending, Usage, no_usage, sum_usage
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
-from manus.tools.skill import SKILL
 
 Update = dict[str, Any]
 
@@ -60,6 +60,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     stored = state.get("messages", [])
     messages = repair_history(stored, active_run.session.journal.answer_to)
     repairs = replacement_writes(stored, messages)
+    active_run.session.described = described_tools(messages)
     history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, messages)
     try:
@@ -70,7 +71,8 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         usage = count_usage(lines, active_run, start["usage"])
         update = {**_end_run(error, state, run), "usage": usage}
     else:
-        message = prepare_reply(reply.message, active_run.rendered_history.ids, run, notes.choice)
+        ids = active_run.rendered_history.ids
+        message = prepare_reply(reply.message, ids, run, notes.choice, active_run.catalog)
         history.writes.append(message)
         usage = count_usage(lines, active_run, start["usage"])
         status = "executing" if has_calls(message) else "thinking"
@@ -93,7 +95,7 @@ async def _describe_environment(before: str, active_run: ActiveRun) -> str:
         active_run.session.workspace,
         active_run.settings,
         before,
-        skills=active_run.catalog.find(SKILL) is not None,
+        tools=active_run.catalog,
         own_python=own_python,
     )
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 _NETWORK = {
-    "rules": "Their network goes through a proxy. A host that it refuses stays refused: say so, "
-    "and look for no way round it. 127.0.0.1 is their own; what the user serves there is reached, "
-    "if `egress.allow_private` allows it, in the browser, or with `curl --noproxy ''`.",
-    "off": "They have no network.",
-    "open": "",
+    "rules": "; if the proxy of their network refuses a host, say so and do not look for a way "
+    "round it. 127.0.0.1 is their own: reach a server of the user in the browser, or with `curl "
+    "--noproxy ''` if `egress.allow_private` allows it.",
+    "off": "; they have no network.",
+    "open": ".",
 }
 
 _ENTRIES = "Entries of the workspace at the beginning"
@@ -62,12 +62,14 @@ def tools(selected: Sequence[str], problems: Sequence[str], *, own_python: bool 
 
 def programs(network: str, hidden: Sequence[str] = ()) -> str:
     """Return the rules for programs in a sandbox; `hidden`: the user's folders that it hides."""
-    scope = "They run in a sandbox and can write only in the workspace and in temporary folders."
-    unseen = (
-        f"They do not see the user's programs in {', '.join(hidden)}; if one is needed, say that "
-        "`read` under `[sandbox]` in manus.toml shows its folder."
+    scope = "They run in a sandbox and can write only in the workspace and in temporary folders"
+    rules = f"{scope}{_NETWORK[network]}"
+    if not hidden:
+        return rules
+    return (
+        f"{rules} They do not see the user's programs in {', '.join(hidden)}; if one is needed, "
+        "say that `read` under `[sandbox]` in manus.toml shows its folder."
     )
-    return " ".join(part for part in (scope, unseen if hidden else "", _NETWORK[network]) if part)
 
 
 def instructions(name: str, text: str, left_out: int) -> str:
@@ -85,10 +87,10 @@ def memory(text: str) -> str:
     return f"{head}\n{text}" if text else ""
 
 
-def skills(descriptions: Mapping[str, str]) -> str:
-    """Return the list of skills, by name."""
+def skills(descriptions: Mapping[str, str], reader: str = "skill") -> str:
+    """Return the list of skills, by name; `reader` is the tool that reads them."""
     lines = [f"- {name}: {description}" for name, description in descriptions.items()]
-    head = "Skills that say how some work is done well. Read one with `skill` before work it fits:"
+    head = f"Skills. Before work that one fits, read it with `{reader}`, by its name:"
     return "\n".join([head, *lines]) if lines else ""
 
 

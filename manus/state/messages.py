@@ -39,6 +39,17 @@ CALL_FACTS = "call"
 `executed`, and optionally the `fingerprint` of its result and when it ended if it ran tests
 (`tested_at`)."""
 
+THROUGH = "through_use_tool"
+"""In an assistant message's `additional_kwargs`: the ids of its calls that were made through
+`use_tool`."""
+
+DESCRIBES = "describes_tool"
+"""In a tool message's `additional_kwargs`: the name of the tool that it describes."""
+
+DESCRIPTION = "tool_description"
+"""In a tool message's `additional_kwargs`: a tool's description that follows the text in requests,
+outside the frame of untrusted text."""
+
 FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has added to the history: the tool's name."""
 

@@ -24,7 +24,7 @@ ASK_HUMAN = "ask_human"
 class AskHumanArgs(Arguments):
     """Arguments of `ask_human`."""
 
-    inquire: str = Field(description="The question, with all that is needed to answer it")
+    inquire: str = Field(description="The question, with everything needed to answer it")
 
 
 class AskHuman(AgentTool):
@@ -32,8 +32,7 @@ class AskHuman(AgentTool):
 
     name: str = ASK_HUMAN
     description: str = (
-        "Ask the person a question and wait for the answer. Use it when only they can decide or "
-        "know, not for what you can find out yourself."
+        "Ask the user a question and wait for the answer, if only they can decide or know."
     )
     args_schema: type[BaseModel] = AskHumanArgs
     without_effect: ClassVar[bool] = True

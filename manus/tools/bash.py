@@ -43,17 +43,15 @@ class BashArgs(Arguments):
     """Arguments of `bash`."""
 
     command: str | None = Field(
-        None, description="What to execute, one line or many; may be left out only with `restart`"
+        None, description="One line or several; optional only with `restart`"
     )
     timeout: float = Field(
         120.0,
         gt=0,
         le=_MAX_TIMEOUT,
-        description="Seconds after which the command is stopped, with all that the shell started",
+        description="Seconds until the command and all jobs of the shell are stopped",
     )
-    restart: bool = Field(
-        False, description="Begin with a fresh shell in the workspace, ending all that runs in it"
-    )
+    restart: bool = Field(False, description="Start a fresh shell first, which ends all jobs")
 
 
 class Bash(AgentTool):
@@ -61,12 +59,11 @@ class Bash(AgentTool):
 
     name: str = "bash"
     description: str = (
-        "Execute commands in a bash shell that stays: directory, variables, functions and "
-        "background jobs are there in the next call. They end with the run: each request of the "
-        "user begins with a fresh shell in the workspace. The answer is stdout and stderr in "
-        "order, and the exit code. Commands cannot be answered: stdin is empty, so use options "
-        "like `-y`. Start servers and other long work with `&`, output to a file: what a "
-        "background job prints later is not shown."
+        "Run commands in a bash shell that keeps its directory, variables and background jobs "
+        "until the run ends; each request of the user starts with a fresh shell in the workspace. "
+        "Returns stdout and stderr in order, and the exit code. stdin is empty: use options such "
+        "as `-y`. Start servers and long work with `&` and redirect their output to a file, since "
+        "later output is not shown."
     )
     args_schema: type[BaseModel] = BashArgs
     uses: ClassVar[str] = WORKSPACE  # a command may change any file

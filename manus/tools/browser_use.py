@@ -40,6 +40,10 @@ class BrowserUse(AgentTool):
 
     name: str = "browser_use"
     description: str = USE
+    summary: ClassVar[str] = (
+        'use a real browser; the first call is {"action": "go_to_url", "url": "…"}'
+    )
+    example: ClassVar[dict[str, Any] | None] = {"action": "click_element", "index": 1}
     args_schema: type[BaseModel] = BrowserArgs
     time_limit: ClassVar[float] = 240.0
 

@@ -22,13 +22,13 @@ class DelegateArgs(Arguments):
     """Arguments of `delegate`."""
 
     task: str = Field(
-        description="What to find out or do, and what to answer with. The agent sees nothing of "
-        "this conversation: give it all names, paths and facts that it needs"
+        description="What to do, and what to answer with. The agent sees nothing of this "
+        "conversation: give all names, paths and facts that it needs"
     )
     profile: str = Field(
         "manus",
-        description="Who does it: `manus` (code, files, web), `swe` (a code base), `browser` (web "
-        "pages), `data_analysis` (tables and charts), or a profile of the user's own",
+        description="`manus` (general), `swe` (code), `browser` (web pages), `data_analysis`, or "
+        "a profile of the user",
     )
 
 
@@ -38,9 +38,12 @@ class Delegate(AgentTool):
     name: str = DELEGATE
     description: str = (
         "Give a task to another agent, which works in the same workspace in a context of its own, "
-        "and get its answer. For work that would fill your context with what you need only the "
-        "result of: reading many files or pages. Several in one message work side by side: give "
-        "them parts that do not touch the same files."
+        "and get its answer. For work of which you need only the result, such as reading many "
+        "files or pages. Several calls in one message run in parallel: give them parts that do "
+        "not touch the same files."
+    )
+    summary: ClassVar[str] = (
+        "have another agent read many files or pages, in a context of its own, and answer"
     )
     args_schema: type[BaseModel] = DelegateArgs
     time_limit: ClassVar[float] = 86_400.0  # its own steps and the run's budget end it

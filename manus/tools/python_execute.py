@@ -37,12 +37,12 @@ _STOPPED = (
 class PythonExecuteArgs(Arguments):
     """Arguments of `python_execute`."""
 
-    code: str = Field(description="Python code; only what it prints is seen")
+    code: str = Field(description="Print what you want to see")
     timeout: float = Field(
         60.0,
         gt=0,
         le=_LONGEST,
-        description="Seconds after which the code is stopped, with all that it has started",
+        description="Seconds until the code is stopped",
     )
 
 
@@ -51,10 +51,9 @@ class PythonExecute(AgentTool):
 
     name: str = PYTHON
     description: str = (
-        "Execute Python code in a fresh process in the workspace, whose modules can be imported. "
-        "The answer is what it prints (stdout and stderr in order) and how it ended; the value of "
-        "a last expression is not shown, so print it. No variables stay for the next call, and "
-        "processes that the code starts end with it. `input()` finds no input."
+        "Run Python code in a fresh process in the workspace, whose modules it can import. "
+        "Returns only what the code prints, and how it ended. Variables do not last until the next "
+        "call, and processes that the code starts end with it. stdin is empty."
     )
     args_schema: type[BaseModel] = PythonExecuteArgs
     uses: ClassVar[str] = WORKSPACE  # nobody can tell what it changes

@@ -59,6 +59,7 @@ class Remember(AgentTool):
     description: str = (
         "Keep a fact for all later conversations. Only when the user asks you to remember it."
     )
+    summary: ClassVar[str] = "keep a fact for later conversations, only when the user asks for it"
     args_schema: type[BaseModel] = RememberArgs
     uses: ClassVar[str] = "memory"
 

@@ -41,6 +41,8 @@ class Skill:
     description: str
     folder: Path
     body: str
+    tools: tuple[str, ...] = ()
+    """Names of tools of which the skill needs at least one; empty if it needs none."""
 
 
 def find_skills(root: Path) -> dict[str, Skill]:
@@ -92,15 +94,19 @@ def parse_skill(folder: Path, text: str) -> Skill | None:
         values = None
     if head is None or not isinstance(values, dict) or not values.get("description"):
         return None
-    name, about = (str(values.get(key) or folder.name) for key in ("name", "description"))
-    return Skill(name, " ".join(about.split()), folder, text[head.end() :].strip())
+    name = str(values.get("name") or folder.name)
+    description = " ".join(str(values["description"]).split())
+    metadata = values.get("metadata")
+    tools = str(metadata.get("tools") or "") if isinstance(metadata, dict) else ""
+    names = tuple(tools.replace(",", " ").lower().split())
+    return Skill(name, description, folder, text[head.end() :].strip(), names)
 
 
 class SkillArgs(Arguments):
     """Arguments of `skill`."""
 
-    name: str = Field(description="Its name, as listed in the system prompt")
-    file: str | None = Field(None, description="Another file of its folder, instead of its text")
+    name: str = Field(description="One of those in the system prompt")
+    file: str | None = Field(None, description="Another file of the skill")
 
 
 class ReadSkill(AgentTool):
@@ -108,6 +114,7 @@ class ReadSkill(AgentTool):
 
     name: str = SKILL
     description: str = "Read a skill: how a kind of work is done well."
+    summary: ClassVar[str] = "read a skill"
     args_schema: type[BaseModel] = SkillArgs
     without_effect: ClassVar[bool] = True
 

@@ -31,23 +31,21 @@ class StrReplaceEditorArgs(Arguments):
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"] = Field(
         description="What to do"
     )
-    path: str = Field(description="File or folder, best relative to the workspace")
+    path: str = Field(description="Best relative to the workspace")
     file_text: str | None = Field(None, description="`create`: the whole text of the file")
     old_str: str | None = Field(
         None,
-        description="`str_replace`: the text to replace, exactly as it stands in the file, with "
-        "enough lines around it to be there only once",
+        description="`str_replace`: the exact text, with enough lines around it to be unique",
     )
     new_str: str | None = Field(
         None,
-        description="`str_replace`: what comes in its place (nothing if left out); `insert`: the "
-        "lines to put in",
+        description="`str_replace`: the new text (default: none); `insert`: the lines",
     )
     insert_line: int | None = Field(
-        None, description="`insert`: number of the line to insert after; 0 for the top"
+        None, description="`insert`: the line to insert after; 0 for the top"
     )
     view_range: list[int] | None = Field(
-        None, description="`view` of a file: first and last line, such as [1, 50]; -1 for the end"
+        None, description="`view`: first and last line, such as [1, 50]; -1 for the end"
     )
 
 
@@ -56,10 +54,10 @@ class StrReplaceEditor(AgentTool):
 
     name: str = "str_replace_editor"
     description: str = (
-        "View and edit files of the workspace. `view` shows a file with line numbers, a picture, "
-        "or a folder two levels deep; `create` writes a file anew; `str_replace` replaces a text "
-        "that is in the file exactly once; `insert` puts lines in after a line; `undo_edit` "
-        "undoes the last edit of a file. Line numbers are not part of the file."
+        "View and edit files of the workspace. `view` shows a file with line numbers, which are "
+        "not part of it, a picture, or a folder two levels deep; `create` writes a whole file; "
+        "`str_replace` replaces a text that is in the file exactly once; `insert` adds lines; "
+        "`undo_edit` undoes the last edit of the file."
     )
     args_schema: type[BaseModel] = StrReplaceEditorArgs
     uses: ClassVar[str] = workspace.WORKSPACE  # a call without a path may concern any file

@@ -17,12 +17,11 @@ class TerminateArgs(Arguments):
     """Arguments of `terminate`."""
 
     status: Literal["success", "failure"] = Field(
-        description="`success` if everything asked for is done, else `failure`"
+        description="`success` if everything asked for is done"
     )
     answer: str = Field(
         "",
-        description="What the user reads: results, figures, files, what is missing. Say it here "
-        "or in the text beside the call",
+        description="Results, figures, files, what is missing",
     )
 
 
@@ -36,8 +35,8 @@ class Terminate(AgentTool):
 
     name: str = TERMINATE
     description: str = (
-        "End the run. Call it when everything that was asked for is done, or when you are sure "
-        "that you cannot go on; `answer` is what the user reads."
+        "End the run, when everything asked for is done or when you are sure that you cannot go "
+        "on. `answer`, or the text beside the call, is all that the user reads."
     )
     args_schema: type[BaseModel] = TerminateArgs
     without_effect: ClassVar[bool] = True

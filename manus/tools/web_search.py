@@ -42,11 +42,11 @@ _FAILURES = (ToolError, ValueError, TypeError, AttributeError)
 class WebSearchArgs(Arguments):
     """Arguments of `web_search`."""
 
-    query: str = Field(description="What to search for, as one would type it", min_length=1)
-    num_results: int = Field(5, ge=1, le=_MAX_RESULTS, description="How many results are wanted")
-    lang: str = Field("en", description="Two-letter code of the language of the results")
-    country: str = Field("us", description="Two-letter code of the country to search from")
-    fetch_content: bool = Field(False, description="Whether to give the text of the pages too")
+    query: str = Field(description="What to search for", min_length=1)
+    num_results: int = Field(5, ge=1, le=_MAX_RESULTS, description="Number of results")
+    lang: str = Field("en", description="Two-letter code")
+    country: str = Field("us", description="Two-letter code")
+    fetch_content: bool = Field(False, description="Also return the text of the pages")
 
 
 class WebSearch(AgentTool):
@@ -54,6 +54,7 @@ class WebSearch(AgentTool):
 
     name: str = "web_search"
     description: str = SEARCH
+    summary: ClassVar[str] = "search the web"
     args_schema: type[BaseModel] = WebSearchArgs
     time_limit: ClassVar[float] = 300.0
     without_effect: ClassVar[bool] = True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from manus.execution.on_demand import DispatchedCalls
 from manus.execution.truncation import truncate
 from manus.execution.workspace import Workspace
 from manus.models.providers import DEFAULT_MODEL
@@ -28,7 +29,15 @@ from manus.models.tokens import (
 )
 from manus.nodes.context.turns import format_arguments, is_summary, split_turns
 from manus.prompts.sources import framed
-from manus.state.messages import call_ids, get_source, get_text, is_image, list_calls, with_texts
+from manus.state.messages import (
+    DESCRIPTION,
+    call_ids,
+    get_source,
+    get_text,
+    is_image,
+    list_calls,
+    with_texts,
+)
 from manus.state.text import sanitize
 
 if TYPE_CHECKING:
@@ -105,6 +114,7 @@ class RenderedHistory:
         self._history: list[AnyMessage] = []
         self._rendered: list[AnyMessage] = []
         self._form = (0.0, True)
+        self._dispatched = DispatchedCalls()
 
     async def render(self, history: list[AnyMessage], window: ContextWindow) -> list[AnyMessage]:
         """Return the messages as a model with this context window can receive them."""
@@ -114,7 +124,8 @@ class RenderedHistory:
         if not is_same or any(isinstance(m, HumanMessage) for m in history[count:]):
             count = 0  # a new message of the user leaves less room for the older ones
         fitted = await fit_messages(history[count:], window.room, self._workspace)
-        new = [render_message(message, vision=window.vision) for message in fitted]
+        wrapped = map(self._dispatched.wrap, fitted)
+        new = [render_message(message, vision=window.vision) for message in wrapped]
         self._rendered = [*self._rendered[:count], *new]
         self._history = history[:]
         self._form = form
@@ -138,13 +149,26 @@ def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
         return HumanMessage(message.content, id=message.id)
     content: Any = message.content
     if isinstance(content, list) and not vision:
-        placeholder = {"type": "text", "text": IMAGE_LEFT_OUT}
+        placeholder = text_block(IMAGE_LEFT_OUT)
         content = [placeholder if is_image(block) else block for block in content]
     if isinstance(message, ToolMessage):
         content = with_texts(content, partial(framed, source=get_source(message)))
+        content = _append(content, message.additional_kwargs.get(DESCRIPTION, ""))
     if content == message.content:
         return message
     return message.model_copy(update={"content": content})
+
+
+def text_block(text: str) -> dict[str, str]:
+    """Return the content block of a text."""
+    return {"type": "text", "text": text}
+
+
+def _append(content: Any, text: str) -> Any:
+    """Return the content of a message with a text at its end."""
+    if not text:
+        return content
+    return f"{content}{text}" if isinstance(content, str) else [*content, text_block(text)]
 
 
 async def fit_messages(

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from manus.config.run_settings import RunSettings
 from manus.config.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
+from manus.execution.catalog import USE_TOOL, Catalog
 from manus.execution.environment.report import report_tools
 from manus.execution.safe_open import open_file
 from manus.execution.workspace import Workspace
 from manus.prompts import environment_info as prompts
 from manus.tools.editor.view import list_folder
 from manus.tools.remember import read_memory
-from manus.tools.skill import find_skills
+from manus.tools.skill import SKILL, find_skills
 
 _NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30
@@ -31,21 +32,21 @@ def describe_environment(
     settings: RunSettings,
     before: str = "",
     *,
-    skills: bool = False,
+    tools: Catalog | None = None,
     own_python: bool | None = None,
 ) -> str:
     """Return the description of the environment for the system prompt. Blocking.
 
     It is built once a run. If only files were added or removed since the description `before`, that
-    one is returned, because a change invalidates the provider's prompt cache. `skills`: the agent
-    can read skills. `own_python`: `python_execute` runs manus's own Python even if the workspace
-    has one; None if there is no such tool.
+    one is returned, because a change invalidates the provider's prompt cache. `tools`: those of the
+    agent, which decide what skills it can use. `own_python`: `python_execute` runs manus's own
+    Python even if the workspace has one; None if there is no such tool.
     """
     root = workspace.root
     sections = [
         _overview(root, settings, own_python=own_python),
         _instructions(root),
-        prompts.skills(_skill_descriptions(root) if skills else {}),
+        "" if tools is None else _skills(root, tools),
         prompts.memory(read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""),
     ]
     description = "\n\n".join(filter(None, sections))
@@ -73,11 +74,17 @@ def _overview(root: Path, settings: RunSettings, *, own_python: bool | None) -> 
     return prompts.environment(facts, entries, omitted)
 
 
-def _skill_descriptions(root: Path) -> dict[str, str]:
-    """Return the descriptions of the available skills by name."""
+def _skills(root: Path, tools: Catalog) -> str:
+    """Return the list of the skills that an agent with these tools can read and use."""
+    if tools.find(SKILL) is None:
+        return ""
     if skill_files(root) and not is_trusted(root, os.environ):
         warn_of_untrusted(root, _NOT_FOLLOWED)
-    return {name: skill.description for name, skill in find_skills(root).items()}
+    descriptions = {}
+    for name, skill in find_skills(root).items():
+        if not skill.tools or any(map(tools.find, skill.tools)):
+            descriptions[name] = skill.description
+    return prompts.skills(descriptions, USE_TOOL if tools.is_on_demand(SKILL) else SKILL)
 
 
 def _system() -> str:

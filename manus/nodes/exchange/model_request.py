@@ -8,6 +8,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 
 from manus.config.context import ToolChoice
+from manus.execution.catalog import Catalog
+from manus.execution.on_demand import unwrap_calls
 from manus.models.client import Reply
 from manus.models.reasoning import drop_sealed, move_sealed
 from manus.models.tokens import estimate_request, learn_window
@@ -129,7 +131,7 @@ def _has_unseen_image(messages: Sequence[AnyMessage]) -> bool:
 
 
 def prepare_reply(
-    message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoice
+    message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoice, catalog: Catalog
 ) -> AIMessage:
     """Prepare a reply for the history: its id and those of its calls must not be in `ids`.
 
@@ -150,6 +152,7 @@ def prepare_reply(
             call["id"] = f"{prefix}-{index}"
             move_sealed(message, call_id, f"{prefix}-{index}")
         existing.add(str(call["id"]))
+    unwrap_calls(message, catalog)
     return message
 
 

@@ -34,6 +34,10 @@ from manus.tools.mcp.server import ServerClient
 MAX_NAME = 64
 """Maximum length of a tool name that providers accept."""
 _MAX_DESCRIPTION = 4_000
+_MAX_TOOLS = 15
+"""Number of tools up to which a server's tools are offered with their schemas."""
+_MAX_DEFINITIONS = 12_000
+"""Characters of definitions up to which they are offered so, about 3,000 tokens."""
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Image types that models accept; other images are stored as files."""
 
@@ -44,6 +48,16 @@ class McpTool(AgentTool):
     server: Any = Field(exclude=True, repr=False)
     definition: types.Tool = Field(exclude=True, repr=False)
     """The definition sent by the server."""
+
+    @property
+    @override
+    def origin(self) -> str:
+        return str(self.server.source)
+
+    @property
+    @override
+    def raw_description(self) -> str:
+        return describe(self.definition, self.server.name)
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -91,9 +105,22 @@ async def update(catalog: Catalog, session: Session) -> list[ServerClient]:
         if [tool.definition for tool in existing] != server.tools:
             for tool in existing:
                 catalog.remove(tool.name)
+            names = []
             for definition in server.tools:
-                catalog.add(_to_tool(definition, server, catalog, session))
+                tool = _to_tool(definition, server, catalog, session)
+                catalog.add(tool)
+                names.append(tool.name)
+            if is_on_demand(server):
+                catalog.defer(names, session)
     return servers
+
+
+def is_on_demand(server: ServerClient) -> bool:
+    """Return whether requests only list the tools of a server."""
+    if server.settings.on_demand is not None:
+        return server.settings.on_demand
+    sizes = [len(tool.model_dump_json(exclude_none=True)) for tool in server.tools]
+    return len(sizes) > _MAX_TOOLS or sum(sizes) > _MAX_DEFINITIONS
 
 
 async def _obtain(name: str, settings: McpServer, session: Session) -> ServerClient:
@@ -114,11 +141,7 @@ def get_tools(server: ServerClient, catalog: Catalog) -> list[McpTool]:
 def _to_tool(
     definition: types.Tool, server: ServerClient, catalog: Catalog, session: Session
 ) -> McpTool:
-    description = (
-        definition.description
-        or definition.title
-        or f"`{definition.name}` of the MCP server `{server.name}`."
-    )
+    description = describe(definition, server.name)
     schema = json.loads(plain(json.dumps(definition.inputSchema, ensure_ascii=False)))
     schema.pop("$schema", None)
     return McpTool(
@@ -129,6 +152,12 @@ def _to_tool(
         server=server,
         definition=definition,
     )
+
+
+def describe(definition: types.Tool, server: str) -> str:
+    """Return a server's own description of its tool, or a title, or the name."""
+    text = definition.description or definition.title
+    return text or f"`{definition.name}` of the MCP server `{server}`."
 
 
 def tool_name(server: str, tool: str, is_taken: Callable[[str], bool]) -> str:
