@@ -22,7 +22,7 @@ def lean(agent: ScriptedAgent) -> ScriptedAgent:
     return agent
 
 
-def through(name: str, **arguments: Any) -> Message:
+def through(name: str, **arguments: Any) -> Call:
     return call("use_tool", name=name, arguments=arguments)
 
 

@@ -16,7 +16,7 @@ from tests.mcp.conftest import ASKING, Connect
 from tests.server import call, text
 
 MANY = str(Path(__file__).with_name("many_tools.py"))
-PARCEL = {"count": 2, "to": {"street": "Hauptstr. 1", "zip_code": "10115"}}
+PARCEL: dict[str, Any] = {"count": 2, "to": {"street": "Hauptstr. 1", "zip_code": "10115"}}
 
 
 def many(count: int, **more: Any) -> McpServer:
