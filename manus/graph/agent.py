@@ -23,6 +23,7 @@ from manus.models.wrapped import chat_model_in
 from manus.nodes.act import act
 from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
+from manus.prompts import escape_dollars
 from manus.state.agent import AgentOutput, AgentStart, AgentState
 from manus.state.results import AgentResult
 from manus.tools.delegate import DELEGATE
@@ -97,8 +98,7 @@ def build_agent(
         result = agent.invoke({"request": "Fix the failing test."})
 
     Raises:
-        SettingsError: there is no such profile, `model` is not a chat model, or the prompt has an
-            unknown `$` variable.
+        SettingsError: there is no such profile, or `model` is not a chat model.
     """
     if not isinstance(profile, Profile) and is_model(profile):
         model = profile
@@ -110,7 +110,7 @@ def build_agent(
     if model is not None:
         changes["model"] = model
     if system_prompt is not None:
-        changes["system_prompt"] = system_prompt
+        changes["system_prompt"] = escape_dollars(system_prompt)
     if tools is not None:
         changes["tools"] = tools
         if "terminate" not in tools:

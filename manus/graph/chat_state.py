@@ -17,6 +17,7 @@ from langgraph.types import PregelTask, StateSnapshot
 from manus.execution.safe_open import look_at, open_file
 from manus.execution.workspace import Workspace
 from manus.graph.inputs import served_root
+from manus.graph.thread_status import with_task_status
 from manus.state.errors import ManusError
 from manus.state.todos import list_todos
 
@@ -44,7 +45,8 @@ async def adapt_for_chat_uis(snapshot: StateSnapshot) -> StateSnapshot:
     if isinstance(values, dict):
         values = await with_chat_values(values)
     interrupts = tuple(chain.from_iterable(task.interrupts for task in tasks))
-    return snapshot._replace(values=values, tasks=tasks, interrupts=interrupts)
+    snapshot = snapshot._replace(values=values, tasks=tasks, interrupts=interrupts)
+    return with_task_status(snapshot)
 
 
 def _drop_answered(task: PregelTask) -> PregelTask:

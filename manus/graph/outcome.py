@@ -82,7 +82,9 @@ def build_outcome(snapshot: StateSnapshot) -> Outcome:
     values: dict[str, Any] = snapshot.values or {}
     plan = values.get("plan")
     has_ended = is_over(snapshot)
-    if not has_ended and values.get("stop_reason"):  # the values are of the previous run
+    has_task_status = bool(snapshot.interrupts) or any(task.error for task in snapshot.tasks)
+    if not (has_ended or has_task_status) and values.get("stop_reason"):
+        # the values are of the previous run
         values = {"status": values["status"]}
     stop_reason = values.get("stop_reason") if has_ended else None
     output = values.get("output", "")

@@ -6,15 +6,17 @@ import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any, Self, cast, overload
+from typing import Any, Self, overload
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import All, Durability, Interrupt, StateSnapshot
+from pydantic import BaseModel
 
 from manus.config.context import HELD, Context
 from manus.config.profile import Profile
@@ -22,6 +24,7 @@ from manus.execution.decisions import QuestionSlot
 from manus.graph.active_runs import ActiveRuns, StreamHandle, run_key
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
+from manus.graph.input_model import input_model
 from manus.graph.inputs import (
     check_served,
     outer_context,
@@ -33,8 +36,10 @@ from manus.graph.journal_check import MARK
 from manus.graph.outcome import format_question, is_over
 from manus.graph.resume import restore_run, resume_repeated
 from manus.graph.routing import with_all_labels
+from manus.graph.saver_threads import with_usable_saver
 from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
+from manus.graph.thread_status import record_failure
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, get_parent_run, open_run
 from manus.state.agent import AgentInput
@@ -97,6 +102,10 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
     ) -> Graph:
         """Return the drawing, as `get_graph`."""
         return with_all_labels(await super().aget_graph(config, xray=xray), self.builder)
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:  # noqa: ARG002
+        """Return the model of the input as `as_tool` shows it: short, and nothing is required."""
+        return input_model(self.builder.input_schema, str(self.name))
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         """Return the JSON schema of the input, without the status, which `astream` adds."""
@@ -194,7 +203,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         graph_input = to_input(graph_input)
         run_context, tool_context = self._resolve_context(context)
         recursion_limit = (config or {}).get("recursion_limit")
-        config = ensure_config(config)
+        config = with_usable_saver(ensure_config(config), self.checkpointer)
         if _is_served(config):
             await asyncio.to_thread(check_served, run_context)
         async with self._open(handle, config, run_context) as active_run:
@@ -214,7 +223,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             await restore_run(self, active_run, run_config["configurable"], is_new=is_new)
             options, chat = self._stream_options(active_run, options)
             stream = super().astream(graph_input, run_config, context=tool_context, **options)
-            async with aclosing(cast(Any, stream)) as parts:
+            async with aclosing(self._watch(stream, run_config)) as parts:
                 async for part in parts:
                     if chat is not None:
                         part = await chat.translate(part)
@@ -226,6 +235,18 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
                 snapshot = await self.stored_state(configurable)
                 # a run that stopped at a breakpoint has more to do
                 session.waiting |= snapshot is not None and not is_over(snapshot)
+
+    async def _watch(self, stream: Any, config: RunnableConfig) -> AsyncGenerator[Any]:
+        """Yield the parts of a stream; store the exception that ends it."""
+        try:
+            async with aclosing(stream) as parts:
+                async for part in parts:
+                    yield part
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            await record_failure(self, config, error)
+            raise
 
     def _resolve_context(self, context: Any) -> tuple[Context, Any]:
         """Return the context of the run, and the one that its tools get."""
@@ -311,12 +332,14 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Return the state of a thread, with `todos` and `files` for chat UIs."""
+        config = with_usable_saver(config, self.checkpointer)
         return await adapt_for_chat_uis(await super().aget_state(config, subgraphs=subgraphs))
 
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncGenerator[StateSnapshot]:
         """Yield the states of a thread, the newest first; see `aget_state`."""
+        config = with_usable_saver(config, self.checkpointer)
         async for snapshot in super().aget_state_history(config, **options):
             yield await adapt_for_chat_uis(snapshot)
 
@@ -336,13 +359,13 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         if values is not None and as_node != START:
             current = (await self.aget_state(config)).values
             values = check_update(values, current, self.builder.state_schema)
+        config = with_usable_saver(config, self.checkpointer)
         return await super().aupdate_state(config, values, as_node, task_id)
 
     async def write_state(self, configurable: dict[str, Any], values: Any, as_node: str) -> None:
         """Write to a thread as one of its nodes, without the checks of `aupdate_state`."""
-        await CompiledStateGraph.aupdate_state(
-            self, {"configurable": configurable}, values, as_node
-        )
+        config = with_usable_saver({"configurable": configurable}, self.checkpointer)
+        await CompiledStateGraph.aupdate_state(self, config, values, as_node)
 
     async def close_waiting(self) -> None:
         """Close the live resources of runs that wait for a person.
@@ -356,7 +379,8 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         newest = dict(configurable)
         newest.pop("checkpoint_id", None)
         try:
-            return await super().aget_state({"configurable": newest})
+            config = with_usable_saver({"configurable": newest}, self.checkpointer)
+            return await super().aget_state(config)
         except ValueError:  # raised by LangGraph if there is no checkpointer
             return None
 

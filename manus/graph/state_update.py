@@ -12,6 +12,7 @@ from langgraph.types import Overwrite
 from pydantic import TypeAdapter, ValidationError
 
 from manus.graph.chat_state import FILES, TODOS
+from manus.graph.outcome import is_over
 from manus.prompts import flow as prompts
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
@@ -108,8 +109,9 @@ async def reopen(graph: RunGraph, config: RunnableConfig) -> bool:
     An agent continues with `think`. A flow retries blocked steps and starts the remaining ones.
     Return False without a change if the run has not ended or was successful.
     """
-    values = (await graph.aget_state(config)).values
-    if values.get("stop_reason") is None or values.get("success"):
+    snapshot = await graph.aget_state(config)
+    values = snapshot.values
+    if not is_over(snapshot) or values.get("stop_reason") is None or values.get("success"):
         return False
     update: Update = {"status": "running", "stop_reason": None, "success": None, "output": ""}
     if "executors" in values["run"]:

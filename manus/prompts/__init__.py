@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from string import Template
+
+_PLACEHOLDER = re.compile(r"\$(?:\$|(?:workspace|place)\b|\{(?:workspace|place)\})")
 
 
 def render(text: str, **values: object) -> str:
@@ -13,3 +16,13 @@ def render(text: str, **values: object) -> str:
         ValueError: a `$` stands alone.
     """
     return Template(text).substitute({name: str(value) for name, value in values.items()})
+
+
+def escape_dollars(text: str) -> str:
+    """Return a system prompt in which each `$` that begins no variable stands for itself."""
+    parts: list[str] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(text):
+        parts += [text[end : match.start()].replace("$", "$$"), match[0]]
+        end = match.end()
+    return "".join([*parts, text[end:].replace("$", "$$")])

@@ -1,0 +1,83 @@
+"""Tell from a thread's tasks that its run waits or has failed, which its channels do not show.
+
+A node that interrupts or raises writes no state, so `status` stays as the node before left it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphRecursionError
+from langgraph.types import Interrupt, StateSnapshot
+
+from manus.graph.outcome import format_question
+from manus.graph.saver_threads import with_usable_saver
+from manus.nodes.subgraph_config import CHECKPOINTER
+from manus.state.usage import no_usage
+
+if TYPE_CHECKING:
+    from manus.graph.run_graph import RunGraph
+
+log = logging.getLogger("manus")
+
+_ERROR = "__error__"
+"""LangGraph's channel for the exception of a task."""
+
+
+def with_task_status(snapshot: StateSnapshot) -> StateSnapshot:
+    """Return a snapshot with the status, the stop reason and the output of its unfinished tasks."""
+    values = snapshot.values
+    if not isinstance(values, dict) or not snapshot.tasks:
+        return snapshot
+    ending: dict[str, Any] = {}
+    errors = [task.error for task in snapshot.tasks if task.error is not None]
+    if snapshot.interrupts:
+        questions = "\n".join(map(_format, snapshot.interrupts))
+        ending = {"status": "idle", "stop_reason": "interrupted", "output": questions}
+    elif errors:
+        ending = {"status": "error", "stop_reason": "error", "success": False}
+        ending["output"] = _describe(errors[0])
+    if not ending:
+        return snapshot
+    if values.get("stop_reason"):  # the channels still have the results of the previous run
+        values = {**values, "success": None, "results": [], "refused": [], "usage": no_usage()}
+    return snapshot._replace(values={**values, **ending})
+
+
+def _format(interrupt: Any) -> str:
+    """Return the question of an interrupt, which the server's checkpointer stores as a dict."""
+    if isinstance(interrupt, dict):
+        interrupt = Interrupt(interrupt.get("value"))
+    return format_question(interrupt)
+
+
+def _describe(error: Any) -> str:
+    """Return an error as text; a checkpointer may have stored its representation."""
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}: {error}"
+    return str(error)
+
+
+async def record_failure(graph: RunGraph[Any], config: RunnableConfig, error: Exception) -> None:
+    """Store the exception that ended a run with its unfinished tasks, as LangGraph does for a node.
+
+    LangGraph stores only what a node raises, not what its checkpointer does.
+    """
+    configurable = with_usable_saver(config, graph.checkpointer)["configurable"]
+    saver = configurable.get(CHECKPOINTER, graph.checkpointer)
+    is_nested = bool(configurable.get("checkpoint_ns"))
+    if is_nested or isinstance(error, GraphRecursionError):
+        return
+    if not isinstance(saver, BaseCheckpointSaver):
+        return
+    try:
+        snapshot = await graph.stored_state(configurable)
+        if snapshot is None or any(task.error or task.interrupts for task in snapshot.tasks):
+            return
+        for task in snapshot.tasks:
+            await saver.aput_writes(snapshot.config, [(_ERROR, _describe(error))], task.id)
+    except Exception as failure:  # noqa: BLE001 - the first error is the one to report
+        log.warning("the failure of the run could not be stored: %s", failure)
