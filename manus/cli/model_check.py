@@ -176,14 +176,17 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
     """
     from manus.models.chat_models import build_model
     from manus.models.errors import explain
-    from manus.models.window_watch import look_up_window
+    from manus.models.window_watch import find_server, look_up_window
 
     model = await build_model(endpoint, Path())
     try:
         async with asyncio.timeout(_TRIAL_TIMEOUT):
             for _ in range(_ATTEMPTS):
                 if await _calls_the_tool(model, endpoint):
-                    return await look_up_window(endpoint, again=True)
+                    server = find_server(endpoint)
+                    if server is None:
+                        return None
+                    return await look_up_window(endpoint, server, again=True)
     except TimeoutError:
         raise ModelUnavailableError(
             f"The model server at {get_address(endpoint)} gave no reply in {_TRIAL_TIMEOUT:.0f} s."

@@ -42,7 +42,7 @@ class Catalog:
         self._provider_tools = list(provider_tools)
         """Schemas of tools that the model's provider executes, in its format."""
         self._schemas: list[dict[str, Any]] | None = None
-        self._on_demand: set[str] = set()
+        self.on_demand_names: set[str] = set()
         """The lower-case names of the tools of which requests have only the names."""
         for tool in tools:
             self.add(tool)
@@ -59,7 +59,7 @@ class Catalog:
     def remove(self, name: str) -> None:
         """Remove a tool, if there is one of that name."""
         self._tools.pop(name.lower(), None)
-        self._on_demand.discard(name.lower())
+        self.on_demand_names.discard(name.lower())
         self._schemas = None
 
     def defer(self, names: Iterable[str], session: Session) -> None:
@@ -76,7 +76,7 @@ class Catalog:
             self.add(dispatcher_class(session=session, catalog=self))
         elif not isinstance(dispatcher, dispatcher_class):
             return
-        self._on_demand |= existing
+        self.on_demand_names |= existing
         self._schemas = None
 
     def find(self, name: str) -> BaseTool | None:
@@ -90,11 +90,11 @@ class Catalog:
     @property
     def on_demand(self) -> list[BaseTool]:
         """The tools on demand, in order."""
-        return [tool for tool in self if tool.name.lower() in self._on_demand]
+        return [tool for tool in self if tool.name.lower() in self.on_demand_names]
 
     def is_on_demand(self, name: str) -> bool:
         """Return whether there is a tool on demand of a name, in any letter case."""
-        return name.lower() in self._on_demand and name.lower() in self._tools
+        return name.lower() in self.on_demand_names and name.lower() in self._tools
 
     def get_parameters(self, tool: BaseTool) -> dict[str, Any]:
         """Return the JSON schema of a tool's arguments."""

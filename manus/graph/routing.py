@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Literal, cast
 
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
 from langgraph.graph.state import StateGraph
 from langgraph.types import Send
 
+from manus.nodes.active_run import get_parent_run
 from manus.nodes.exchange.calls import lacks_answer, to_tasks
 from manus.nodes.planning.scheduling import build_task
-from manus.state.agent import AgentState, ToolTask
+from manus.state.agent import AgentState, Compaction, ToolTask
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
 from manus.state.plan import active_steps, last_started_steps, ready_steps, waiting_steps
@@ -36,23 +38,43 @@ class Router(Runnable[Any, Any]):
     for it. A router finishes before the thread would have started.
     """
 
-    def __init__(self, router: Callable[[Any], Any], name: str) -> None:
+    def __init__(
+        self, router: Callable[..., Any], name: str, *, takes_config: bool = False
+    ) -> None:
         self.name = name
         self._router = router
+        self._takes_config = takes_config
 
-    def invoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002 - LangChain's name
+    def invoke(
+        self,
+        input: Any,  # noqa: A002 - LangChain's name
+        config: RunnableConfig | None = None,
+        **_: Any,
+    ) -> Any:
         """Return the next node or tasks."""
+        if self._takes_config:
+            return self._router(input, config)
         return self._router(input)
 
-    async def ainvoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **_: Any,
+    ) -> Any:
         """Return the next node or tasks."""
-        return self._router(input)
+        return self.invoke(input, config)
 
 
 def route_after_think(
-    state: AgentState, special: tuple[str, ...] = ("terminate",)
+    state: AgentState,
+    config: RunnableConfig | None = None,
+    special: tuple[str, ...] = ("terminate",),
 ) -> list[Send] | AfterThink:
-    """Return one task of `act` for each call, or the label of the next node."""
+    """Return one task of `act` for each call, or the label of the next node.
+
+    Within a run, `config` has what the run knows of its history already.
+    """
     reason = state.get("stop_reason")
     if reason in ("budget", "error"):
         return reason
@@ -66,7 +88,7 @@ def route_after_think(
     if not tasks:  # a person has added a message to a thread whose calls were executed
         return "no_call"
     compaction = state.get("compaction")
-    facts = collect_facts(state["messages"], compaction)
+    facts = _collect_facts(state["messages"], compaction, config)
     approved = state.get("approved")
     if approved:
         facts["approved"] = approved
@@ -84,6 +106,17 @@ def route_after_think(
             task["calls"] = ids
     plans = PlanCollection(state.get("plans", {}), state.get("active_plan"))
     return [Send("act", task) for task in inject_plans(tasks, plans)]
+
+
+def _collect_facts(
+    messages: Sequence[AnyMessage], compaction: Compaction | None, config: RunnableConfig | None
+) -> dict[str, Any]:
+    """Return the facts that a call needs. A run has read all but the newest messages already."""
+    active_run = get_parent_run(config or {})
+    if active_run is None:
+        return collect_facts(messages, compaction)
+    active_run.facts.read(messages)
+    return active_run.facts.collect(compaction)
 
 
 def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:

@@ -21,23 +21,22 @@ from langgraph.config import get_stream_writer
 from manus.config.model_settings import ModelSettings, Price
 from manus.models.budget import RunBudget
 from manus.models.chat_models import build_model
-from manus.models.endpoint_call import ModelRequest, ask_endpoint
+from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
 from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
+from manus.models.server_window import ModelServer
 from manus.models.tokens import (
     TOKENS,
     cache_tokens,
     calibrate,
     estimate_message,
-    estimate_request,
     get_window,
 )
-from manus.models.window_watch import check_reply, compare, look_up_window, warn_of_small_window
+from manus.models.window_watch import check_reply, find_server, look_up_window, warn_of_small_window
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import (
     BudgetError,
-    ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelReplyError,
@@ -94,6 +93,8 @@ class ModelClient:
     """Chat models built so far, by endpoint."""
     caller_model: Runnable[Any, Any] | None = None
     """A chat model built by the caller, including its LangChain wrappers."""
+    _caches: dict[str, RequestCache] = field(default_factory=dict)
+    _servers: dict[ModelSettings, ModelServer | None] = field(default_factory=dict)
 
     def window(self, role: str) -> int:
         """Return the context window of the first endpoint of a role, in tokens."""
@@ -107,11 +108,24 @@ class ModelClient:
             return self.chat_models.get(endpoint)
         return chat_model_in(caller_model)
 
+    def find_cache(self, role: str) -> RequestCache:
+        """Return what is computed once for the messages of a role's requests."""
+        if role not in self._caches:
+            self._caches[role] = RequestCache()
+        return self._caches[role]
+
     async def look_up_window(self, role: str) -> None:
         """Ask the server of a role for its context window; warn if it is small."""
         endpoint = self.chain_of(role)[0]
-        window = await look_up_window(endpoint, self._caller_model_at(endpoint))
-        warn_of_small_window(endpoint, window)
+        server = self._find_server(endpoint)
+        if server is not None:
+            warn_of_small_window(endpoint, await look_up_window(endpoint, server))
+
+    def _find_server(self, endpoint: ModelSettings) -> ModelServer | None:
+        """Return the server of an endpoint, if it can be asked for its window."""
+        if endpoint not in self._servers:
+            self._servers[endpoint] = find_server(endpoint, self._caller_model_at(endpoint))
+        return self._servers[endpoint]
 
     async def complete(
         self,
@@ -135,7 +149,8 @@ class ModelClient:
             ModelError: a permanent failure; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
         """
-        model_request = ModelRequest(role, request, tools, tool_choice, quiet)
+        cache = self.find_cache(role)
+        model_request = ModelRequest(role, request, tools, tool_choice, quiet, cache)
         chain = self.chain_of(role)
         failures: list[ModelError] = []
         for endpoint, fallback in zip_longest(chain, chain[1:]):
@@ -208,7 +223,11 @@ class ModelClient:
             # the request was sent, and a server bills it
             self.budget.book(self._measure_spending(endpoint, request, AIMessage("")))
             raise
-        overflow = await self._find_overflow(endpoint, request, message)
+        overflow = None
+        server = self._find_server(endpoint)
+        if server is not None:
+            factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
+            overflow = await check_reply(endpoint, server, request, message, factor)
         spending = self._measure_spending(endpoint, request, message, is_whole=overflow is None)
         self.budget.book(spending)
         if overflow is not None:
@@ -220,15 +239,6 @@ class ModelClient:
                 "put the request in other words, or use another model."
             )
         return Reply(message, spending, time.monotonic() - start)
-
-    async def _find_overflow(
-        self, endpoint: ModelSettings, request: ModelRequest, message: AIMessage
-    ) -> ContextOverflowError | None:
-        """Return an error if the server has silently dropped a part of the request."""
-        factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
-        estimate = estimate_request(request.messages, request.tools)
-        comparison = compare(request.messages, message, estimate, factor)
-        return await check_reply(endpoint, self._caller_model_at(endpoint), comparison)
 
     def _measure_spending(
         self,
@@ -268,7 +278,7 @@ class ModelClient:
         the message.
         """
         factor = self.calibration.get(model, 1.0)
-        estimate = estimate_request(request.messages, request.tools)
+        estimate = request.estimate
         usage = message.usage_metadata
         if usage is None or not usage["input_tokens"]:  # some servers report zeros
             input_tokens = round(factor * estimate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
@@ -21,18 +21,44 @@ from manus.models.reasoning import (
     separate_reasoning,
     with_origin,
 )
+from manus.models.tokens import RequestSizes
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.wire_forms import SEND_REASONING, select_reasoning_policy
+from manus.models.wire_forms import (
+    SEND_REASONING,
+    WIRE_FORMS,
+    ReasoningPolicy,
+    WireForms,
+    new_wire_forms,
+    select_reasoning_policy,
+)
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
 from manus.state.messages import (
+    PerHistory,
     get_finish_reason,
     get_text,
     has_calls,
+    has_image,
     is_ephemeral,
     is_image,
     list_calls,
 )
 from manus.state.text import sanitize_all
+
+
+class RequestCache:
+    """What is computed once for each message of requests that extend one another."""
+
+    def __init__(self) -> None:
+        self.sizes = RequestSizes()
+        self.images = PerHistory(has_image)
+        """Whether each message has an image."""
+        self._wire_forms: dict[ReasoningPolicy, WireForms] = {}
+
+    def find_wire_forms(self, policy: ReasoningPolicy) -> WireForms:
+        """Return the messages encoded under a policy."""
+        if policy not in self._wire_forms:
+            self._wire_forms[policy] = new_wire_forms(policy)
+        return self._wire_forms[policy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +72,18 @@ class ModelRequest:
     tool_choice: str
     quiet: bool
     """Whether the reply is not streamed to those who watch the tokens."""
+    cache: RequestCache = field(default_factory=RequestCache)
+    """That of the requests which this one extends."""
+
+    @property
+    def estimate(self) -> float:
+        """The estimated tokens."""
+        return self.cache.sizes.estimate(self.messages, self.tools)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether a message has an image."""
+        return any(self.cache.images.list_values(self.messages))
 
 
 IS_SYNC = ContextVar("manus_is_sync", default=False)
@@ -128,7 +166,11 @@ def _client_options(
     endpoint: ModelSettings, request: ModelRequest, *, is_native: bool
 ) -> dict[str, Any]:
     """Return the keyword arguments for a call of this project's own client."""
-    options: dict[str, Any] = {SEND_REASONING: select_reasoning_policy(endpoint)}
+    policy = select_reasoning_policy(endpoint)
+    options: dict[str, Any] = {
+        SEND_REASONING: policy,
+        WIRE_FORMS: request.cache.find_wire_forms(policy),
+    }
     if is_native and request.tools:
         options["tools"] = request.tools
         if request.tool_choice == "required":

@@ -27,7 +27,15 @@ from manus.config.context import is_watched
 from manus.models.errors import NoChoicesError
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import drop_foreign_reasoning
-from manus.models.wire_forms import SEND_REASONING, ReasoningPolicy, encode, wire_messages
+from manus.models.wire_forms import (
+    SEND_REASONING,
+    WIRE_FORMS,
+    ReasoningPolicy,
+    WireForms,
+    encode,
+    encode_messages,
+    new_wire_forms,
+)
 
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 Chunks = AsyncGenerator[ChatGenerationChunk]
@@ -61,9 +69,13 @@ class FastChat(BaseChatOpenAI):
         **kwargs: Any,
     ) -> AIMessage:
         """Return the reply; skip callbacks, and the copies made for them, if nobody listens."""
+        forms = kwargs.pop(WIRE_FORMS, None)
         if not isinstance(input, list) or is_watched(ensure_config(config)) or self.callbacks:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
-        result = await self._agenerate(convert_to_messages(input), stop, **kwargs)
+        messages = cast(list[BaseMessage], input)
+        if forms is None:  # from other callers
+            messages = convert_to_messages(input)
+        result = await self._agenerate(messages, stop, wire_forms=forms, **kwargs)
         return cast(AIMessage, result.generations[0].message)
 
     async def _agenerate(
@@ -71,6 +83,8 @@ class FastChat(BaseChatOpenAI):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        *,
+        wire_forms: WireForms | None = None,
         **kwargs: Any,
     ) -> ChatResult:
         """Return the reply; report its chunks to the callbacks as they arrive.
@@ -84,7 +98,8 @@ class FastChat(BaseChatOpenAI):
         payload = self._get_request_payload([], stop=stop, **kwargs)
         is_chat = "messages" in payload  # else OpenAI's newer responses protocol
         if is_chat:
-            source = self._chat(reader, self._body(payload, wire_messages(messages, policy)))
+            wire = encode_messages(messages, wire_forms or new_wire_forms(policy))
+            source = self._chat(reader, self._body(payload, wire))
         else:
             request = drop_foreign_reasoning(messages, policy.origin)
             source = cast(Chunks, super()._astream(request, stop, **kwargs))

@@ -9,22 +9,21 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 
 from manus.config.model_settings import ModelSettings, split_spec
+from manus.models.endpoint_call import ModelRequest
 from manus.models.provider_packages import OLLAMA, OPENAI, find_package
 from manus.models.providers import DEFAULT_MODEL, get_address
 from manus.models.server_window import SMALL, ModelServer, ServerWindow, find_window, ollama_address
 from manus.models.tokens import cache_tokens, note_window
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import ContextOverflowError
-from manus.state.messages import is_image
 
 log = logging.getLogger("manus")
 
@@ -78,9 +77,7 @@ class Comparison:
         return self.estimate >= _MIN_COMPARED and self.counted < _FAR_BELOW * self.estimate
 
 
-def compare(
-    request: Sequence[BaseMessage], reply: AIMessage, estimate: float, factor: float | None
-) -> Comparison | None:
+def compare(request: ModelRequest, reply: AIMessage, factor: float | None) -> Comparison | None:
     """Return the tokens sent and counted; None if the two cannot be compared.
 
     They cannot if the server reports no count or leaves out cached tokens, or if there are images,
@@ -90,13 +87,9 @@ def compare(
     if usage is None or not usage["input_tokens"]:
         return None
     cached, _ = cache_tokens(usage.get("input_token_details"))
-    if cached or any(_has_image(message) for message in request):
+    if cached or request.has_images:
         return None
-    return Comparison(estimate * (factor or 1.0), usage["input_tokens"], factor is not None)
-
-
-def _has_image(message: BaseMessage) -> bool:
-    return isinstance(message.content, list) and any(map(is_image, message.content))
+    return Comparison(request.estimate * (factor or 1.0), usage["input_tokens"], factor is not None)
 
 
 def find_server(
@@ -123,15 +116,12 @@ def find_server(
 
 
 async def look_up_window(
-    endpoint: ModelSettings, caller_model: Runnable[Any, Any] | None = None, *, again: bool = False
+    endpoint: ModelSettings, server: ModelServer, *, again: bool = False
 ) -> ServerWindow | None:
     """Return the window that the server of an endpoint reports; cache it for a while.
 
     `again`: ask even if there is a cached answer.
     """
-    server = find_server(endpoint, caller_model)
-    if server is None:
-        return None
     key = (endpoint.base_url, endpoint.model)
     now = time.monotonic()
     asked_at, cached = _windows.get(key, (-math.inf, None))
@@ -180,16 +170,18 @@ def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -
 
 async def check_reply(
     endpoint: ModelSettings,
-    caller_model: Runnable[Any, Any] | None,
-    comparison: Comparison | None,
+    server: ModelServer,
+    request: ModelRequest,
+    reply: AIMessage,
+    factor: float | None,
 ) -> ContextOverflowError | None:
     """Return an error if the server has dropped a part of the request, else None.
 
-    If a part seems to be missing and the server does not report its window, a warning is logged,
-    once per endpoint.
+    `factor` calibrates the estimate of the request's tokens; None if there is none yet. If a part
+    seems to be missing and the server does not report its window, a warning is logged, once per
+    endpoint.
     """
-    if find_server(endpoint, caller_model) is None:
-        return None
+    comparison = compare(request, reply, factor)
     key = (endpoint.base_url, endpoint.model)
     _, cached = _windows.get(key, (0.0, None))
     is_far_below = comparison is not None and comparison.is_far_below
@@ -198,7 +190,7 @@ async def check_reply(
     if is_far_below and time.monotonic() - _asked_again.get(key, -_VALID_FOR) >= _VALID_FOR:
         _asked_again[key] = time.monotonic()
         again = True
-    window = await look_up_window(endpoint, caller_model, again=again)
+    window = await look_up_window(endpoint, server, again=again)
     warn_of_small_window(endpoint, window)
     if window is not None and not window.is_loaded:  # asking again after each reply is no use
         _windows[key] = (time.monotonic(), replace(window, is_loaded=True))

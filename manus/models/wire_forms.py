@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from langchain_core.messages import (
@@ -17,10 +17,12 @@ from langchain_core.messages import (
 
 from manus.config.model_settings import ModelSettings
 from manus.models.reasoning import REASONING, hash_origin, is_foreign, restore_sealed
-from manus.state.messages import PerMessage, get_text, list_calls
+from manus.state.messages import PerHistory, PerMessage, get_text, list_calls
 
 SEND_REASONING = "send_reasoning"
 """Keyword argument of a model call: the `ReasoningPolicy`."""
+WIRE_FORMS = "wire_forms"
+"""Keyword argument of a model call: the `WireForms` of requests that extend one another."""
 IMAGE_FOLLOWS = "[The image follows in the next message.]"
 _WANT_REASONING = ("api.deepseek.com", "api.moonshot.ai", "api.moonshot.cn")
 """Servers that require `reasoning_content` to be sent back:
@@ -52,10 +54,35 @@ def encode(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+class WireForm(NamedTuple):
+    """An encoded message."""
+
+    content: bytes
+    """Its JSON."""
+    images: list[Any]
+    """The images of a tool message, which follow in a message of their own."""
+
+
+WireForms = PerHistory[WireForm]
+
+
+def encode_message(message: BaseMessage, policy: ReasoningPolicy) -> WireForm:
+    """Return a message encoded as JSON under a policy."""
+    images = []
+    if isinstance(message, ToolMessage) and isinstance(message.content, list):
+        images = _images_in(message.content)
+    return WireForm(encode(wire_form(message, policy)), images)
+
+
 @lru_cache(64)
-def wire_forms(policy: ReasoningPolicy) -> PerMessage[bytes]:
-    """Return the cache of messages encoded as JSON under a policy."""
-    return PerMessage(lambda message: encode(wire_form(message, policy)))
+def _per_message(policy: ReasoningPolicy) -> PerMessage[WireForm]:
+    """Return the cache of the messages encoded under a policy, which all runs share."""
+    return PerMessage(partial(encode_message, policy=policy))
+
+
+def new_wire_forms(policy: ReasoningPolicy) -> WireForms:
+    """Return the cache of the encoded messages of requests that extend one another."""
+    return PerHistory(_per_message(policy).of)
 
 
 def wire_form(message: BaseMessage, policy: ReasoningPolicy) -> dict[str, Any]:
@@ -101,21 +128,23 @@ def _call_form(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
     return {"type": "function", "id": call["id"], "function": function}
 
 
-def wire_messages(messages: list[BaseMessage], policy: ReasoningPolicy) -> list[bytes]:
+def encode_messages(messages: list[BaseMessage], forms: WireForms) -> list[bytes]:
     """Return the encoded messages of a request.
 
     Only user messages may hold images: those of tool messages follow their batch in one.
     """
+    request = forms.list_values(messages)
+    forms_with_images = [form for form in request if form.images]
+    if not forms_with_images:
+        return [form.content for form in request]
     wire: list[bytes] = []
-    forms = wire_forms(policy)
     images: list[Any] = []
-    for message in messages:
+    for message, form in zip(messages, request, strict=True):
         if images and not isinstance(message, ToolMessage):
             wire.append(_encode_images(images))
             images = []
-        if isinstance(message, ToolMessage) and isinstance(message.content, list):
-            images += _images_in(message.content)
-        wire.append(forms.of(message))
+        images += form.images
+        wire.append(form.content)
     if images:
         wire.append(_encode_images(images))
     return wire

@@ -38,9 +38,12 @@ from manus.models.client import ModelClient
 from manus.models.providers import select_endpoint
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
+from manus.nodes.context.turns import HistoryRepair
+from manus.prompts import render
 from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import get_text
+from manus.state.taint import HistoryFacts
 from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.remember import REMEMBER
 
@@ -76,6 +79,11 @@ class ActiveRun:
     """One slot for each nested agent that may run at the same time."""
     client: ModelClient = field(init=False)
     """Client of its models."""
+    render_system: Callable[..., str] = field(init=False)
+    """Returns the system prompt with the values of its variables; cached."""
+    facts: HistoryFacts = field(default_factory=HistoryFacts)
+    """What its calls need to know of the history."""
+    history_repair: HistoryRepair = field(init=False)
     rendered_history: RenderedHistory = field(init=False)
     """The history as in the last request to the model."""
     _clock: float = field(default_factory=time.monotonic)
@@ -94,6 +102,8 @@ class ActiveRun:
         if settings.model is not None and not isinstance(settings.model, str):
             self.client.caller_model = settings.model
         self.session.complete = self._complete
+        self.render_system = cache(partial(render, settings.profile.system_prompt))
+        self.history_repair = HistoryRepair(self.session.journal.answer_to)
         self.rendered_history = RenderedHistory(self.session.workspace)
         self.slots = asyncio.Semaphore(settings.max_parallel_steps)
 

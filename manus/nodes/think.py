@@ -19,16 +19,15 @@ from manus.models.budget import usage_ledger
 from manus.models.client import Reply
 from manus.nodes.active_run import ActiveRun, count_usage, get_active_run, model_interrupt
 from manus.nodes.context.compaction import ThreadHistory
-from manus.nodes.context.turns import repair_history, replacement_writes
+from manus.nodes.context.turns import replacement_writes
 from manus.nodes.exchange.environment_info import describe_environment
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
 from manus.nodes.exchange.notes import build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
-from manus.prompts import render
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.messages import get_text, has_calls, last_request, list_calls, messages_since
+from manus.state.messages import get_text, has_calls, list_calls, messages_since
 from manus.state.usage import Spending, Usage, no_usage, sum_usage
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
@@ -51,16 +50,16 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     if run["step"] == 1 or not environment:
         environment = await _describe_environment(environment, active_run)
         start["place"] = environment
-    template = active_run.settings.profile.system_prompt
-    system = render(template, workspace=run["workspace"], place=environment)
+    system = active_run.render_system(workspace=run["workspace"], place=environment)
     lines: list[Spending] = []
     usage_ledger.set(lines)
     active_run.sync(start["usage"])
     _emit_start(run, start["usage"], emit)
     stored = state.get("messages", [])
-    messages = repair_history(stored, active_run.session.journal.answer_to)
-    repairs = replacement_writes(stored, messages)
-    active_run.session.described = described_tools(messages)
+    messages = active_run.history_repair.repair(stored)
+    repairs = [] if messages is stored else replacement_writes(stored, messages)
+    if active_run.catalog.on_demand_names:
+        active_run.session.described = described_tools(messages)
     history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, messages)
     try:
@@ -102,8 +101,10 @@ async def _describe_environment(before: str, active_run: ActiveRun) -> str:
 
 def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     """Return the state channels of a new step, which starts a new run if the request is new."""
-    request = last_request(state.get("messages", []))
-    active_run.session.egress_guard.read_user_words(state.get("messages", []))
+    facts = active_run.facts
+    facts.read(state.get("messages", []))
+    request = facts.request
+    active_run.session.egress_guard.words = facts.words
     before = state.get("run")
     # a caller may change these on resume: the model is told the current values
     current: Any = {

@@ -241,6 +241,11 @@ def is_image(block: object) -> bool:
     return isinstance(block, dict) and block.get("type") in ("image", "image_url")
 
 
+def has_image(message: BaseMessage) -> bool:
+    """Return whether the content of a message has an image."""
+    return isinstance(message.content, list) and any(map(is_image, message.content))
+
+
 def with_texts(content: Any, change: Callable[[str], str]) -> Any:
     """Return the content of a message with each text in it changed."""
     if isinstance(content, str):
@@ -321,6 +326,35 @@ def _repeats_itself(text: str) -> bool:
         if text[-size:-period] == text[-size + period :]:
             return True
     return False
+
+
+def shared_length(before: list[Any], now: list[Any]) -> int:
+    """Return how many messages two histories have in common at their start.
+
+    Fast if one extends the other, except for some messages at its end. Returns 0 if they differ
+    elsewhere.
+    """
+    length = min(len(before), len(now))
+    while length and before[length - 1] is not now[length - 1]:
+        length -= 1
+    return length if before[:length] == now[:length] else 0
+
+
+class PerHistory(Generic[V]):
+    """The values of the messages of a history that grows at its end; each is computed once."""
+
+    def __init__(self, compute: Callable[[BaseMessage], V]) -> None:
+        self._compute = compute
+        self._messages: list[BaseMessage] = []
+        self._values: list[V] = []
+
+    def list_values(self, messages: Sequence[BaseMessage]) -> list[V]:
+        """Return the value of each message; the list is valid until the next call."""
+        history = list(messages)
+        length = shared_length(self._messages, history)
+        self._values[length:] = map(self._compute, history[length:])
+        self._messages = history
+        return self._values
 
 
 class PerMessage(Generic[V]):

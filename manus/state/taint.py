@@ -12,11 +12,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 
 from manus.prompts.sources import is_foreign
-from manus.state.messages import SOURCE
-from manus.state.user_words import OWN_WORDS, has_attachments, hosts_named
+from manus.state.messages import SOURCE, is_from_user, shared_length
+from manus.state.user_words import (
+    ASK_HUMAN,
+    OWN_WORDS,
+    has_attachments,
+    own_words,
+    sort_hosts,
+    update_hosts,
+)
 
 TAINTED = "outside"
 """Mark in a message's `additional_kwargs`, and in the compaction: untrusted text was read."""
@@ -36,7 +43,9 @@ def _is_tainted(message: AnyMessage) -> bool:
     fields = message.additional_kwargs
     if TAINTED in fields:
         return True
-    return is_foreign(str(fields.get(SOURCE, ""))) or has_attachments(message)
+    if SOURCE in fields and is_foreign(str(fields[SOURCE])):
+        return True
+    return isinstance(message, HumanMessage) and has_attachments(message)
 
 
 def addresses_in(text: str) -> set[str]:
@@ -71,10 +80,58 @@ def collect_facts(
     messages: Sequence[AnyMessage], compaction: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the facts that a call needs: the hosts that the user has named, and the taint."""
-    hosts = hosts_named(messages)
-    facts = {
-        "named": list(hosts.certain),
-        "mentioned": list(hosts.ambiguous),
-        "outside": is_tainted(messages, compaction),
-    }
-    return {name: fact for name, fact in facts.items() if fact}
+    history = HistoryFacts()
+    history.read(messages)
+    return history.collect(compaction)
+
+
+class HistoryFacts:
+    """The facts about a history that grows at its end; each message is read once.
+
+    If the history has changed elsewhere, all of it is read again.
+    """
+
+    def __init__(self) -> None:
+        self._history: list[AnyMessage] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self.request = HumanMessage("", id="")
+        """The newest message from the user; an empty one, with an empty id, if there is none."""
+        self.words = ""
+        """The user's own words, an empty line between requests and answers."""
+        self._hosts: dict[str, bool] = {}
+        self._is_tainted = False
+
+    def read(self, messages: Sequence[AnyMessage]) -> None:
+        """Read the messages that have been appended since the last call."""
+        history = list(messages)
+        length = shared_length(self._history, history)
+        if length < len(self._history):
+            self._reset()
+            length = 0
+        for message in history[length:]:
+            self._add(message)
+        self._history = history
+
+    def _add(self, message: AnyMessage) -> None:
+        if not self._is_tainted:
+            self._is_tainted = _is_tainted(message)
+        if isinstance(message, HumanMessage) and is_from_user(message):
+            self.request = message
+        words = ""
+        if isinstance(message, HumanMessage) or message.name == ASK_HUMAN:
+            words = own_words(message)
+        if words:
+            update_hosts(self._hosts, words)
+            self.words = "\n\n".join(filter(None, (self.words, words)))
+
+    def collect(self, compaction: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the facts that a call needs: the hosts that the user has named, and the taint."""
+        hosts = sort_hosts(self._hosts)
+        facts = {
+            "named": list(hosts.certain),
+            "mentioned": list(hosts.ambiguous),
+            "outside": self._is_tainted or bool(compaction and compaction.get(TAINTED)),
+        }
+        return {name: fact for name, fact in facts.items() if fact}

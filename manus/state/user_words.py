@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -173,10 +173,20 @@ def hosts_named(messages: Iterable[AnyMessage]) -> NamedHosts:
     """Return the hosts that the user's own words name; the newest sentence on a host counts."""
     hosts: dict[str, bool] = {}
     for words in map(own_words, messages):
-        allowed, forbidden = hosts_in(words)
-        for host in forbidden:
-            hosts.pop(host, None)
-        hosts.update(allowed)
+        update_hosts(hosts, words)
+    return sort_hosts(hosts)
+
+
+def update_hosts(hosts: dict[str, bool], words: str) -> None:
+    """Update the hosts that the user has named, each with whether it is certain, by newer words."""
+    allowed, forbidden = hosts_in(words)
+    for host in forbidden:
+        hosts.pop(host, None)
+    hosts.update(allowed)
+
+
+def sort_hosts(hosts: Mapping[str, bool]) -> NamedHosts:
+    """Return the certain and the ambiguous ones of the hosts."""
     certain: list[str] = []
     ambiguous: list[str] = []
     for host, is_certain in hosts.items():

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
-from manus.nodes.context.turns import repair_history, replacement_writes
+from manus.nodes.context.turns import HistoryRepair, repair_history, replacement_writes
 from manus.nodes.exchange import loop_detection
 from manus.nodes.exchange.stop_conditions import find_stop_reason
 from manus.prompts import agent as prompts
@@ -77,6 +77,19 @@ def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> Non
     mended = repair_history([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
     lost = prompts.OUTCOME_LOST
     assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]
+
+
+WHOLE: list[AnyMessage] = [USER, asks("1"), answer("1")]
+LATER: list[AnyMessage] = [asks("2", "1", id="a2"), answer("2"), answer("1"), AGAIN]
+
+
+@pytest.mark.parametrize("length", range(1, len(WHOLE + LATER) + 1))
+def test_a_history_that_grows_is_repaired_like_a_new_one(length: int) -> None:
+    repair = HistoryRepair(nothing_known)
+    assert repair.repair(WHOLE) is WHOLE
+    history = [*WHOLE, *LATER][:length]
+    assert repair.repair(history) == repair_history(history, nothing_known)
+    assert repair.repair(WHOLE) is WHOLE
 
 
 CALL = {"name": "bash", "args": {}, "id": "1", "type": "tool_call"}

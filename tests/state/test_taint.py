@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from manus.execution.egress_guard import EgressGuard
 from manus.prompts.sources import AGENT, FILE, MCP, WEB
-from manus.state.messages import SOURCE
-from manus.state.taint import TAINTED, collect_facts, is_tainted, request_fields
+from manus.state.messages import SOURCE, last_request
+from manus.state.taint import TAINTED, HistoryFacts, collect_facts, is_tainted, request_fields
+from manus.state.user_words import all_own_words
 from manus.tools.browser.fields import enters_data
 
 SOURCES = {
@@ -56,6 +57,30 @@ def test_taint_survives_compaction() -> None:
     evicted: Any = {TAINTED: True}
     assert collect_facts([HumanMessage("Do it.")], evicted) == {"outside": True}
     assert collect_facts([HumanMessage("Do it.")], None) == {}
+
+
+USE = HumanMessage("Use a.example.com.", id="1")
+REPLY = AIMessage("Shall I?", id="2")
+ANSWER = ToolMessage("And b.example.com.", tool_call_id="c", name="ask_human", id="3")
+PAGE = ToolMessage("x", tool_call_id="d", additional_kwargs={SOURCE: f"{WEB}: a.example"}, id="4")
+HISTORIES: dict[str, list[list[AnyMessage]]] = {
+    "grows": [[USE], [USE, REPLY, ANSWER], [USE, REPLY, ANSWER, PAGE]],
+    "loses its end": [[USE, REPLY, ANSWER, PAGE], [USE, REPLY]],
+    "loses its start": [[USE, REPLY, ANSWER, PAGE], [REPLY, ANSWER]],
+    "is replaced": [[USE, REPLY, PAGE], [ANSWER, REPLY, USE]],
+    "does not change": [[USE, PAGE], [USE, PAGE]],
+}
+
+
+@pytest.mark.parametrize("change", HISTORIES)
+def test_the_facts_are_those_of_the_whole_history(change: str) -> None:
+    facts = HistoryFacts()
+    for history in HISTORIES[change]:
+        facts.read(history)
+    newest = HISTORIES[change][-1]
+    assert facts.collect(None) == collect_facts(newest, None)
+    assert facts.words == all_own_words(newest)
+    assert facts.request == last_request(newest)
 
 
 READ = {

@@ -24,7 +24,6 @@ from manus.models.tokens import (
     estimate_message,
     estimate_request,
     estimate_text,
-    estimate_tools,
     get_window,
 )
 from manus.nodes.context.turns import format_arguments, is_summary, split_turns
@@ -88,7 +87,8 @@ def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWind
     client = active_run.client
     endpoint = client.chain_of(role)[0]
     size = get_window(endpoint, client.get_chat_model(endpoint))
-    around = estimate_text(system) + estimate_tools(active_run.catalog.schemas())
+    sizes = client.find_cache(role).sizes
+    around = estimate_text(system) + sizes.estimate_tools(active_run.catalog.schemas())
     return ContextWindow(
         size=size,
         around=around,

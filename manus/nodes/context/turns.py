@@ -23,7 +23,14 @@ from langchain_core.messages import (
 from manus.execution.archive import FROM
 from manus.prompts import agent as prompts
 from manus.prompts.sources import is_outside
-from manus.state.messages import call_ids, get_source, get_text, is_image, list_calls
+from manus.state.messages import (
+    call_ids,
+    get_source,
+    get_text,
+    is_image,
+    list_calls,
+    shared_length,
+)
 
 SUMMARY = "summary"
 """Key in a system message's `additional_kwargs` that marks it as the notes on evicted messages."""
@@ -103,6 +110,26 @@ def repair_history(
     return history if is_unchanged else repaired
 
 
+class HistoryRepair:
+    """Repairs a history that grows at its end; the part that was valid is not checked again."""
+
+    def __init__(self, find_answer: Callable[[str], ToolMessage | None]) -> None:
+        self._find_answer = find_answer
+        self._valid: list[AnyMessage] = []
+
+    def repair(self, history: list[AnyMessage]) -> list[AnyMessage]:
+        """Return the history as `repair_history` does."""
+        length = shared_length(self._valid, history)
+        if length < len(self._valid):
+            length = 0
+        tail = history[length:]
+        repaired = repair_history(tail, self._find_answer)
+        if repaired is not tail:
+            return [*history[:length], *repaired]
+        self._valid = history
+        return history
+
+
 def _answers_to(
     message: AIMessage,
     answers: dict[str, list[ToolMessage]],
@@ -127,8 +154,6 @@ def _lost(call_id: str, name: str) -> ToolMessage:
 
 def replacement_writes(old: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> list[Any]:
     """Return the state writes that turn one history into another, keeping their common start."""
-    if new is old:
-        return []
     common = 0
     for before, after in zip(old, new, strict=False):
         if before is not after:

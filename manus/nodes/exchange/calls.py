@@ -59,6 +59,9 @@ def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) ->
 
     The model is asked for it once per run, and not on the last step.
     """
+    names = [call["name"] or "" for call in list_calls(message)]
+    if TERMINATE not in map(str.lower, names):
+        return False
     if get_text(message).strip() or run["step"] >= run["max_steps"]:
         return False
     return not any(

@@ -139,14 +139,13 @@ def find_loop(
 
 def _last_progress(trail: Sequence[TrailEntry]) -> int:
     """Return the index of the last call with a new result, or -1. Errors are no progress."""
-    earlier: set[tuple[str, str]] = set()
-    last = -1
-    for index, entry in enumerate(trail):
-        pair = (entry["call"], entry["result"])
-        if entry["call"] and pair not in earlier and not entry.get("error"):
-            last = index
-        earlier.add(pair)
-    return last
+    pairs = [(entry["call"], entry["result"]) for entry in trail]
+    for index in reversed(range(len(trail))):
+        entry = trail[index]
+        is_new = pairs.index(pairs[index]) == index
+        if is_new and entry["call"] and not entry.get("error"):
+            return index
+    return -1
 
 
 def _occurrences(trail: Sequence[TrailEntry], index: int) -> list[int]:

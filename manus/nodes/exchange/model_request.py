@@ -26,7 +26,7 @@ from manus.state.messages import (
     find_reply_fault,
     get_text,
     has_calls,
-    is_image,
+    has_image,
     list_calls,
 )
 
@@ -125,7 +125,7 @@ def _has_unseen_image(messages: Sequence[AnyMessage]) -> bool:
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             return False
-        if isinstance(message.content, list) and any(map(is_image, message.content)):
+        if has_image(message):
             return True
     return False
 
@@ -145,14 +145,15 @@ def prepare_reply(
     message.additional_kwargs = _without_none(message.additional_kwargs)
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
-    existing = ids.copy()
+    new_ids: set[str] = set()
     for index, call in enumerate(list_calls(message)):
         call_id = str(call["id"] or "")
-        if not call_id or call_id in existing:
+        if not call_id or call_id in ids or call_id in new_ids:
             call["id"] = f"{prefix}-{index}"
             move_sealed(message, call_id, f"{prefix}-{index}")
-        existing.add(str(call["id"]))
-    unwrap_calls(message, catalog)
+        new_ids.add(str(call["id"]))
+    if catalog.on_demand_names:
+        unwrap_calls(message, catalog)
     return message
 
 
