@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from manus.execution.changed_files import changed_since, find_mentioned
+from manus.graph.profiles import SWE
 from manus.nodes.planning.file_use import must_take_turns
 from manus.nodes.planning.scheduling import choose_steps
 from manus.state.plan_changes import create
@@ -31,7 +32,11 @@ PAIRS = [
     ("Create a chart of the sales in clean.csv", "Write a.md from `clean.csv`", False),
     ("Add a column chart based on clean.csv to a.xlsx", "Use clean.csv to fill b.xlsx", False),
     ("统计 clean.csv 的行数", "clean.csv", False),
+    ("Clean raw.csv into clean.csv", "Profile raw.csv", False),
+    ("Fix `a.py` as b.py", "Explain a.py", False),
     # two that write it
+    ("Rename raw.csv to old.csv", "Profile raw.csv", True),
+    ("Clean raw.csv into clean.csv", "Profile clean.csv", True),
     ("Fix the handling of dates in app.py", "Add a function to app.py", True),
     ("Append the totals to notes.md", "Update `notes.md` with the figures in a.csv", True),
     ("Summarise a.csv into notes.md", "Summarise b.csv into notes.md", True),
@@ -146,6 +151,19 @@ async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: Scrip
         flow.step(reader, meet)
     flow.sums_up(text("All."))
     assert (await flow.run()).stop_reason == "completed"
+
+
+async def test_their_commands_run_at_the_same_time(flow: ScriptedFlow) -> None:
+    flow = ScriptedFlow(flow.server, flow.workspace, flow.saver, (SWE,))
+    flow.plans(makes("Clean raw.csv into clean.csv", *(free(text, 0) for text in READERS)))
+    flow.step("Clean", call("bash", command="echo 1,2 > clean.csv"), succeeds())
+    arrived = " && ".join(f"[ -e {n} ]" for n in range(len(READERS)))
+    for n, reader in enumerate(READERS):
+        meet = f"touch {n}; until {arrived}; do sleep 0.05; done; wc -l clean.csv"
+        flow.step(reader, call("bash", command=meet, timeout=60), succeeds(f"{n} met."))
+    flow.sums_up(text("All."))
+    assert (await flow.run()).stop_reason == "completed"
+    assert await flow.statuses() == ["completed"] * 4
 
 
 async def test_a_planner_says_which_steps_write_a_file(flow: ScriptedFlow) -> None:

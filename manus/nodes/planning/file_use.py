@@ -33,6 +33,11 @@ _SOURCE = re.compile(
 )
 _TARGET = re.compile("as|called|into|named|onto|to")
 _LOCATION = re.compile("at|in|inside")
+_INTO_OTHER = re.compile(
+    rf"[`'\"]?,?\s+(?:in)?to\s+[`'\"]?{_FILE.pattern}|[`'\"]?\s+as\s+[`'\"]?{_FILE.pattern}"
+)
+"""Matches what follows a file whose changed content goes into another one."""
+_MOVES = re.compile(r"\b(?:move|rename)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,9 @@ def find_file_use(step: Step) -> FileUse:
         writes.update(map(_normalize, declared))
     else:
         for match in matches:
-            if _is_written(text[: match.start()]):
+            before = text[: match.start()]
+            has_target = _INTO_OTHER.match(text, match.end()) and not _MOVES.search(before)
+            if _is_written(before) and not has_target:
                 writes.add(_normalize(match[0]))
     reads = set[str]()
     for match in matches:
