@@ -24,7 +24,7 @@ from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, total_usage
 from manus.state.messages import ephemeral, get_text, last_request
 from manus.state.plan import Plan, format_plan, format_result, steps_to_revise
-from manus.state.plan_changes import NewStep, create, revise
+from manus.state.plan_changes import NewStep, create, replace_step, revise
 from manus.state.text import shorten
 from manus.state.todos import list_todos
 from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, sum_usage
@@ -174,6 +174,8 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
     }
 
     def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
+        if args.step_index is not None:
+            steps = replace_step(current, args.step_index, steps)
         return revise(current, steps, args.title)
 
     try:

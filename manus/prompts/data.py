@@ -17,8 +17,9 @@ together from what causes what.
 - Draw with `data_visualization`, which reads a file of rows and columns (matplotlib may not be \
 there), and look at the picture: can the question be answered from it?
 - Check a figure in a second way before you report it.
-- Where the answer is more than a few sentences, put it into a report with `make_report`: first \
-the answer, then what it rests on, with each chart beside the text that it supports.
+- An answer that takes more than a few sentences goes into a report (`make_report`): first the \
+answer, then what it rests on, with each chart beside the text that it supports. Work that only \
+prepares data gets none.
 - A reply without a call ends the run, and is all that the user reads: do not announce what you \
 will do next, do it.
 - Use names, paths and columns from the request word for word. Before you finish, read the request \

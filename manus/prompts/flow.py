@@ -79,11 +79,11 @@ This is the plan as it stands, with what came of its steps:
 
 {why}
 
-Revise the plan: call `planning` with the command `update` and all steps of the revised plan. \
-Completed steps stay as they are: repeat their text unchanged. Leave out a step that cannot work \
-and put in its place what leads to the same end in another way. A blocked step that you repeat \
-stays blocked, and the steps that depend on it are given up; to have it tried again, give it as an \
-object with the `status` `not_started`.\
+Revise the plan with the command `update` of `planning`. If one step is to be replaced, give its \
+number as `step_index`, and as `steps` only what leads to the same end in another way. Otherwise \
+give all steps of the revised plan: repeat the text of completed steps unchanged, and leave out \
+what cannot work. A blocked step that you repeat stays blocked, and the steps that depend on it \
+are given up; to have it tried again, give it as an object with the `status` `not_started`.\
 """
 
 
@@ -112,9 +112,11 @@ You carry out one step of a plan. The user's request, which the whole plan serve
 
 {built_on}Your step is number {index}: {text}
 
-Do this step and no other; the rest is done by others in the same workspace. When it is done, say \
-in a few sentences what came of it: what you found, which files you made, what those who come \
-after you need to know. If it cannot be done, say why and end with a failure.\
+Do this step and no other; the rest is done by others in the same workspace. Where your \
+instructions speak of the request, this step is meant: make no report and no other file that it \
+does not ask for. When it is done, say in a few sentences what came of it: what you found, which \
+files you made, what those who come after you need to know. If it cannot be done, say why and end \
+with a failure.\
 """
 
 

@@ -87,6 +87,35 @@ def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Pl
     return validate_plan(revised)
 
 
+def replace_step(plan: Plan, index: int, new_steps: Sequence[NewStep]) -> list[NewStep]:
+    """Return all steps of the plan as requested ones, with one step replaced by others.
+
+    Unless they say otherwise, the first new step depends on what the replaced one depended on, and
+    each further one on the one before it. What depended on the replaced step depends on the last.
+    If another step of the plan is among the new ones, they are the whole plan already.
+
+    Raises:
+        PlanError: there is no such step, or it is completed.
+    """
+    existing = plan["steps"]
+    if not 0 <= index < len(existing):
+        raise PlanError(f"There is no step {index}: {_describe_range(len(existing))}.")
+    other_texts = {step["text"] for step in (*existing[:index], *existing[index + 1 :])}
+    if any(step["text"] in other_texts for step in new_steps):
+        return list(new_steps)
+    if existing[index]["status"] == "completed":
+        raise PlanError(f"Step {index} is completed, so it cannot be replaced; change others.")
+    added = len(new_steps) - 1
+    steps = []
+    for step in existing:
+        moved = [number + added * (number >= index) for number in step["depends_on"]]
+        steps.append(NewStep(text=step["text"], depends_on=moved))
+    replacement = list(new_steps)
+    if replacement[0].get("depends_on") is None:
+        replacement[0] = {**replacement[0], "depends_on": steps[index]["depends_on"]}
+    return [*steps[:index], *replacement, *steps[index + 1 :]]
+
+
 def _shift_dependencies(step: NewStep, distance: int) -> NewStep:
     """Return the requested step with its dependencies shifted, because all steps are."""
     depends_on = step.get("depends_on")

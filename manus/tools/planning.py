@@ -14,7 +14,7 @@ from manus.execution.result import Observation
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, StepStatus, count_statuses, format_plan
-from manus.state.plan_changes import NewStep, create, mark, update
+from manus.state.plan_changes import NewStep, create, mark, replace_step, update
 from manus.state.text import flat
 
 NAME = "planning"
@@ -86,7 +86,11 @@ class PlanningArgs(Arguments):
         description="All steps in order, for create and update: texts, or objects for steps that "
         "do not depend on just the one before them",
     )
-    step_index: int | None = Field(None, description="Number of the step, from 0, for mark_step")
+    step_index: int | None = Field(
+        None,
+        description="Number of the step, from 0, for mark_step; for update, to put `steps` in place "
+        "of only this one",
+    )
     step_status: StepStatus | None = Field(None, description="New status, for mark_step")
     step_notes: str | None = Field(None, description="New notes, for mark_step")
     plans: Annotated[dict[str, Any] | None, InjectedToolArg] = None
@@ -106,6 +110,18 @@ class PlanningArgs(Arguments):
             return None
         steps = [StepArgs(text=step) if isinstance(step, str) else step for step in self.steps]
         return [cast(NewStep, step.model_dump()) for step in steps]
+
+
+    def revised_steps(self, plan: Plan) -> list[NewStep] | None:
+        """Return all steps of a changed plan; None if `steps` is missing.
+
+        Raises:
+            PlanError: the single step to replace does not exist or is completed.
+        """
+        steps = self.requested_steps()
+        if not steps or self.step_index is None:
+            return steps
+        return replace_step(plan, self.step_index, steps)
 
 
 class Planning(AgentTool):
@@ -148,9 +164,8 @@ def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
         case "update":
             if not args.title and args.steps is None:
                 raise PlanError("`update` needs a `title`, `steps`, or both.")
-            return _make_change(
-                "Plan updated.", update(plan, args.title, args.requested_steps()), plans.active
-            )
+            updated = update(plan, args.title, args.revised_steps(plan))
+            return _make_change("Plan updated.", updated, plans.active)
         case "mark_step":
             return _mark_step(args, plan, plans)
         case "set_active":

@@ -69,6 +69,62 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
     assert "by a revision: beta" in flow.asked(is_summary)[0].text
 
 
+ONE: dict[str, tuple[Any, list[str], list[list[int]]]] = {
+    # the planner's revision of step 1, the texts of the plan, what each step depends on
+    "a text": (
+        revises("beta another way", step_index=1),
+        ["alpha", "beta another way", "gamma", "delta"],
+        [[], [0], [0], [1, 2]],
+    ),
+    "several": (
+        revises("beta first", "beta then", step_index=1),
+        ["alpha", "beta first", "beta then", "gamma", "delta"],
+        [[], [0], [1], [0], [2, 3]],
+    ),
+    "the same again": (
+        revises({"text": "beta", "status": "not_started"}, step_index=1),
+        ["alpha", "beta", "gamma", "delta"],
+        [[], [0], [0], [1, 2]],
+    ),
+    "with dependencies": (
+        revises(free("beta alone"), step_index=1),
+        ["alpha", "beta alone", "gamma", "delta"],
+        [[], [], [0], [1, 2]],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ONE)
+async def test_the_planner_changes_one_step_without_the_others(
+    flow: ScriptedFlow, kind: str
+) -> None:
+    revision, texts, depends_on = ONE[kind]
+    steps = ("alpha", free("beta", 0), free("gamma", 0), free("delta", 1, 2))
+    flow.plans(makes(*steps), revision)
+    flow.step("beta", gives_up("No ladder."))
+    flow.step("").always(succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.run()).stop_reason == "completed"
+    plan = await flow.plan()
+    assert [step["text"] for step in plan["steps"]] == texts
+    assert [step["depends_on"] for step in plan["steps"]] == depends_on
+    assert len(flow.asked(is_step("alpha"))) == 1
+
+
+@pytest.mark.parametrize(("index", "why"), [(0, "completed"), (7, "no step 7")])
+async def test_a_step_that_cannot_be_replaced_is_explained_to_the_planner(
+    flow: ScriptedFlow, index: int, why: str
+) -> None:
+    wrong = revises("x", step_index=index)
+    flow.plans(makes("alpha", "beta"), wrong, revises("beta again", step_index=1))
+    flow.step("beta", gives_up("No ladder."))
+    flow.step("").always(succeeds())
+    flow.sums_up(text("All."))
+    assert (await flow.run()).stop_reason == "completed"
+    assert why in flow.asked(is_planner)[2].text
+    assert [step["text"] for step in (await flow.plan())["steps"]] == ["alpha", "beta again"]
+
+
 SAME: dict[str, tuple[Any, ...]] = {
     "texts": ("build", "tests", "publish", "announce"),
     "numbers": (free("build"), free("tests", 0), free("publish", 1), free("announce", 2)),

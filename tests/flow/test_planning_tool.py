@@ -74,11 +74,35 @@ async def test_all_commands(desk: Desk) -> None:
     assert left == (["home"], None)
 
 
+TRIP = ["pack", "go", "return"]
+REPLACED: list[tuple[dict[str, Any], list[str]]] = [
+    ({"steps": ["fly"], "step_index": 1}, ["pack", "fly", "return"]),
+    ({"steps": ["drive", "fly"], "step_index": 1}, ["pack", "drive", "fly", "return"]),
+    ({"steps": ["fly"], "step_index": -1}, TRIP),
+    # a model that fills every field
+    ({"steps": ["pack", "fly", "return"], "step_index": 0}, ["pack", "fly", "return"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "texts"), REPLACED)
+async def test_an_update_may_replace_one_step(
+    desk: Desk, arguments: dict[str, Any], texts: list[str]
+) -> None:
+    await desk("create", title="Trip", steps=TRIP)
+    await desk("mark_step", step_index=0, step_status="completed")
+    await desk("update", **arguments)
+    steps = desk.plans["Trip"]["steps"]
+    assert [step["text"] for step in steps] == texts
+    assert steps[0]["status"] == "completed"
+
+
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("create", {"plan_id": "trip", "title": "T", "steps": ["a"]}, "already; change it with `upd"),
     ("create", {"steps": ["a"]}, "`create` needs a `title`"),
     ("get", {"plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
     ("update", {}, "`update` needs a `title`, `steps`, or both"),
+    ("update", {"steps": ["x"], "step_index": 5}, "the plan has the steps 0 to 1."),
+    ("update", {"steps": [], "step_index": 0}, "at least one step"),
     ("delete", {}, "`delete` needs a `plan_id`. The plans are: trip."),
     ("mark_step", {"step_status": "blocked"}, "needs a `step_index`, 0 to 1"),
     ("mark_step", {"step_index": 0}, "needs a `step_status`, `step_notes`"),
