@@ -51,7 +51,7 @@ class Progress:
         """Last text of the model, printed before the next event unless it is the answer."""
         self.plan = PlanView(screen, currency)
         self.steps = 0
-        """Steps of the run so far, including those before it was resumed."""
+        """Steps of the run with a reply, including those before it was resumed."""
         self.has_begun = False
         """Whether the first node has started, so that the work is stored."""
         self.usage: Counter[str] = Counter()
@@ -103,7 +103,6 @@ class Progress:
 
     def _on_step(self, event: dict[str, Any]) -> None:
         self._print_reply()
-        self.steps = event["step"]
         self._calls.clear()
         spent = in_words(event.get("spent", {}), self._currency)
         so_far = f", {spent} so far" if spent else ""
@@ -111,6 +110,7 @@ class Progress:
         self.wait()
 
     def _on_thought(self, event: dict[str, Any]) -> None:
+        self.steps = event["step"]
         self._count(event)
         self._screen.end_live()
         self._reply = event["text"]

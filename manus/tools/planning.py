@@ -88,8 +88,8 @@ class PlanningArgs(Arguments):
     )
     step_index: int | None = Field(
         None,
-        description="Number of the step, from 0, for mark_step; for update, to put `steps` in place "
-        "of only this one",
+        description="Number of the step, from 0, for mark_step; for update, to put `steps` in "
+        "place of only this one",
     )
     step_status: StepStatus | None = Field(None, description="New status, for mark_step")
     step_notes: str | None = Field(None, description="New notes, for mark_step")
@@ -110,7 +110,6 @@ class PlanningArgs(Arguments):
             return None
         steps = [StepArgs(text=step) if isinstance(step, str) else step for step in self.steps]
         return [cast(NewStep, step.model_dump()) for step in steps]
-
 
     def revised_steps(self, plan: Plan) -> list[NewStep] | None:
         """Return all steps of a changed plan; None if `steps` is missing.

@@ -96,7 +96,10 @@ class AgentRuns:
                 return
 
     def _think(self, superstep: Superstep, message: AIMessage) -> None:
-        step = build_step(message, len(self._run.steps) + 1)
+        run_state = superstep.last_write("run") or {}
+        next_number = self._run.steps[-1].number + 1 if self._run.steps else 1
+        # a step whose model request failed has a number too, but no message
+        step = build_step(message, max(next_number, run_state.get("step", 1)))
         step.started_at = superstep.started_at
         step.answered_at = superstep.ended_at
         step.checkpoint = superstep.id

@@ -112,6 +112,14 @@ class TraceRun:
         return [step for agent in self.agents for step in agent.steps]
 
     @property
+    def step_count(self) -> int:
+        """Its steps, counted as on the command line: those of an agent, or of a flow's plan."""
+        if self.kind == "agent":
+            return len(self.steps)
+        plan = self.plan or {}
+        return len(plan.get("steps", [])) + len(plan.get("dropped", []))
+
+    @property
     def models(self) -> list[str]:
         """Names of the models that replied, as reported by their servers."""
         return list(dict.fromkeys(step.model for step in self.agent_steps if step.model))
