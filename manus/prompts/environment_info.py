@@ -15,15 +15,19 @@ _NETWORK = {
 
 _ENTRIES = "Entries of the workspace at the beginning"
 _NO_ENTRIES = "The workspace was empty at the beginning"
-_LISTING = re.compile(rf"^- (?:{_ENTRIES}|{_NO_ENTRIES}).*(?:\n  .*)*", re.MULTILINE)
+_CHANGES = "Uncommitted changes at the beginning"
+_LISTING = re.compile(rf"^- (?:{_CHANGES}|{_ENTRIES}|{_NO_ENTRIES}).*(?:\n  .*)*", re.MULTILINE)
 
 
-def environment(facts: Mapping[str, str], entries: Sequence[str], omitted: int = 0) -> str:
+def environment(
+    facts: Mapping[str, str], entries: Sequence[str], omitted: int = 0, changes: str = ""
+) -> str:
     """Return the facts, one line each, and the listing of the workspace.
 
-    `omitted`: how many entries the listing leaves out.
+    `omitted`: how many entries the listing leaves out. `changes`: those that are not committed.
     """
     lines = ["Where you are:", *(f"- {name}: {fact}" for name, fact in facts.items() if fact)]
+    lines += [f"- {_CHANGES}: {changes}."] if changes else []
     lines.append(f"- {_ENTRIES}:" if entries else f"- {_NO_ENTRIES}.")
     lines += [f"  {entry}" for entry in entries]
     if omitted:
@@ -32,8 +36,17 @@ def environment(facts: Mapping[str, str], entries: Sequence[str], omitted: int =
 
 
 def is_same(text: str, other: str) -> bool:
-    """Return whether two descriptions differ at most in the entries of the workspace."""
-    return _LISTING.sub("", text) == _LISTING.sub("", other)
+    """Return whether two descriptions differ at most in files and uncommitted changes."""
+    return _strip(text) == _strip(other)
+
+
+def _strip(text: str) -> list[str]:
+    return [line for line in _LISTING.sub("", text).splitlines() if line]
+
+
+def hidden(names: Sequence[str]) -> str:
+    """Return the entry of the listing for hidden files and folders."""
+    return f"{', '.join(names)} (hidden)"
 
 
 def secrets(hosts: Mapping[str, str]) -> str:
@@ -42,21 +55,26 @@ def secrets(hosts: Mapping[str, str]) -> str:
     return f"Type them with `input_text` by name, without knowing them: {names}." if hosts else ""
 
 
-def tools(selected: Sequence[str], problems: Sequence[str], *, own_python: bool | None) -> str:
-    """Return which of the user's tools are used, and what of them cannot be.
+def python(interpreter: str, *, runs_own: bool | None) -> str:
+    """Return which Python the programs and `python_execute` use.
 
-    `own_python` is None where the agent has no `python_execute`.
+    `interpreter` describes `python3`; empty if there is none. `runs_own`: `python_execute` runs
+    manus's own Python; None where the agent has no `python_execute`.
     """
+    interpreter = interpreter.removesuffix(" (.venv)")  # after `in .venv`
+    own = "`python_execute` runs manus's own Python (with pandas)"
+    if not interpreter:
+        return f"there is no `python3`; {own}." if runs_own else ""
+    if runs_own is None:
+        return f"`python3` is {interpreter}."
+    if runs_own:
+        return f"`python3` is {interpreter}; {own}."
+    return f"`python3` and `python_execute` run {interpreter}."
+
+
+def tools(selected: Sequence[str], problems: Sequence[str]) -> str:
+    """Return which of the user's other tools are used, and which cannot be."""
     lines = [f"first on the `PATH`: {', '.join(selected)}."] if selected else []
-    if own_python:
-        lines.append(
-            "`python_execute` runs manus's own Python with its packages (pandas among them), not "
-            "one of the workspace."
-        )
-    elif own_python is False and not any(label.startswith("Python ") for label in selected):
-        lines.append(
-            "The workspace has no Python environment, so `python_execute` runs manus's own Python."
-        )
     return " ".join([*lines, *problems])
 
 

@@ -99,6 +99,9 @@ def rejected(reason: str) -> str:
     return f"The user has read the plan and does not approve it: {reason or 'no reason given'}"
 
 
+OWN_STEP = "(your step, see below)"
+
+
 def step(request: str, plan: str, results: Sequence[str], index: int, text: str) -> str:
     """Return the request to the executor of a step."""
     parts = ["Results of the steps that yours builds on:", *results, ""] if results else []

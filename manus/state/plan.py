@@ -25,7 +25,6 @@ TO_DO: tuple[StepStatus, ...] = ("not_started", "in_progress")
 _TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
 _TITLE = 60
 """Characters of a step's text in a sentence about another step."""
-_REMINDER = 120
 """Characters of a step's text beside its result."""
 
 
@@ -301,7 +300,7 @@ def format_result(index: int, step: Step, limit: int | None = None) -> str:
 
     `limit` is the maximum length of the result in characters. Why a step is blocked is in the plan.
     """
-    lines = [f"Step {index} {MARKS[step['status']]} {one_line(step['text'], _REMINDER)}"]
+    lines = [f"Step {index} {MARKS[step['status']]}"]
     if step["notes"] and step["status"] != "blocked":
         lines.append(f"Notes: {flat(step['notes'])}")
     result = step["result"]

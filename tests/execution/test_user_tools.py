@@ -442,7 +442,8 @@ def test_what_stays_hidden_is_told(
     )
     resolved = resolve_settings(Settings(sandbox=settings))
     told = describe_environment(Workspace(root), resolved, own_python=False)
-    for part in (f"Python {version} in .venv (.venv)", f"{home}/mine/bin", f"{home}/library", "22"):
+    python = f"`python3` and `python_execute` run Python {version} in .venv."
+    for part in (python, f"{home}/mine/bin", f"{home}/library", "22"):
         with subtests.test(part=part):
             assert part in told, part
 

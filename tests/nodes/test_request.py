@@ -3,6 +3,10 @@
 import itertools
 import json
 import os
+import re
+import subprocess
+import sys
+import venv
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,6 +132,42 @@ def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path
     lines = read_notes(tmp_path).splitlines()
     assert sum(line.startswith("  ") for line in lines) == MOST_ENTRIES + 1
     assert lines[-1] == f"  [{151 - MOST_ENTRIES} more]"
+
+
+def test_the_uncommitted_changes_and_the_hidden_entries_that_matter(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    (tmp_path / "a.py").touch()
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".env").touch()
+    (tmp_path / ".pre-commit-config.yaml").touch()
+    said = read_notes(tmp_path)
+    assert "\n- Uncommitted changes at the beginning: untracked " in said
+    assert said.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
+    # neither changes the description of a thread
+    (tmp_path / "b.py").touch()
+    resolved = resolve_settings(Settings())
+    assert describe_environment(Workspace(tmp_path), resolved, said) == said
+
+
+@pytest.mark.parametrize(
+    ("own_python", "expected"),
+    [
+        (None, "`python3` is {python}."),
+        (False, "`python3` and `python_execute` run {python}."),
+        (True, "`python3` is {python}; `python_execute` runs manus's own Python (with pandas)."),
+    ],
+)
+def test_which_python_runs_the_code(
+    tmp_path: Path, own_python: bool | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    resolved = resolve_settings(Settings())
+    without = describe_environment(Workspace(tmp_path), resolved, own_python=False)
+    assert re.search(r"`python3` is .+; `python_execute` runs manus's own", without)
+    venv.create(tmp_path / ".venv", symlinks=True)
+    version = ".".join(map(str, sys.version_info[:3]))
+    said = describe_environment(Workspace(tmp_path), resolved, own_python=own_python)
+    assert f"- Python: {expected.format(python=f'Python {version} in .venv')}\n" in said
 
 
 def test_the_branch_is_named_and_nothing_that_stands_in_its_place(

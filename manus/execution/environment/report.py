@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from manus.execution.sandbox import bubblewrap
 _PROGRAMS = (
     *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
 )
+_PYTHON = "Python "
+_PYTHON_VERSION = re.compile(r"python(\d+\.\d+)$")
 _MAX_SOURCES = 5
 _MAX_PROGRAMS = 5
 
@@ -33,6 +36,15 @@ class ToolReport:
     """The user's programs, and folders of programs and packages, that the sandbox hides."""
     problems: tuple[str, ...]
     """Sentences about selected tools that do not work."""
+    python: str = ""
+    """What `python3` is: a selected tool, or a path with its version; empty if there is none."""
+    has_python: bool = False
+    """Whether the workspace selects a Python, which `python_execute` runs."""
+
+    @property
+    def others(self) -> list[str]:
+        """The selected tools except the Python that `python3` is."""
+        return [label for label in self.selected if label != self.python]
 
     def describe(self) -> str:
         """Return sentences for the user; empty if there is nothing to say."""
@@ -59,7 +71,26 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
             available |= _programs_in(folder)
     programs = tuple(filter(available.__contains__, _PROGRAMS))
     labels = dict.fromkeys(tool.label for tool in tools.tools)
-    return ToolReport(tuple(labels), programs, tuple(hidden), tools.problems)
+    return ToolReport(
+        tuple(labels),
+        programs,
+        tuple(hidden),
+        tools.problems,
+        _describe_python(tools, [folder for folder in path if folder not in hidden]),
+        tools.python is not None,
+    )
+
+
+def _describe_python(tools: UserTools, folders: list[str]) -> str:
+    """Return the version and place of `python3` on the `PATH`; empty if there is none."""
+    program = shutil.which("python3", path=os.pathsep.join(folders))
+    if program is None:
+        return ""
+    for tool in tools.tools:
+        if Path(program).parent in tool.programs and tool.label.startswith(_PYTHON):
+            return tool.label
+    version = _PYTHON_VERSION.search(os.path.realpath(program))
+    return f"{program} ({version[1]})" if version else program
 
 
 def _find_hidden(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +11,11 @@ from manus.config.run_settings import RunSettings
 from manus.config.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
 from manus.execution.catalog import USE_TOOL, Catalog
 from manus.execution.environment.report import report_tools
+from manus.execution.environment.repository import (
+    describe_changes,
+    find_repository,
+    read_branch,
+)
 from manus.execution.safe_open import open_file
 from manus.execution.workspace import Workspace
 from manus.prompts import environment_info as prompts
@@ -23,8 +27,11 @@ _NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30
 MOST_INSTRUCTIONS = 8_000
 """Characters of a project's instructions, and of the user's memory."""
-_HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
-"""What git writes into HEAD, so that no other file is disclosed through a link."""
+_HIDDEN = (
+    *(".venv", ".github", ".gitlab-ci.yml", ".circleci", ".pre-commit-config.yaml"),
+    *(".devcontainer", ".env.example"),
+)
+"""Hidden entries that say how a project is built, tested and run."""
 
 
 def describe_environment(
@@ -61,17 +68,24 @@ def _overview(root: Path, settings: RunSettings, *, own_python: bool | None) -> 
     sandbox = ""
     if settings.sandbox.kind != "none":
         sandbox = prompts.programs(settings.sandbox.network, tools.hidden)
+    repository = find_repository(root)
+    runs_own = own_python
+    if own_python is not None:
+        runs_own = own_python or not tools.has_python
+    python = prompts.python(tools.python, runs_own=runs_own)
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
         "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
         "System": f"{_system()}; shell: bash; found: {programs}",
-        "Tools": prompts.tools(tools.selected, tools.problems, own_python=own_python),
-        "Git branch": _branch(root),
+        "Python": python,
+        "Tools": prompts.tools(tools.others, tools.problems),
+        "Git branch": read_branch(repository) if repository is not None else "",
         "Secrets": prompts.secrets(hosts),
         "Programs": sandbox,
     }
     entries, omitted = _listing(root)
-    return prompts.environment(facts, entries, omitted)
+    changes = describe_changes(repository, root) if repository is not None else ""
+    return prompts.environment(facts, [*entries, *_hidden_entries(root)], omitted, changes)
 
 
 def _skills(root: Path, tools: Catalog) -> str:
@@ -109,35 +123,11 @@ def _listing(root: Path) -> tuple[list[str], int]:
     return entries[:MOST_ENTRIES], visible - MOST_ENTRIES
 
 
-def _branch(root: Path) -> str:
-    """Return the git branch or commit.
-
-    The files are read directly: `git` would run programs that the repository's settings name.
-    """
-    git = _git_folder(root)
-    if git is None:
-        return ""
-    try:
-        if git.is_file():  # a worktree
-            git = git.parent / _read_start(git).removeprefix("gitdir:").strip()
-        head = _HEAD.fullmatch(_read_start(git / "HEAD"))
-    except (OSError, ValueError):
-        return ""
-    return head[1] or head[2] if head else ""
-
-
-def _git_folder(root: Path) -> Path | None:
-    for folder in (root, *root.parents):
-        git = folder / ".git"
-        if git.exists():
-            return git
-    return None
-
-
-def _read_start(path: Path) -> str:
-    """Read the start of a small file, which an earlier program may have replaced by a pipe."""
-    with open_file(Path(os.path.realpath(path))) as file:
-        return file.read(4096).decode("utf-8").strip()
+def _hidden_entries(root: Path) -> list[str]:
+    """Return one line that names the hidden entries that matter."""
+    names = [f"{name}/" if (root / name).is_dir() else name for name in _HIDDEN]
+    existing = [name for name in names if (root / name).exists()]
+    return [prompts.hidden(existing)] if existing else []
 
 
 def _instructions(root: Path) -> str:

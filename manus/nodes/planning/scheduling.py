@@ -79,7 +79,9 @@ def build_task(state: FlowState, index: int) -> StepTask:
     task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
-        request=prompts.step(get_text(request), format_plan(plan), results, index, step["text"]),
+        request=prompts.step(
+            get_text(request), _format_plan_around(plan, index), results, index, step["text"]
+        ),
         images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
         alone=len(active_steps(plan)) == 1,
@@ -97,6 +99,13 @@ def build_task(state: FlowState, index: int) -> StepTask:
         task["waiting"] = waiting
         task["space"] = step["space"]
     return task
+
+
+def _format_plan_around(plan: Plan, index: int) -> str:
+    """Return the text of a plan for the executor of a step, whose own text follows later."""
+    steps = plan["steps"].copy()
+    steps[index] = {**steps[index], "text": prompts.OWN_STEP}
+    return format_plan({**plan, "steps": steps})
 
 
 def _dependency_results(plan: Plan, index: int) -> list[str]:
