@@ -25,7 +25,6 @@ TO_DO: tuple[StepStatus, ...] = ("not_started", "in_progress")
 _TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
 _TITLE = 60
 """Characters of a step's text in a sentence about another step."""
-"""Characters of a step's text beside its result."""
 
 
 class StepResult(TypedDict):
@@ -296,7 +295,7 @@ def _normalize_name(name: str) -> str:
 
 
 def format_result(index: int, step: Step, limit: int | None = None) -> str:
-    """Format a step and its result for a reader who already sees the plan.
+    """Format the result of a step for a reader who already sees the plan, which has its text.
 
     `limit` is the maximum length of the result in characters. Why a step is blocked is in the plan.
     """

@@ -47,8 +47,8 @@ async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests)
     [write] = flow.asked(is_step("write"))
     [apart] = flow.asked(is_step("apart"))
     assert "Make a.txt." in write.text
-    assert "0. [✓] look\n1. [→] write\n2. [ ] apart" in write.text
-    assert "Step 0 [✓] look\nResult: Looked: 42." in write.text
+    assert "0. [✓] look\n1. [→] (your step, see below)\n2. [ ] apart" in write.text
+    assert "Step 0 [✓]\nResult: Looked: 42." in write.text
     assert "Results of" not in apart.text
     [summary] = flow.asked(is_summary)
     for said in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
