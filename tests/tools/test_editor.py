@@ -102,6 +102,26 @@ async def test_an_edit_with_other_indentation_is_corrected_if_it_is_clear(
     assert (root / "f").read_text() == text
 
 
+MISALIGNED = [
+    ("def f():\n    a\n    b\n", "  a\n", "  a\n  c\n", True),
+    ("def f():\n    a\n", "a\n", "a\n\n\ndef g():\n    pass\n", True),
+    ("def f():\n    a\n", "a\n", "a\n    c\n", False),
+    ("def f():\n    a\n", "    a\n", "    a\n  c\n", False),
+    ("def f():\n    a\n", "a\n", "c\n", False),
+    ("x = f(a)\n", "f(a)\n", "g(\na)\n", False),
+]
+
+
+@pytest.mark.parametrize(("text", "old", "new", "shown"), MISALIGNED)
+async def test_an_edit_within_the_indentation_is_shown_if_its_lines_may_be_wrong(
+    edit: Edit, root: Path, text: str, old: str, new: str, shown: bool
+) -> None:
+    (root / "f").write_text(text)
+    said = await done(edit("str_replace", "f", old_str=old, new_str=new))
+    assert ("indentation is right:\n@@ " in said) is shown
+    assert (root / "f").read_text() == text.replace(old, new)
+
+
 async def test_a_text_that_is_there_is_edited_exactly(edit: Edit, root: Path) -> None:
     """Also where another region equals it but for its indentation."""
     (root / "f").write_text("  a\n    b\na\n  b\n")

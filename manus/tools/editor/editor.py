@@ -16,7 +16,7 @@ from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.tools.editor import view
 from manus.tools.editor.editing import find_nearest, insert_lines, split_lines
-from manus.tools.editor.indentation import reindent
+from manus.tools.editor.indentation import is_misaligned, reindent
 
 _MAX_LISTED = 20
 """Maximum number of line numbers listed."""
@@ -24,6 +24,7 @@ _REINDENTED = (
     "`old_str` differed from the file in its leading white space; the file's indentation was kept, "
     "also for `new_str`:"
 )
+_MISALIGNED = "See whether the indentation is right:"
 _MAX_UNDO = 20
 """Maximum number of edits of one file that can be undone."""
 
@@ -88,12 +89,14 @@ class Editor:
         if reindented is None:
             start = self._find_unique(file.text, old)
             end = start + len(old)
+            remark = _MISALIGNED if is_misaligned(file.text, start, new) else ""
         else:
             start, end, new = reindented
+            remark = _REINDENTED
         text = file.text[:start] + new + file.text[end:]
         if text == file.text:
             raise ToolError("`old_str` and `new_str` are the same, so nothing would change.")
-        return self._write_edit("str_replace", file, data, text, is_exact=reindented is None)
+        return self._write_edit("str_replace", file, data, text, remark)
 
     def insert(self, after: int, new: str) -> Observation:
         """Insert whole lines after a line."""
@@ -186,9 +189,9 @@ class Editor:
         return read_file(self.real, self._label)
 
     def _write_edit(
-        self, command: str, file: TextFile, data: bytes, text: str, *, is_exact: bool = True
+        self, command: str, file: TextFile, data: bytes, text: str, remark: str = ""
     ) -> Observation:
-        """Write an edit, and name its lines; show them only if they are not as requested.
+        """Write an edit, and name its lines; show them only below a remark about them.
 
         The model knows the text of an exact edit. Loop detection compares the difference, as if
         it were shown: the same line numbers do not make two edits the same.
@@ -198,8 +201,8 @@ class Editor:
             return Observation(f"Edited {self._label}. It is empty now.")
         diff = view.render_diff(file.text, text, self._room)
         summary = f"Edited {self._label}, {view.describe_changed_lines(file.text, text)}"
-        if not is_exact:
-            return Observation(f"{summary}. {_REINDENTED}\n{diff}")
+        if remark:
+            return Observation(f"{summary}. {remark}\n{diff}")
         return Observation(summary, fingerprint=diff)
 
     def _write(self, command: str, before: bytes | None, data: bytes) -> None:

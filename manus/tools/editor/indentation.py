@@ -49,6 +49,21 @@ def reindent(text: str, old: str, new: str) -> Reindented | None:
     return Reindented(match.start(1), match.end(1), "\n".join(lines))
 
 
+def is_misaligned(text: str, start: int, new: str) -> bool:
+    """Return whether further lines of an edit are indented less than the line where it begins.
+
+    That is right if a block ends there, and wrong if `old_str` began within the indentation, with
+    less of it than the file has.
+    """
+    line_start = text.rfind("\n", 0, start) + 1
+    before = text[line_start:start]
+    if not before or before.strip(_BLANKS):
+        return False
+    indent = _get_indent(text[line_start:].partition("\n")[0])
+    further_lines = (line for line in new.split("\n")[1:] if line.strip())
+    return any(len(_get_indent(line)) < len(indent) for line in further_lines)
+
+
 def _line_pattern(line: str) -> str:
     return rf"[ \t]*{re.escape(line.lstrip(_BLANKS))}"
 
