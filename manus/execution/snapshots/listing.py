@@ -1,0 +1,134 @@
+"""List the files of a workspace with their status, without reading them.
+
+Folders are opened relative to their parent and links are not followed, so that a program that
+replaces a folder by a link cannot lead the listing out of the workspace (TOCTOU).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from manus.execution.workspace import PRIVATE
+
+MAX_FILES = 50_000
+"""Maximum number of files and folders of a workspace that is recorded as a whole."""
+MAX_FILE_BYTES = 64 * 2**20
+"""Maximum size of a file that is recorded."""
+CACHES = frozenset(
+    {
+        *("node_modules", "site-packages", "__pycache__", ".venv", "venv", ".tox", ".nox"),
+        *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".gradle", ".npm"),
+        *(".pnpm-store", ".terraform", ".next", ".parcel-cache", ".turbo"),
+    }
+)
+"""Folders that programs can make again, and that are often larger than everything else."""
+CACHE = "a cache"
+REPOSITORY = ".git"
+_TICK = 20_000_000
+"""Nanoseconds: longer than a tick of the clock of file timestamps. A file that has changed within
+it can change again without a different status."""
+
+
+class TooManyFilesError(Exception):
+    """The workspace has more than `MAX_FILES` entries."""
+
+
+class Status(NamedTuple):
+    """The status of a file or link; if it is equal, the content is taken to be equal."""
+
+    mode: int
+    size: int
+    changed_at: int
+    """`st_ctime_ns`, which programs cannot set."""
+    modified_at: int
+    inode: int
+
+    @classmethod
+    def of(cls, result: os.stat_result) -> Status:
+        """Convert the result of `stat`."""
+        return cls(
+            result.st_mode, result.st_size, result.st_ctime_ns, result.st_mtime_ns, result.st_ino
+        )
+
+
+@dataclass(slots=True)
+class Listing:
+    """The entries of a workspace; paths are relative to its root, undecodable bytes escaped."""
+
+    files: dict[str, Status] = field(default_factory=dict)
+    """Files and links."""
+    folders: dict[str, int] = field(default_factory=dict)
+    """Permissions of each folder, without the root."""
+    occupied: set[str] = field(default_factory=set)
+    """Folders that are not empty."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """What is not recorded, with the reason."""
+    settled_before: int = 0
+    """Nanoseconds: a file that changed later may have changed again since."""
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return len(self.files) + len(self.folders)
+
+
+def list_workspace(root: Path) -> Listing:
+    """List a workspace, without repositories' `.git`, caches and our own folder. Blocking.
+
+    Raises:
+        TooManyFilesError: it is too large.
+        OSError: the root cannot be read.
+    """
+    listing = Listing(settled_before=time.time_ns() - _TICK)
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _list_folder(descriptor, "", listing)
+    finally:
+        os.close(descriptor)
+    return listing
+
+
+def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            path = prefix + entry.name
+            if prefix:
+                listing.occupied.add(prefix[:-1])
+            if not prefix and entry.name == PRIVATE:
+                continue
+            try:
+                _list_entry(entry, descriptor, path, listing)
+            except FileNotFoundError:  # deleted in the meantime
+                continue
+            except OSError as error:
+                listing.skipped[path] = error.strerror or "unreadable"
+            if listing.size > MAX_FILES:
+                raise TooManyFilesError
+
+
+def _list_entry(entry: os.DirEntry[str], parent: int, path: str, listing: Listing) -> None:
+    if entry.name == REPOSITORY:
+        return
+    status = entry.stat(follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        if entry.name in CACHES:
+            listing.skipped[path] = CACHE
+            return
+        listing.folders[path] = stat.S_IMODE(status.st_mode)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(entry.name, flags, dir_fd=parent)
+        try:
+            _list_folder(descriptor, f"{path}/", listing)
+        finally:
+            os.close(descriptor)
+    elif stat.S_ISREG(status.st_mode) and status.st_size > MAX_FILE_BYTES:
+        listing.skipped[path] = f"larger than {MAX_FILE_BYTES // 2**20} MB"
+    elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+        listing.files[path] = Status.of(status)
+    else:
+        listing.skipped[path] = "neither a file nor a folder nor a link"

@@ -1,0 +1,224 @@
+"""Restore the files of a workspace to an earlier snapshot, without overwriting anyone's work.
+
+A thread owns only the changes that its own calls made. A file is restored if it is still as the
+thread's last call left it; otherwise somebody else has changed it since, and it is kept and named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from manus.config.files import write_atomically
+from manus.execution.safe_open import enter, is_folder, look_at
+from manus.execution.snapshots.objects import SnapshotStore
+from manus.execution.snapshots.tree import FOLDER_MODE, Entry, Tree, compare, path_and_parents
+
+
+_USUAL_FOLDER = Entry("folder", FOLDER_MODE)
+"""A folder that has no entry in a tree, because it contains something."""
+
+
+@dataclass(slots=True)
+class RestorePlan:
+    """What a restore will do, by relative path."""
+
+    targets: dict[str, Entry | None] = field(default_factory=dict)
+    """The entries to restore; None to remove one."""
+    folders: set[str] = field(default_factory=set)
+    """All folders of the snapshot, which stay even if they become empty."""
+    kept: list[str] = field(default_factory=list)
+    """Files that somebody else has changed since, and that are left as they are."""
+
+    @property
+    def removed(self) -> list[str]:
+        """Paths that will be removed."""
+        return [path for path, entry in self.targets.items() if entry is None]
+
+
+@dataclass(slots=True)
+class _Touched:
+    """A path that calls of the thread changed."""
+
+    first: Entry | None
+    """Before the first call that changed it."""
+    last: Entry | None
+    """After the last call that changed it."""
+    is_shared: bool = False
+    """Somebody else changed it between two calls."""
+
+
+def plan_restore(
+    store: SnapshotStore, start: str, end: str, current: Tree, *, theirs: bool = False
+) -> RestorePlan:
+    """Plan to take back the changes that a thread's calls made after a snapshot. Blocking.
+
+    Args:
+        store: the snapshots.
+        start: the snapshot to restore.
+        end: the thread's newest snapshot.
+        current: the workspace as it is.
+        theirs: also restore files that somebody else has changed after the thread's calls did.
+    """
+    original = store.read_tree(start)
+    plan = RestorePlan(folders=_list_folders(original))
+    for path, touched in sorted(_find_touched(store, start, end, original).items()):
+        now = current.entries.get(path)
+        if current.is_skipped(path) or now == touched.first:
+            continue
+        if theirs or (now == touched.last and not touched.is_shared):
+            is_usual_folder = touched.first is None and path in plan.folders
+            plan.targets[path] = _USUAL_FOLDER if is_usual_folder else touched.first
+        else:
+            plan.kept.append(path)
+    return plan
+
+
+def _find_touched(store: SnapshotStore, start: str, end: str, before: Tree) -> dict[str, _Touched]:
+    """Return the paths that calls of the thread changed between two snapshots."""
+    touched: dict[str, _Touched] = {}
+    for snapshot in store.chain(start, end):
+        after = store.read_tree(snapshot.id)
+        for change in compare(before, after):
+            known = touched.get(change.path)
+            if snapshot.author == "outside":
+                if known is not None and known.last != change.after:
+                    known.is_shared = True
+            elif known is None:
+                touched[change.path] = _Touched(change.before, change.after)
+            else:
+                known.last = change.after
+        before = after
+    return touched
+
+
+class Restoration:
+    """Carries out a plan, which may be repeated after an interruption."""
+
+    def __init__(self, root: Path, store: SnapshotStore, plan: RestorePlan) -> None:
+        self._root = root
+        self._store = store
+        self._plan = plan
+        self.changed: list[str] = []
+        """Paths that are now as planned."""
+        self.failed: dict[str, str] = {}
+        """Paths that could not be restored, with the reason."""
+        self.occupied: list[str] = []
+        """Folders that stay because they contain what is not recorded, such as a `.git`."""
+
+    def run(self) -> None:
+        """Remove, then create, then set the permissions of folders. Blocking.
+
+        Removals come first, because a file may be where a folder was.
+        """
+        folders: dict[str, int] = {}
+        files: dict[str, Entry] = {}
+        for path, entry in self._plan.targets.items():
+            if entry is None:
+                continue
+            if entry.kind == "folder":
+                folders[path] = entry.mode
+            else:
+                files[path] = entry
+        self._remove(self._plan.removed)
+        for path in folders:
+            with self._attempt(path):
+                self._make_folder(self._root / path)
+        self._write_files(files)
+        for path in reversed(folders):  # the inner folders first
+            with self._attempt(path):
+                _set_permissions(self._root / path, folders[path])
+
+    def _remove(self, paths: Sequence[str]) -> None:
+        """Remove entries, then the folders that this leaves empty and that were not there."""
+        emptied: set[str] = set()
+        for path in reversed(paths):  # the content of a folder before the folder
+            with self._attempt(path):
+                _remove_entry(self._root / path)
+            emptied.update(list(path_and_parents(path))[1:])
+        for folder in sorted(emptied - self._plan.folders, reverse=True):
+            with contextlib.suppress(OSError):  # it holds something else
+                _remove_entry(self._root / folder)
+
+    def _write_files(self, files: Mapping[str, Entry]) -> None:
+        paths_by_object: dict[str, list[str]] = {}
+        for path, entry in files.items():
+            paths_by_object.setdefault(entry.object, []).append(path)
+        for identifier, content in self._store.read_objects(paths_by_object):
+            for path in paths_by_object.pop(identifier):
+                with self._attempt(path):
+                    self._write(self._root / path, files[path], content)
+        for paths in paths_by_object.values():
+            for path in paths:
+                self.failed[path] = "its content is missing in the snapshots, or damaged"
+
+    def _write(self, path: Path, entry: Entry, content: bytes) -> None:
+        self._make_folder(path.parent)
+        if entry.kind == "link" or look_at(path) is None or is_folder(path):
+            _remove_entry(path)  # a link, or an empty folder that was made in its place
+        with enter(path.parent) as at:
+            if entry.kind == "link":
+                os.symlink(content, path.name, dir_fd=at)
+            else:
+                name = Path(path.name)
+                write_atomically(name, content, entry.mode, at, keep_mode=False)
+
+    def _make_folder(self, path: Path) -> None:
+        """Create a folder and the missing ones above it, with the usual permissions."""
+        if path == self._root or is_folder(path):
+            return
+        self._make_folder(path.parent)
+        with enter(path.parent) as at:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path.name, dir_fd=at)  # a file or link that was made in its place
+            os.mkdir(path.name, dir_fd=at)
+        _set_permissions(path, FOLDER_MODE)
+
+    @contextmanager
+    def _attempt(self, path: str) -> Iterator[None]:
+        """Record whether the restore of a path succeeds."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno == errno.ENOTEMPTY:
+                self.occupied.append(path)
+            else:
+                self.failed[path] = error.strerror or "it cannot be written"
+        else:
+            self.changed.append(path)
+
+
+def _remove_entry(path: Path) -> None:
+    """Remove a file, a link or an empty folder, if it is there."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), enter(path.parent) as at:
+        status = os.stat(path.name, dir_fd=at, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            os.rmdir(path.name, dir_fd=at)
+        else:
+            os.unlink(path.name, dir_fd=at)
+
+
+def _set_permissions(folder: Path, mode: int) -> None:
+    """Set the permissions of a folder, not of what a link in its place leads to."""
+    with enter(folder.parent) as at:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(folder.name, flags, dir_fd=at)
+    try:
+        os.fchmod(descriptor, mode)
+    finally:
+        os.close(descriptor)
+
+
+def _list_folders(tree: Tree) -> set[str]:
+    """Return all folders of a tree."""
+    folders: set[str] = set()
+    for path, entry in tree.entries.items():
+        parents = list(path_and_parents(path))
+        folders.update(parents if entry.kind == "folder" else parents[1:])
+    return folders
