@@ -61,6 +61,8 @@ class RunSettings:
     interactive: bool
     """Whether a person can be asked."""
     memory: bool
+    snapshots: bool
+    """Whether the workspace's files are recorded."""
 
     tool_choice: ToolChoice
     text_reply: Literal["finish", "continue"]
@@ -125,6 +127,7 @@ def resolve_settings(
         approve=settings.approve.model_copy(update={"mode": mode}),
         interactive=context.interactive and mode != "refuse",
         memory=settings.memory and has_memory,
+        snapshots=settings.snapshots,
         tool_choice=context.tool_choice,
         text_reply=context.text_reply,
         duplicate_threshold=context.duplicate_threshold,

@@ -76,6 +76,8 @@ class Settings(ModelSettings):
     """Limits of every run that sets none itself."""
     memory: bool = True
     """Whether the agent sees what you have asked it to remember, and can remember more."""
+    snapshots: bool = True
+    """Whether each step records the workspace's files, so that they can be rewound."""
     context: ContextSettings = Field(default_factory=ContextSettings)
     profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
     """Your own agent profiles, by name."""

@@ -59,6 +59,8 @@ JOURNALLED = "journalled"
 """Marks the message of a journalled call, so that state and journal can be compared."""
 _MAX_QUESTION = 300
 """Maximum size of a question in the list of refusals."""
+_MAX_FILES = 20
+"""Maximum number of files named after an interrupted call."""
 _MAX_ARGUMENTS = 100
 """Maximum size of the arguments in the description of a call."""
 
@@ -161,7 +163,7 @@ async def _execute_or_refuse(
                 return await _replay(call, entry)
             verdict = verdict or await judge(call)
             if verdict.args is None:
-                return await _execute(call, verdict)
+                return await _execute_recorded(call, verdict)
         # the edited arguments may use other resources
         arguments = verdict.args
         verdict = replace(verdict, args=None)
@@ -173,7 +175,8 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
     The tool may have been another one when the journal was written.
     """
     if entry.message is None:
-        return await _to_result(call.task, failure(UNKNOWN_EFFECT), call.session, call.key)
+        text = UNKNOWN_EFFECT + await _describe_changes_in_doubt(call)
+        return await _to_result(call.task, failure(text), call.session, call.key)
     observation = Observation("", update=entry.update or {})
     if entry.packed is not None:
         observation = unpack(entry.packed, observation)
@@ -182,6 +185,29 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
         observation = replace(observation, update=declared)
     message = ToolMessage(**{**entry.message, "artifact": observation.artifact})
     return ToolResult(message, observation)
+
+
+async def _describe_changes_in_doubt(call: Call) -> str:
+    """Return a sentence about the files that changed since an interrupted call started."""
+    files = call.session.files
+    if files is None:
+        return ""
+    changed = await files.find_changes_in_doubt()
+    if not changed:
+        return ""
+    hidden = len(changed) - _MAX_FILES
+    names = ", ".join(changed[:_MAX_FILES]) + (f" and {hidden} more" if hidden > 0 else "")
+    return f" Files that have changed since it started: {names}."
+
+
+async def _execute_recorded(call: Call, verdict: Verdict) -> ToolResult:
+    """Execute a call, and record the workspace's files around it if it may change them."""
+    files = call.session.files
+    if files is None or call.read_only or verdict.refusal:
+        return await _execute(call, verdict)
+    changed = [resource.name for resource in call.resources if resource.write]
+    async with files.around_call(call.tool.name, changed):
+        return await _execute(call, verdict)
 
 
 async def _execute(call: Call, verdict: Verdict) -> ToolResult:

@@ -164,6 +164,11 @@ class Journal:
         """Return the latest state of a call, or None if it never began."""
         return self._entries.get(key)
 
+    @property
+    def has_unfinished(self) -> bool:
+        """Return whether a call started and did not end."""
+        return any(entry.state == "begun" for entry in self._entries.values())
+
     def answer_to(self, call_id: str) -> ToolMessage | None:
         """Return the tool message of a call id; None if the call has not ended."""
         for entry in reversed(self._entries.values()):

@@ -27,6 +27,7 @@ from manus.execution.workspace import Workspace
 if TYPE_CHECKING:
     from manus.execution.decisions import QuestionSlot
     from manus.execution.shared_files import SharedFiles
+    from manus.execution.snapshots.thread_files import ThreadFiles
 
 log = logging.getLogger("manus")
 
@@ -130,6 +131,10 @@ class Session:
         """The slot shared by all sessions of a run that is served to chat UIs."""
         self.asked: dict[str, str] = {}
         """Digests of the calls that wait for approval, by task id."""
+        self.files: ThreadFiles | None = None
+        """Records the workspace's files for the thread; None if that is off."""
+        self.owns_files = True
+        """Whether `files` are closed with this session; those of an outer run are not."""
         self.shared: SharedFiles | None = None
         """Files that agents change concurrently in this run; None if there is one agent."""
         self.described: set[str] = set()
@@ -166,4 +171,6 @@ class Session:
     async def close(self) -> None:
         """Close everything, the newest first."""
         await self.release()
+        if self.files is not None and self.owns_files:
+            await self.files.close()
         await asyncio.to_thread(self.journal.close)

@@ -32,6 +32,8 @@ from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
 from manus.execution.downloads import read_downloads
 from manus.execution.journal import Journal
 from manus.execution.session import Session
+from manus.execution.snapshots.recorder import Recorder as FileRecorder
+from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
 from manus.execution.workspace import Workspace
 from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
@@ -242,6 +244,8 @@ def _build(
         session = _reusable_session(waited, profile, workspace)
         if session is None:
             session = _open_session(key, workspace, durable)
+            if durable and parent is None and settings.snapshots:
+                session.files = _open_files(key, session)
             unused.callback(session.journal.close)
         session.settings = settings
         active_run = ActiveRun(
@@ -288,6 +292,8 @@ def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRu
     active_run.approved = other.approved  # an approval counts for the whole flow
     active_run.refused = other.refused
     if parent is not None:
+        active_run.session.files = parent.session.files
+        active_run.session.owns_files = False
         active_run.client.chat_models = parent.client.chat_models
         active_run.client.calibration = parent.client.calibration
 
@@ -317,6 +323,15 @@ def _open_session(key: str, workspace: Workspace, durable: bool) -> Session:
     session = Session(workspace, journal=journal, archive=archive, trusts_folder=trusts_folder)
     session.downloads = read_downloads(workspace)
     return session
+
+
+def _open_files(key: str, session: Session) -> ThreadFiles:
+    """Return the record of the workspace's files for a thread."""
+    workspace = session.workspace
+    recorder = FileRecorder(workspace.root, workspace.records / SNAPSHOTS)
+    # the key of a run that is not nested ends with an empty namespace
+    thread = key.removesuffix(":")
+    return ThreadFiles(recorder, thread, is_in_doubt=session.journal.has_unfinished)
 
 
 def _recorder(

@@ -161,6 +161,8 @@ async def run_plan_step(
         waiting = await waiting_record(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
     update = _end_step(task, subagent, files, space)
+    if active_run.session.files is not None:
+        update["snapshot"] = active_run.session.files.head
     if step_files is not None and step_files.conflicts:
         conflicts = {path: sorted(titles) for path, titles in step_files.conflicts.items()}
         update["plan"]["result"]["conflicts"] = conflicts

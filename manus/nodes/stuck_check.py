@@ -107,6 +107,9 @@ def _count_step(
         update["run"] = {**state["run"], "tested_at": tested_at}
     if state.get("spent"):
         update["spent"] = Overwrite([])
+    files = active_run.session.files
+    if files is not None and files.head != state.get("snapshot", ""):
+        update["snapshot"] = files.head
     if message is not None:
         update["results"] = lines[-1:]
     return update

@@ -232,6 +232,8 @@ class AgentState(TypedDict, total=False):
     active_plan: Annotated[str | None, keep_newest]
     changed_files: Annotated[list[str], delta_channel(append_files)]
     """Paths of files created or changed in the workspace, the newest last."""
+    snapshot: Annotated[str, keep_newest]
+    """Id of the snapshot of the workspace's files after the newest step that changed them."""
     todos: list[Todo]
     """The active plan in the form that chat UIs display; derived when the state is read."""
     files: dict[str, str]

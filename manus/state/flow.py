@@ -9,7 +9,15 @@ from langchain_core.messages import AnyMessage
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import AgentOutput, Compaction, Refusal, RunStatus, StopReason, delta_channel
+from manus.state.agent import (
+    AgentOutput,
+    Compaction,
+    Refusal,
+    RunStatus,
+    StopReason,
+    delta_channel,
+    keep_newest,
+)
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, Waiting, steps_to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
@@ -107,6 +115,8 @@ class FlowState(TypedDict, total=False):
     """Changed files for chat UIs: texts by path, derived when the state is read."""
     plans: Annotated[dict[str, Plan], delta_channel(fold_plans)]
     """Plans of earlier requests on the thread, by id."""
+    snapshot: Annotated[str, keep_newest]
+    """Id of the snapshot of the workspace's files after the newest step that changed them."""
     run: FlowRun
     status: RunStatus
     stop_reason: StopReason | None

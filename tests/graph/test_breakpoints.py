@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 
 from manus.graph.profiles import SWE
 from manus.prompts import compaction
+from manus.state.messages import CALL_FACTS
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.processes import working_in
 from tests.server import Scripted, call, calls, hang, mentions, text
@@ -124,6 +125,9 @@ async def test_a_listener_is_told_of_all_and_changes_nothing(agent: ScriptedAgen
         "reply: Done.",
     ]
     histories = [await agent.messages(thread) for thread in ("heard", "alone")]
+    for history in histories:
+        for message in history:
+            message.additional_kwargs.pop(CALL_FACTS, None)  # the duration of a call
     heard_of, alone = ([m.model_dump(exclude={"id"}) for m in history] for history in histories)
     assert alone == heard_of
     assert all(message.id for message in histories[1])

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from manus.execution.safe_open import enter
 from manus.execution.workspace import PRIVATE
 
 MAX_FILES = 50_000
@@ -68,6 +70,8 @@ class Listing:
     """Folders that are not empty."""
     skipped: dict[str, str] = field(default_factory=dict)
     """What is not recorded, with the reason."""
+    excluded: set[str] = field(default_factory=lambda: {PRIVATE})
+    """Our own folders."""
     settled_before: int = 0
     """Nanoseconds: a file that changed later may have changed again since."""
 
@@ -77,19 +81,36 @@ class Listing:
         return len(self.files) + len(self.folders)
 
 
-def list_workspace(root: Path) -> Listing:
-    """List a workspace, without repositories' `.git`, caches and our own folder. Blocking.
+def list_workspace(root: Path, own_folder: Path) -> Listing:
+    """List a workspace, without repositories' `.git`, caches and our own folders. Blocking.
 
     Raises:
         TooManyFilesError: it is too large.
         OSError: the root cannot be read.
     """
     listing = Listing(settled_before=time.time_ns() - _TICK)
+    if own_folder.is_relative_to(root):
+        listing.excluded.add(str(own_folder.relative_to(root)))
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _list_folder(descriptor, "", listing)
     finally:
         os.close(descriptor)
+    return listing
+
+
+def list_paths(root: Path, paths: Iterable[str]) -> Listing:
+    """List some files of a workspace. Blocking."""
+    listing = Listing(settled_before=time.time_ns() - _TICK)
+    for path in paths:
+        file = root / path
+        try:
+            with enter(file.parent) as at:
+                status = os.stat(file.name, dir_fd=at, follow_symlinks=False)
+        except OSError:  # it does not exist
+            continue
+        if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+            listing.files[path] = Status.of(status)
     return listing
 
 
@@ -99,7 +120,7 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
             path = prefix + entry.name
             if prefix:
                 listing.occupied.add(prefix[:-1])
-            if not prefix and entry.name == PRIVATE:
+            if path in listing.excluded:
                 continue
             try:
                 _list_entry(entry, descriptor, path, listing)

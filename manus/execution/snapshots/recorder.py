@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import os
 import stat
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +21,20 @@ from manus.execution.snapshots.listing import (
     Listing,
     Status,
     TooManyFilesError,
+    list_paths,
     list_workspace,
 )
 from manus.execution.snapshots.objects import Author, SnapshotStore
-from manus.execution.snapshots.tree import FOLDER_MODE, Entry, Tree, blob_id
+from manus.execution.snapshots.tree import (
+    FOLDER_MODE,
+    USUAL_FOLDER,
+    Entry,
+    Tree,
+    blob_id,
+    compare,
+    list_changed_files,
+    path_and_parents,
+)
 from manus.state.errors import StorageError
 
 log = logging.getLogger("manus")
@@ -62,7 +73,7 @@ class FileCache:
             self._known = {path: (Status(*s), name) for path, (s, name) in content.items()}
 
     def save(self) -> None:
-        """Write the cache, which only saves time."""
+        """Write the cache. A failure costs time only."""
         with contextlib.suppress(OSError):
             write_private(self._path, json.dumps(self._known).encode())
 
@@ -73,11 +84,9 @@ class FileCache:
 
     def update(self, listing: Listing, entries: dict[str, Entry]) -> None:
         """Remember the files that can no longer change without a different status."""
-        self._known = {
-            path: (status, entries[path].object)
-            for path, status in listing.files.items()
-            if path in entries and status.changed_at < listing.settled_before
-        }
+        for path, status in listing.files.items():
+            if path in entries and status.changed_at < listing.settled_before:
+                self._known[path] = (status, entries[path].object)
 
 
 @dataclass(slots=True)
@@ -105,30 +114,74 @@ class Recorder:
         self._is_open = False
         self._last: _Last | None = None
         self._reported: set[str] = set()
-        self._lock = asyncio.Lock()
+        self._lock = threading.Lock()
         self._opened_at = time.monotonic()
         self._seconds = 0.0
         """Time spent in listings, without the first."""
         self._has_changed = False
 
-    async def take(self, ref: str, parent: str, author: Author, label: str) -> str:
-        """Record the workspace; return the id of the snapshot, `parent` if nothing differs.
+    def take(
+        self,
+        ref: str,
+        parent: str,
+        author: Author,
+        label: str,
+        paths: Collection[str] | None = None,
+    ) -> str:
+        """Record the workspace; return the id of the snapshot. Blocking.
+
+        It is `parent` if nothing has changed, or if nothing can be recorded.
 
         Args:
             ref: of the thread.
             parent: the thread's previous snapshot; empty for none.
             author: who made the changes since.
             label: a short text about them.
+            paths: all files that may have changed; by default the whole workspace is listed.
         """
-        async with self._lock:
-            if self._is_too_slow():
+        with self._lock:
+            is_first = not self._is_open
+            store = self._open()
+            if store is None or self._is_too_slow():
                 return parent
-            return await asyncio.to_thread(self._take, ref, parent, author, label)
+            started_at = time.monotonic()
+            try:
+                return self._record(store, ref, parent, author, label, paths)
+            except TooManyFilesError:
+                self._report(TOO_MANY_FILES)
+                self._store = None
+            except (StorageError, OSError) as error:
+                self._report(f"The workspace's files cannot be recorded: {error}")
+            finally:
+                if not is_first:
+                    self._seconds += time.monotonic() - started_at
+            return parent
 
-    async def close(self) -> None:
-        """Keep what later runs need."""
-        async with self._lock:
-            await asyncio.to_thread(self._close)
+    def head(self, ref: str) -> str:
+        """Return the newest snapshot of a thread; empty if there is none. Blocking."""
+        with self._lock:
+            store = self._open()
+            return store.head(ref) if store is not None else ""
+
+    def changes(self, before: str, after: str) -> list[str]:
+        """Return the paths of the files that differ between two snapshots. Blocking."""
+        with self._lock:
+            store = self._open()
+            if store is None or before == after or not before:
+                return []
+            old = store.read_tree(before)
+            new = store.read_tree(after)
+            return list_changed_files(compare(old, new))
+
+    def close(self) -> None:
+        """Keep what later runs need. Blocking."""
+        with self._lock:
+            if self._store is None or not self._has_changed:
+                return
+            self._has_changed = False
+            self._cache.save()
+            with contextlib.suppress(StorageError):
+                self._store.collect_garbage()
 
     def _is_too_slow(self) -> bool:
         share = (time.monotonic() - self._opened_at) * _LARGEST_SHARE
@@ -137,59 +190,63 @@ class Recorder:
             self._report(TOO_SLOW)
         return is_slow
 
-    def _take(self, ref: str, parent: str, author: Author, label: str) -> str:
-        is_first = not self._is_open
-        started_at = time.monotonic()
-        try:
-            store = self._open()
-            if store is None:
-                return parent
-            return self._record(store, ref, parent, author, label)
-        except TooManyFilesError:
-            self._report(TOO_MANY_FILES)
-            self._store = None
-        except (StorageError, OSError) as error:
-            self._report(f"The workspace's files cannot be recorded, so not be rewound: {error}")
-        finally:
-            if not is_first:
-                self._seconds += time.monotonic() - started_at
-        return parent
-
     def _open(self) -> SnapshotStore | None:
         if not self._is_open:
             self._is_open = True
-            self._store = SnapshotStore.open(self._folder)
-            if self._store is None:
-                self._report(NO_GIT)
+            try:
+                self._store = SnapshotStore.open(self._folder)
+            except (StorageError, OSError) as error:
+                self._report(f"The workspace's files cannot be recorded: {error}")
             else:
                 self._cache.load()
+                if self._store is None:
+                    self._report(NO_GIT)
         return self._store
 
     def _record(
-        self, store: SnapshotStore, ref: str, parent: str, author: Author, label: str
+        self,
+        store: SnapshotStore,
+        ref: str,
+        parent: str,
+        author: Author,
+        label: str,
+        paths: Collection[str] | None,
     ) -> str:
         old = self._read_parent(store, parent)
-        listing = list_workspace(self.root)
-        tree = Tree(_folder_entries(listing), dict(listing.skipped))
-        unread = []
-        for path, status in listing.files.items():
-            if identifier := self._cache.find(path, status):
-                tree.entries[path] = _make_entry(status, identifier)
-            else:
-                unread.append(path)
-        if not unread and parent and tree == old:
-            return parent
-        contents = self._contents(old, tree, listing, unread)
-        first = next(contents, None)
+        if paths is not None and parent:
+            listing, tree = self._list_some(old, paths)
+        else:
+            listing, tree = self._list_all()
+        contents = self._contents(old, tree, listing)
+        first = next(contents, None)  # the first difference, if there is one
         if first is None and parent and tree == old:
-            self._cache.update(listing, tree.entries)
             return parent
-        changes = contents if first is None else _chain_first(first, contents)
+        changes = itertools.chain([first] if first is not None else [], contents)
         snapshot = store.commit(ref, parent, author, label, tree, changes)
         self._cache.update(listing, tree.entries)
         self._last = _Last(snapshot, tree)
         self._has_changed = True
         return snapshot
+
+    def _list_all(self) -> tuple[Listing, Tree]:
+        """Return what is in the workspace, and its tree as far as it is known."""
+        listing = list_workspace(self.root, self._folder)
+        tree = Tree(_folder_entries(listing), dict(listing.skipped))
+        for path, status in listing.files.items():
+            if identifier := self._cache.find(path, status):
+                tree.entries[path] = _make_entry(status, identifier)
+        return listing, tree
+
+    def _list_some(self, old: Tree, paths: Collection[str]) -> tuple[Listing, Tree]:
+        """Return the state of some files, and a tree in which the others are unchanged."""
+        listing = list_paths(self.root, paths)
+        tree = Tree(dict(old.entries), old.skipped)
+        for path in paths:
+            tree.entries.pop(path, None)
+            for folder in list(path_and_parents(path))[1:]:
+                if tree.entries.get(folder) == USUAL_FOLDER:  # it is no longer empty
+                    del tree.entries[folder]
+        return listing, tree
 
     def _read_parent(self, store: SnapshotStore, parent: str) -> Tree:
         if not parent:
@@ -199,19 +256,21 @@ class Recorder:
         return self._last.tree
 
     def _contents(
-        self, old: Tree, tree: Tree, listing: Listing, unread: Iterable[str]
+        self, old: Tree, tree: Tree, listing: Listing
     ) -> Iterator[tuple[str, Entry | None, bytes]]:
         """Yield the paths that differ from the old tree: removed ones first, then contents.
 
-        It reads the files without a known id, and completes the new tree.
+        It reads the files that are not known, and completes the new tree.
         """
         for path, entry in old.entries.items():
-            if entry.kind != "folder" and path not in listing.files:
+            if entry.kind == "folder" or path in listing.files:
+                continue
+            present = tree.entries.get(path)
+            if present is None or present.kind == "folder":
                 yield path, None, b""
-        unread_paths = set(unread)
         for path, status in listing.files.items():
             previous = old.entries.get(path)
-            if path not in unread_paths and _is_same_in_git(tree.entries[path], previous):
+            if _is_same_in_git(tree.entries.get(path), previous):
                 continue
             content = _read(self.root / path, status)
             if content is None:
@@ -221,29 +280,15 @@ class Recorder:
                 if os.path.lexists(self.root / path):
                     tree.skipped[path] = "unreadable"
                 continue
-            present = _make_entry(status, blob_id(content))
-            tree.entries[path] = present
-            if not _is_same_in_git(present, previous):
-                yield path, present, content
+            read_entry = _make_entry(status, blob_id(content))
+            tree.entries[path] = read_entry
+            if not _is_same_in_git(read_entry, previous):
+                yield path, read_entry, content
 
     def _report(self, reason: str) -> None:
         if reason not in self._reported:
             self._reported.add(reason)
             self.notify(reason)
-
-    def _close(self) -> None:
-        if self._store is not None and self._has_changed:
-            self._has_changed = False
-            self._cache.save()
-            with contextlib.suppress(StorageError):
-                self._store.collect_garbage()
-
-
-def _chain_first(
-    first: tuple[str, Entry | None, bytes], others: Iterator[tuple[str, Entry | None, bytes]]
-) -> Iterator[tuple[str, Entry | None, bytes]]:
-    yield first
-    yield from others
 
 
 def _is_same_in_git(entry: Entry | None, previous: Entry | None) -> bool:

@@ -18,11 +18,14 @@ from pathlib import Path
 from manus.config.files import write_atomically
 from manus.execution.safe_open import enter, is_folder, look_at
 from manus.execution.snapshots.objects import SnapshotStore
-from manus.execution.snapshots.tree import FOLDER_MODE, Entry, Tree, compare, path_and_parents
-
-
-_USUAL_FOLDER = Entry("folder", FOLDER_MODE)
-"""A folder that has no entry in a tree, because it contains something."""
+from manus.execution.snapshots.tree import (
+    FOLDER_MODE,
+    USUAL_FOLDER,
+    Entry,
+    Tree,
+    compare,
+    path_and_parents,
+)
 
 
 @dataclass(slots=True)
@@ -73,8 +76,9 @@ def plan_restore(
         if current.is_skipped(path) or now == touched.first:
             continue
         if theirs or (now == touched.last and not touched.is_shared):
-            is_usual_folder = touched.first is None and path in plan.folders
-            plan.targets[path] = _USUAL_FOLDER if is_usual_folder else touched.first
+            # a folder that contains something has no entry in a tree
+            was_folder = touched.first is None and path in plan.folders
+            plan.targets[path] = USUAL_FOLDER if was_folder else touched.first
         else:
             plan.kept.append(path)
     return plan

@@ -25,6 +25,10 @@ class Entry(NamedTuple):
     """Git object id of the content or of the link's target; empty for a folder."""
 
 
+USUAL_FOLDER = Entry("folder", FOLDER_MODE)
+"""An empty folder with the usual permissions."""
+
+
 @dataclass(slots=True)
 class Tree:
     """The entries of a workspace by relative path."""
@@ -98,7 +102,7 @@ def blob_id(content: bytes) -> str:
     return digest.hexdigest()
 
 
-def list_paths(changes: Iterable[Change]) -> list[str]:
+def list_changed_files(changes: Iterable[Change]) -> list[str]:
     """Return the paths of files and links in changes, without folders."""
     paths = []
     for change in changes:
