@@ -46,7 +46,9 @@ _COMMANDS = {
     "report": "write the thread as an HTML page",
     "show": "show the history of the thread",
     "cost": "show the tokens and cost of the thread",
-    "undo": "undo the file edits of the last request",
+    "undo": "undo the file changes of the last request",
+    "history": "list the steps of the thread and the files that each has changed",
+    "rewind": "STEP: return to the end of a step: messages, plan and files",
     "help": "show this list",
     "exit": "leave (also /quit, Ctrl-D)",
 }
@@ -56,7 +58,7 @@ _OTHER_INPUT = {
     "Alt-Enter": "start a new line",
     "Ctrl-C": "stop the run, or clear the line; press twice to leave",
 }
-_ON_THREAD = ("show", "report")
+_ON_THREAD = ("show", "report", "history")
 """Commands of `manus` that get the current thread as argument."""
 _ATTACHED = re.compile(r"\n\n<(?:file|earlier|undone)\b")
 _EARLIER = "<earlier>"
@@ -287,9 +289,18 @@ class Conversation:
         spent = in_words(used, read_settings().currency) or count(0, "token")
         self._screen.line(f"{count(len(runs), 'request')}, {spent}")
 
-    def _on_undo(self, _: str) -> None:
-        from manus.cli.undo import undo_last
+    def _on_rewind(self, step: str) -> None:
+        options = ["--undo"] if step == "undo" else ["--to", step]
+        self._call_command("rewind", self._thread, *options)
 
+    def _on_undo(self, _: str) -> None:
+        from manus.cli.undo import restore_files, undo_last
+
+        restored = with_store(lambda store: restore_files(store, self._thread))
+        if restored:
+            self._screen.paragraph(restored, DONE, indent=2)
+            self._notes.append(f"<undone>\nThe user took changes back.\n{restored}\n</undone>")
+            return
         undone = undo_last(self._runs())
         if undone.edits:
             edits = "\n".join(undone.edits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from manus.execution.workspace import Workspace
 from manus.pages.report.edits import find_edit, relative
@@ -13,6 +14,9 @@ from manus.prompts.formatting import fit, main_argument
 from manus.state.errors import ToolError
 from manus.tools.editor.editor import Editor
 from manus.tools.shell.commands import plain_commands
+
+if TYPE_CHECKING:
+    from manus.store.base import Store
 
 _READ_ONLY_PROGRAMS = frozenset(
     {
@@ -35,6 +39,32 @@ class Undone:
     """One sentence per edit that was undone or could not be."""
     remaining: list[str] = field(default_factory=list)
     """One sentence per kind of change that cannot be undone."""
+
+
+async def restore_files(store: Store, thread_id: str) -> str:
+    """Take back the file changes of the newest run that has any left, those of programs included.
+
+    Returns what was done; empty if the files are not recorded, or nothing is left.
+    """
+    from manus.runs.rewind import Rewinder, list_steps
+    from manus.store.threads import read_thread
+
+    thread = await read_thread(store, thread_id)
+    if thread is None:
+        return ""
+    async with store.hold(thread_id):
+        steps = await list_steps(store, thread_id)
+        result = await Rewinder(store, thread).restore_files(steps)
+    if result is None:
+        return ""
+    lines = []
+    if result.restored:
+        lines.append(f"Restored: {_join_names(result.restored)}.")
+    if result.kept:
+        names = _join_names(result.kept)
+        lines.append(f"Kept, because someone else has changed them since: {names}.")
+    lines += [f"Not restored: {path} ({reason})." for path, reason in result.failed.items()]
+    return "\n".join(lines)
 
 
 def undo_last(runs: Sequence[TraceRun]) -> Undone:

@@ -18,7 +18,9 @@ from manus.config.settings import Settings
 from manus.graph.outcome import Outcome, build_outcome, is_over
 from manus.graph.state_update import reopen
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
+from manus.runs.graphs import build_graph
 from manus.runs.options import RunOptions, stored_options
+from manus.runs.rewind import Rewinder
 from manus.state.errors import UsageError
 from manus.store.base import Store
 from manus.store.threads import Thread, get_thread, read_thread, thread_config
@@ -125,6 +127,8 @@ async def create_job(
             f"The thread {thread} was started by `manus {command}`; continue it with "
             f"`manus {command} --thread {thread} …`."
         )
+    if existing is not None:
+        await Rewinder(store, existing).finish()
     profile = args.profile or (existing and existing.profile) or settings.profile
     context = build_context(args, **({"workspace": existing.workspace} if existing else {}))
     context = check_presence(context, settings)
@@ -149,6 +153,8 @@ async def create_resume_job(
         UsageError: there is no such thread, or an answer has no open question.
     """
     thread = await get_thread(store, thread_id)
+    if await Rewinder(store, thread).finish() is not None:
+        thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
     graph = build_graph(thread.kind, profile, store)
     snapshot = await graph.aget_state(thread_config(thread_id))
@@ -228,21 +234,6 @@ async def run_job(job: Job, modes: list[str], show: Show, go_on: Continue | None
             outcome = None
     finally:
         await job.graph.close_waiting()
-
-
-def build_graph(kind: str, profile: str, saver: Any = None) -> Any:
-    """Compile the graph of a kind (`agent` or `flow`), with the saver as its checkpointer.
-
-    Raises:
-        SettingsError: the profile does not exist.
-    """
-    from manus import build_agent, build_flow
-
-    if kind == "agent":
-        return build_agent(profile, checkpointer=saver)
-    from manus.graph.profiles import all_executors
-
-    return build_flow(all_executors(profile), checkpointer=saver)
 
 
 async def read_outcome(store: Store, thread: Thread) -> Outcome:

@@ -173,6 +173,20 @@ class Recorder:
             new = store.read_tree(after)
             return list_changed_files(compare(old, new))
 
+    def changes_by_agent(self, start: str, end: str) -> list[str]:
+        """Return the files that calls of the thread changed after `start` up to `end`. Blocking."""
+        with self._lock:
+            store = self._open()
+            if store is None:
+                return []
+            paths: dict[str, None] = {}
+            for snapshot in store.chain(start, end):
+                if snapshot.author == "agent" and snapshot.parent:
+                    before = store.read_tree(snapshot.parent)
+                    changes = compare(before, store.read_tree(snapshot.id))
+                    paths.update(dict.fromkeys(list_changed_files(changes)))
+            return list(paths)
+
     def close(self) -> None:
         """Keep what later runs need. Blocking."""
         with self._lock:

@@ -1,0 +1,141 @@
+"""`manus history` and `rewind`: go back to an earlier step of a thread, with its files."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from manus.cli.options import last_option, resolve_thread, thread_id
+
+if TYPE_CHECKING:
+    from manus.runs.rewind import HistoryStep, Rewound
+    from manus.store.base import Store
+    from manus.store.threads import Thread
+
+_MAX_NAMES = 8
+"""Files listed by name; the others are counted."""
+
+
+@click.command()
+@click.argument("thread", required=False, type=thread_id)
+@last_option
+@click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
+def history(thread: str | None, last: bool, json: bool) -> int:
+    """List the steps of a thread, and the files that each has changed."""
+    from manus.cli.settings import with_store
+
+    prefix = resolve_thread(thread, last=last)
+    with_store(lambda store: _history(store, prefix, as_json=json))
+    return 0
+
+
+async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
+    from manus.cli.output import print_json, print_output
+    from manus.prompts.formatting import fit, flat
+    from manus.runs.rewind import find_changes, list_steps
+    from manus.store.threads import get_thread
+
+    thread = await get_thread(store, prefix)
+    steps = await list_steps(store, thread.thread_id)
+    files = await asyncio.to_thread(find_changes, thread, steps)
+    if as_json:
+        print_json([_as_json(step, files.get(step.number, [])) for step in steps])
+        return
+    lines = [f"Thread {thread.thread_id}, files in {thread.workspace or '(unknown)'}"]
+    for step in steps:
+        time = step.ended_at.astimezone().strftime("%H:%M:%S") if step.ended_at else "        "
+        lines.append(f"{step.number:>4}  {time}  {fit(flat(step.text), _text_width())}")
+        if changed := files.get(step.number):
+            lines.append(f"{'':16}files: {_join_names(changed)}")
+    print_output("\n".join(lines))
+
+
+def _text_width() -> int:
+    from manus.cli.screen import build_console
+
+    return max(build_console(sys.stdout).width - 16, 20)
+
+
+def _as_json(step: HistoryStep, files: list[str]) -> dict[str, object]:
+    return {
+        "step": step.number,
+        "text": step.text,
+        "ended": step.ended_at.isoformat(timespec="seconds") if step.ended_at else None,
+        "checkpoint": step.checkpoint,
+        "files": files,
+    }
+
+
+@click.command()
+@click.argument("thread", required=False, type=thread_id)
+@last_option
+@click.option("--to", metavar="STEP", type=click.IntRange(0), help="The step to return to.")
+@click.option("--undo", is_flag=True, help="Undo the last rewind.")
+@click.option("--theirs", is_flag=True, help="Also restore files that someone else changed.")
+def rewind(thread: str | None, last: bool, to: int | None, undo: bool, theirs: bool) -> int:
+    """Return to the end of a step: messages, plan and files."""
+    from manus.cli.settings import with_store
+
+    if (to is None) != undo:
+        raise click.UsageError("Give the step to return to: --to STEP, or --undo.")
+    prefix = resolve_thread(thread, last=last)
+    is_complete = with_store(lambda store: _rewind(store, prefix, to, theirs=theirs))
+    return 0 if is_complete else 1
+
+
+async def _rewind(store: Store, prefix: str, to: int | None, *, theirs: bool) -> bool:
+    from manus.runs.rewind import Rewinder, find_step, list_steps
+    from manus.store.threads import get_thread
+
+    thread = await get_thread(store, prefix)
+    async with store.hold(thread.thread_id):
+        rewinder = Rewinder(store, thread)
+        await rewinder.finish()
+        if to is None:
+            result = await rewinder.undo()
+            headline = f"Undid the last rewind of the thread {thread.thread_id}."
+        else:
+            step = find_step(await list_steps(store, thread.thread_id), to, thread.thread_id)
+            result = await rewinder.rewind(step, theirs=theirs)
+            headline = f"The thread {thread.thread_id} is back at the end of step {to}."
+    _report(thread, headline, result)
+    return not result.failed
+
+
+def _report(thread: Thread, headline: str, result: Rewound) -> None:
+    from manus.cli.screen import Screen
+    from manus.runs.rewind import find_repository_head
+
+    screen = Screen(quiet=False)
+    screen.paragraph(headline, "bold")
+    if not result.has_files:
+        screen.paragraph(
+            "Files were not restored: this machine has no record of the workspace at that step."
+        )
+    if result.restored:
+        screen.paragraph(f"Restored: {_join_names(result.restored)}")
+    if result.kept:
+        names = _join_names(result.kept)
+        screen.paragraph(
+            f"Kept, because someone else has changed them since: {names}. "
+            "--theirs restores these, too."
+        )
+    if result.occupied:
+        names = _join_names(result.occupied)
+        screen.paragraph(f"Not removed, because they contain files that are not recorded: {names}")
+    for path, reason in result.failed.items():
+        screen.paragraph(f"Not restored: {path} ({reason})")
+    if commit := find_repository_head(thread.workspace):
+        screen.paragraph(f"Git is unchanged; HEAD is {commit}.", "dim")
+    screen.paragraph(f"Undo with: manus rewind {thread.thread_id} --undo", "dim")
+
+
+def _join_names(names: list[str]) -> str:
+    from manus.prompts.formatting import clean
+
+    text = ", ".join(map(clean, names[:_MAX_NAMES]))
+    hidden = len(names) - _MAX_NAMES
+    return f"{text} and {hidden} more" if hidden > 0 else text
