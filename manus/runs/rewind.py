@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from langgraph.checkpoint.base import CheckpointMetadata, create_checkpoint
 from langgraph.graph.state import CompiledStateGraph
 
 from manus.execution.journal import Journal
@@ -25,6 +26,7 @@ from manus.execution.snapshots.recorder import Recorder
 from manus.execution.snapshots.restore import Restoration, plan_restore
 from manus.execution.snapshots.thread_files import SNAPSHOTS
 from manus.execution.workspace import Workspace
+from manus.graph.journal_check import MARK
 from manus.runs.graphs import build_graph
 from manus.state.errors import UsageError
 from manus.store.base import Store
@@ -32,9 +34,9 @@ from manus.store.history import ROOT, Superstep, read_history
 from manus.store.threads import Thread
 
 STUCK_CHECK = "stuck_check"
-_COPY = "__copy__"
-"""With this node, LangGraph copies a checkpoint to the end of its thread."""
 _INTENTS = "rewinds"
+_METADATA = {"graph", "profile", "workspace", "request", "started", "chosen", MARK}
+"""Metadata of checkpoints that `Job.config` and the graph set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Intent:
     previous: str
     """The newest checkpoint before the rewind."""
     theirs: bool = False
+    step: int = 0
+    """Number of the step that the files are restored to."""
     after: str = ""
     """The snapshot of the files after the rewind."""
 
@@ -127,7 +131,7 @@ class Rewinder:
         """
         newest = await self._newest_checkpoint()
         before, start = await asyncio.to_thread(self._find_snapshots, step)
-        intent = Intent(step.checkpoint, start, before, newest, theirs)
+        intent = Intent(step.checkpoint, start, before, newest, theirs, step.number)
         return await self._carry_out(intent)
 
     async def restore_files(self, steps: Sequence[HistoryStep]) -> Rewound | None:
@@ -135,12 +139,18 @@ class Rewinder:
 
         Returns None if there are none, or if the files are not recorded.
         """
+        newest = await self._newest_checkpoint()
         starts = list(_run_starts(steps))
+        last = await asyncio.to_thread(self._read_intent)
+        if last is not None and not last.checkpoint and last.previous == newest:
+            # nothing has happened since: now the run before that one
+            starts = [step for step in starts if step.number < last.step]
         for step in reversed(starts):
             before, start = await asyncio.to_thread(self._find_snapshots, step)
             if not start:
                 return None
-            result = await self._carry_out(Intent("", start, before, ""))
+            intent = Intent("", start, before, newest, step=step.number)
+            result = await self._carry_out(intent)
             if result.restored or result.kept or result.failed:
                 return result
         return None
@@ -219,12 +229,27 @@ class Rewinder:
         thread = self._thread
         graph = build_graph(thread.kind, "manus", self._store)
         supersteps = (await read_history(self._store, thread.thread_id)).get(ROOT, [])
+        config = self._config(checkpoint)
+        config["metadata"] = _find_metadata(supersteps, checkpoint)
         usage = _find_usage(supersteps, checkpoint) if thread.kind == "agent" else None
-        values = None if usage is None else {"usage": usage}
-        node = _COPY if usage is None else STUCK_CHECK
-        # not through the graph's own method, whose checks are for values that a person gives
-        await CompiledStateGraph.aupdate_state(graph, self._config(checkpoint), values, node)
+        if usage is None:
+            await self._copy_checkpoint(checkpoint)
+        else:
+            # not through the graph's own method, whose checks are for values that a person gives
+            update = {"usage": usage}
+            await CompiledStateGraph.aupdate_state(graph, config, update, STUCK_CHECK)
         await asyncio.to_thread(self._fork_journal)
+
+    async def _copy_checkpoint(self, checkpoint: str) -> None:
+        """Make a copy of a checkpoint the newest of the thread, with all of its metadata."""
+        stored = await self._store.aget_tuple(self._config(checkpoint))
+        assert stored is not None
+        step = int(stored.metadata.get("step", -1))
+        copy = create_checkpoint(stored.checkpoint, None, step)
+        metadata: CheckpointMetadata = {**stored.metadata, "source": "fork", "step": step + 1}
+        # the copy has the same parent, because its values include what the parent's tasks wrote
+        parent = stored.parent_config or self._config()
+        await self._store.aput(parent, copy, metadata, {})
 
     def _config(self, checkpoint: str = "") -> Any:
         configurable = {"thread_id": self._thread.thread_id, "checkpoint_ns": ""}
@@ -254,6 +279,16 @@ class Rewinder:
     def forget(self) -> None:
         """Remove the record of the last rewind. Blocking."""
         remove(self._intent_path)
+
+
+def _find_metadata(supersteps: Sequence[Superstep], checkpoint: str) -> dict[str, Any]:
+    """Return what a run has stored with a checkpoint, which a copy of it would lose."""
+    for superstep in supersteps:
+        if superstep.id == checkpoint:
+            return {
+                name: superstep.metadata[name] for name in _METADATA & superstep.metadata.keys()
+            }
+    return {}
 
 
 def _find_usage(supersteps: Sequence[Superstep], checkpoint: str) -> Any:

@@ -91,9 +91,10 @@ def edit(path: str, text: str) -> Call:
     return call("str_replace_editor", command="create", path=path, file_text=text)
 
 
-def test_undo_takes_back_the_edits_of_one_request_after_another(
+def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_another(
     manus: Program, server: ScriptedServer
 ) -> None:
+    manus.environment["MANUS_SNAPSHOTS"] = "false"
     first, second = edit("a.txt", "1"), edit("a.txt", "2")
     server.script(first, text("One."), calls(second, edit("b.txt", "b")), text("Two."), text("Ok."))
     a, b = manus.workspace / "a.txt", manus.workspace / "b.txt"
@@ -110,7 +111,10 @@ def test_undo_takes_back_the_edits_of_one_request_after_another(
     assert "a.txt: the file is gone" in said_by_user(server)[-1]
 
 
-def test_undo_names_what_it_leaves(manus: Program, server: ScriptedServer) -> None:
+def test_undo_without_snapshots_names_what_it_leaves(
+    manus: Program, server: ScriptedServer
+) -> None:
+    manus.environment["MANUS_SNAPSHOTS"] = "false"
     manus.workspace.mkdir()
     (manus.workspace / "old.txt").write_text("old")
     change = call("bash", command="echo 1 > made.txt; rm old.txt")

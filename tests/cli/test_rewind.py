@@ -1,0 +1,224 @@
+"""`manus history` and `rewind`, and `/undo`: a thread goes back together with its files."""
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.test_conversation import ask, said_by_user
+from tests.cli.test_kill_points import monitored
+from tests.helpers.child import server_pid
+from tests.server import Call, ScriptedServer, call, text
+
+FIRST = "mkdir data src; echo 1 > data/a.csv; echo 2 > data/b.csv; echo print > src/app.py"
+SECOND = "rm -rf data; mv src lib; chmod 755 lib/app.py; ln -s app.py lib/link; echo x > 田.md"
+
+
+def bash(command: str) -> Call:
+    return call("bash", command=command)
+
+
+def edit(path: str, content: str) -> Call:
+    return call("str_replace_editor", command="create", path=path, file_text=content)
+
+
+def read(folder: Path) -> dict[str, object]:
+    """Return what is in a workspace."""
+    found: dict[str, object] = {}
+    for path in folder.rglob("*"):
+        name = str(path.relative_to(folder))
+        if name.startswith((".manus", ".git")):
+            continue
+        if path.is_symlink():
+            found[name] = path.readlink()
+        elif path.is_dir():
+            found[name] = "folder"
+        else:
+            found[name] = (path.stat().st_mode, path.read_bytes())
+    return found
+
+
+@pytest.fixture
+def states(manus: Program, server: ScriptedServer) -> list[dict[str, object]]:
+    """The workspace before a run `t` of three steps, and after each."""
+    workspace = manus.workspace
+    workspace.mkdir()
+    (workspace / "mine.txt").write_text("mine")
+    (workspace / ".gitignore").write_text("data\n")
+    states = [read(workspace)]
+
+    def note(reply: object) -> object:
+        def answer(_: object) -> object:
+            states.append(read(workspace))
+            return reply
+
+        return answer
+
+    server.script(
+        bash(FIRST), note(bash(SECOND)), note(edit("new.py", "new = 1\n")), note(text("Done."))
+    )
+    assert manus("run", "--thread", "t", "Change files.").code == 0
+    return states
+
+
+def test_history_names_the_files_of_each_step(
+    manus: Program, states: list[dict[str, object]]
+) -> None:
+    steps = manus("history", "t", "--json").json
+    assert [step["step"] for step in steps] == [0, 1, 2, 3, 4]
+    files = [step["files"] for step in steps]
+    assert files[0] == files[4] == []
+    assert set(files[1]) == {"data/a.csv", "data/b.csv", "src/app.py"}
+    assert set(files[2]) >= {"data/a.csv", "lib/app.py", "lib/link", "src/app.py", "田.md"}
+    assert files[3] == ["new.py"]
+    assert "files: new.py" in manus("history", "t").out
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_files_and_messages_go_back_together(
+    manus: Program, server: ScriptedServer, states: list[dict[str, object]], step: int
+) -> None:
+    rewound = manus("rewind", "t", "--to", str(step))
+    assert rewound.code == 0, rewound.err
+    assert read(manus.workspace) == states[step]
+    assert len(manus("history", "t", "--json").json) == step + 1
+    server.script(text("Went on."))
+    resumed = manus("resume", "t", "--json")
+    assert (resumed.code, resumed.json["output"]) == (0, "Went on.")
+    assert len(server.requests[-1].tool_results) == step
+    assert "older than the record" not in str(server.requests[-1].messages)
+
+
+def test_a_rewind_is_undone(manus: Program, states: list[dict[str, object]]) -> None:
+    assert manus("rewind", "t", "--to", "0").code == 0
+    (manus.workspace / "later.txt").write_text("made after the rewind")
+    undone = manus("rewind", "t", "--undo")
+    assert undone.code == 0, undone.err
+    later = read(manus.workspace).pop("later.txt")
+    assert {**states[3], "later.txt": later} == read(manus.workspace)
+    assert len(manus("history", "t", "--json").json) == 5
+    assert manus("show", "t").out.splitlines()[-1] == "Finished."
+
+
+def test_other_peoples_work_is_kept(manus: Program, states: list[dict[str, object]]) -> None:
+    workspace = manus.workspace
+    (workspace / "new.py").write_text("new = 2  # mine\n")
+    (workspace / "mine.txt").write_text("mine, changed")
+    (workspace / "data").mkdir()
+    (workspace / "data" / "ignored.bin").write_bytes(b"\0")
+    rewound = manus("rewind", "t", "--to", "1")
+    assert rewound.code == 0, rewound.err
+    kept = "Kept, because someone else has changed them since: new.py."
+    assert kept in " ".join(rewound.err.split())
+    expected = states[1] | {
+        name: read(workspace)[name] for name in ("new.py", "mine.txt", "data/ignored.bin")
+    }
+    assert read(workspace) == expected
+    assert manus("rewind", "t", "--to", "0", "--theirs").code == 0
+    assert not (workspace / "new.py").exists()
+    assert (workspace / "data" / "ignored.bin").exists()
+    assert (workspace / "mine.txt").read_text() == "mine, changed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("rewind", "t", "--to", "9"), "has no step 9"),
+        (("rewind", "t"), "Give the step to return to"),
+        (("rewind", "t", "--undo"), "has no rewind that could be undone"),
+        (("rewind", "none", "--to", "1"), "There is no thread none"),
+    ],
+)
+def test_wrong_use(
+    manus: Program,
+    states: list[dict[str, object]],
+    arguments: tuple[str, ...],
+    complaint: str,
+) -> None:
+    before = read(manus.workspace)
+    refused = manus(*arguments)
+    assert refused.code == 2
+    assert complaint in " ".join(refused.err.split())
+    assert read(manus.workspace) == before == states[3]
+
+
+def test_a_damaged_object_is_named_and_the_rest_restored(
+    manus: Program, states: list[dict[str, object]]
+) -> None:
+    content = (manus.home / ".local/state/manus/workspaces").glob("*/snapshots/objects/??/*")
+    identifier = "d00491fd7e5bb6fa28c517a0bb32b8b506539d4d"  # of "1\n", which is data/a.csv
+    path = next(p for p in content if p.parent.name + p.name == identifier)
+    path.unlink()
+    rewound = manus("rewind", "t", "--to", "1")
+    assert rewound.code == 1
+    assert "Not restored: data/a.csv" in rewound.err
+    expected = dict(states[1])
+    del expected["data/a.csv"]
+    assert read(manus.workspace) == expected
+
+
+def test_without_git_nothing_else_changes(
+    manus: Program, server: ScriptedServer, tmp_path: Path
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "sh", "cat", "ls", "env", "python3", "bwrap", "mkdir", "rm"):
+        if (found := shutil.which(name)) is not None:
+            (programs / name).symlink_to(found)
+    server.script(edit("a.txt", "1"), text("Done."))
+    ended = manus("run", "--thread", "t", "Edit.", PATH=str(programs))
+    assert ended.code == 0, ended.err
+    assert "Git is not installed" in ended.err
+    rewound = manus("rewind", "t", "--to", "0")
+    assert rewound.code == 0
+    assert "Files were not restored" in rewound.err
+    assert (manus.workspace / "a.txt").exists()
+
+
+def test_undo_takes_back_what_commands_changed(manus: Program, server: ScriptedServer) -> None:
+    workspace = manus.workspace
+    workspace.mkdir()
+    (workspace / "data").mkdir()
+    (workspace / "data" / "kept.csv").write_text("1,2\n")
+    before = read(workspace)
+    server.script(
+        bash("echo 1 > made.txt"), text("One."), bash("rm -rf data"), text("Two."), text("Ok.")
+    )
+    with manus.terminal() as terminal:
+        ask(terminal, "first", "One.")
+        ask(terminal, "second", "Two.")
+        assert not (workspace / "data").exists()
+        ask(terminal, "/undo", "Restored: data/kept.csv")
+        assert read(workspace).keys() == {"data", "data/kept.csv", "made.txt"}
+        ask(terminal, "/undo", "Restored: made.txt")
+        assert read(workspace) == before
+        ask(terminal, "/undo", "Nothing to undo")
+        ask(terminal, "and now?", "Ok.")
+    assert "Restored: data/kept.csv" in said_by_user(server)[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_kill_at_any_change_of_a_restore(
+    manus: Program, states: list[dict[str, object]], tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    changes = "rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,symlinkat,fchmod"
+    killed = 0
+    for number in range(1, 60):
+        with subtests.test(number=number):
+            inject = f"inject={changes}:signal=SIGKILL:when={number}"
+            with monitored(
+                server_pid(), tmp_path / "trace", "-e", f"trace={changes}", "-e", inject
+            ):
+                first = manus("rewind", "t", "--to", "1")
+            killed += first.code == -signal.SIGKILL
+            again = manus("rewind", "t", "--to", "1")
+            assert again.code == 0, again.err
+            assert read(manus.workspace) == states[1]
+            assert manus("rewind", "t", "--undo").code == 0
+        if first.code == 0:
+            break
+    assert killed >= 3
