@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.cli.program import Program
 from tests.cli.test_conversation import ask, said_by_user
 from tests.cli.test_kill_points import monitored
 from tests.helpers.child import server_pid
-from tests.server import Call, ScriptedServer, call, text
+from tests.server import Call, Message, Request, ScriptedServer, call, text
 
 FIRST = "mkdir data src; echo 1 > data/a.csv; echo 2 > data/b.csv; echo print > src/app.py"
 SECOND = "rm -rf data; mv src lib; chmod 755 lib/app.py; ln -s app.py lib/link; echo x > 田.md"
@@ -49,8 +50,8 @@ def states(manus: Program, server: ScriptedServer) -> list[dict[str, object]]:
     (workspace / ".gitignore").write_text("data\n")
     states = [read(workspace)]
 
-    def note(reply: object) -> object:
-        def answer(_: object) -> object:
+    def note(reply: Message | Call) -> Callable[[Request], Message | Call]:
+        def answer(_: Request) -> Message | Call:
             states.append(read(workspace))
             return reply
 
