@@ -87,12 +87,8 @@ def _interrupted_tasks(snapshot: StateSnapshot | None) -> set[str]:
 def _restore_usage(active_run: ActiveRun, snapshot: StateSnapshot) -> None:
     """Count the stored usage: a tool may ask a model before any node has counted it."""
     usage = snapshot.values.get("usage")
-    if usage is None:
-        return
-    if active_run.is_inside:
-        active_run.budget.add(usage)
-    else:
-        active_run.budget.sync(usage)
+    if usage is not None:
+        active_run.ledger.restore(usage)
 
 
 def _is_replay(configurable: dict[str, Any], snapshot: StateSnapshot) -> bool:

@@ -19,9 +19,9 @@ from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings, Price
-from manus.models.budget import RunBudget
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
+from manus.models.ledger import UsageLedger
 from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
@@ -85,7 +85,7 @@ class ModelClient:
     """Returns the endpoint of a role, followed by its fallbacks."""
     find_price: Callable[[str], Price | None]
     workspace: Path
-    budget: RunBudget
+    ledger: UsageLedger
     recorder: Recorder | None = None
     calibration: dict[str, float] = field(default_factory=dict)
     """The factor for token estimates, by model."""
@@ -174,12 +174,12 @@ class ModelClient:
     ) -> Reply:
         """Return the reply of an endpoint; cancel the call when the budget's seconds are over."""
         try:
-            async with asyncio.timeout(self.budget.seconds_left) as limit:
+            async with asyncio.timeout(self.ledger.seconds_left) as limit:
                 return await self._ask_with_retries(endpoint, request, retry_for)
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise BudgetError(self.budget.over or "seconds") from error
+            raise BudgetError(self.ledger.over or "seconds") from error
 
     async def _ask_with_retries(
         self, endpoint: ModelSettings, request: ModelRequest, retry_for: float
@@ -214,14 +214,14 @@ class ModelClient:
     async def _ask_once(self, endpoint: ModelSettings, request: ModelRequest) -> Reply:
         """Call an endpoint once; every attempt, also a failed one, needs room in the budget."""
         model = await self._model_at(endpoint)
-        self.budget.check()
+        self.ledger.check()
         start = time.monotonic()
         is_caller_model = model is self.caller_model
         try:
             message = await ask_endpoint(model, endpoint, request, is_caller_model=is_caller_model)
         except asyncio.CancelledError:
             # the request was sent, and a server bills it
-            self.budget.book(self._measure_spending(endpoint, request, AIMessage("")))
+            self.ledger.book(self._measure_spending(endpoint, request, AIMessage("")))
             raise
         overflow = None
         server = self._find_server(endpoint)
@@ -229,7 +229,7 @@ class ModelClient:
             factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
             overflow = await check_reply(endpoint, server, request, message, factor)
         spending = self._measure_spending(endpoint, request, message, is_whole=overflow is None)
-        self.budget.book(spending)
+        self.ledger.book(spending)
         if overflow is not None:
             raise overflow
         if _FILTERED.search(get_finish_reason(message)):

@@ -23,7 +23,6 @@ from manus.execution.packing import is_storable
 from manus.execution.process_output import listener
 from manus.execution.result import ToolResult
 from manus.execution.session import Session
-from manus.models.budget import usage_ledger
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
@@ -164,8 +163,7 @@ async def _call(
     start: Callable[[], None],
 ) -> tuple[ToolResult, list[Spending]]:
     """Return the result of the call, and the model calls of its tool."""
-    lines: list[Spending] = []
-    usage_ledger.set(lines)
+    lines = active_run.ledger.start()
     agent_at_work.set(partial(run_delegated, task["id"], lines))
     try:
         result = await call_tool(

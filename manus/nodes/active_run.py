@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -35,8 +34,8 @@ from manus.execution.session import Session
 from manus.execution.snapshots.recorder import Recorder as FileRecorder
 from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
 from manus.execution.workspace import Workspace
-from manus.models.budget import RunBudget, check_prices
 from manus.models.client import ModelClient
+from manus.models.ledger import UsageLedger, check_prices
 from manus.models.providers import select_endpoint
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
@@ -46,7 +45,6 @@ from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
 from manus.state.messages import get_text
 from manus.state.taint import HistoryFacts
-from manus.state.usage import Budget, Spending, Usage, no_usage, with_spending
 from manus.tools.remember import REMEMBER
 
 KEY = "__manus_running"
@@ -61,8 +59,8 @@ class ActiveRun:
     session: Session
     catalog: Catalog
     recorder: Recorder | None = None
-    budget: RunBudget = field(default_factory=lambda: RunBudget(Budget()))
-    """Limits and usage; nested runs share the ledger of the outermost one."""
+    ledger: UsageLedger = field(default_factory=UsageLedger)
+    """Usage and limits."""
     is_served: bool = False
     """Whether LangGraph's server runs it, whose clients show its state."""
     is_inside: bool = False
@@ -88,7 +86,6 @@ class ActiveRun:
     history_repair: HistoryRepair = field(init=False)
     rendered_history: RenderedHistory = field(init=False)
     """The history as in the last request to the model."""
-    _clock: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         """Build the model client."""
@@ -98,7 +95,7 @@ class ActiveRun:
             cache(lambda role: self.model_settings(role).with_fallbacks()),
             cache(settings.settings_source.find_price),
             self.session.workspace.root,
-            self.budget,
+            self.ledger,
             self.recorder,
         )
         if settings.model is not None and not isinstance(settings.model, str):
@@ -113,18 +110,6 @@ class ActiveRun:
         """Return a completion for a tool; its usage is counted with the tool's call."""
         reply = await self.client.complete(role, messages, quiet=True)
         return get_text(reply.message)
-
-    def sync(self, usage: Usage) -> None:
-        """Set the budget's usage to that of the run; a nested run has added its own already."""
-        if not self.is_inside:
-            self.budget.sync(usage)
-
-    def take_elapsed(self) -> float:
-        """Return the seconds since the last call, which exclude the time that the run waited."""
-        now = time.monotonic()
-        elapsed = now - self._clock
-        self._clock = now
-        return elapsed
 
     def model_settings(self, role: str) -> ModelSettings:
         """Return the endpoint of a role."""
@@ -157,12 +142,6 @@ def get_active_run(config: RunnableConfig) -> ActiveRun:
     """Return the active run that a node belongs to."""
     reference: RunReference = config["configurable"][KEY]
     return reference.run
-
-
-def count_usage(lines: list[Spending], active_run: ActiveRun, before: Usage | None = None) -> Usage:
-    """Return the usage before plus these model calls and the time elapsed since the last count."""
-    usage = with_spending(before or no_usage(), lines)
-    return {**usage, "seconds": usage["seconds"] + active_run.take_elapsed()}
 
 
 def model_interrupt(
@@ -253,7 +232,7 @@ def _build(
             session,
             build_catalog(profile.tools, session, profile.on_demand),
             _recorder(settings, workspace, parent or waited),
-            budget=parent.budget if parent is not None else RunBudget(settings.budget),
+            ledger=UsageLedger(settings.budget, parent.ledger if parent is not None else None),
             is_served=is_served,
             is_inside=parent is not None,
         )

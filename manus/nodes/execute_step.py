@@ -67,12 +67,12 @@ def start_steps(
     No step starts if the budget is used up, or if the plan must be revised first. If none can
     start, the steps that were set aside ask their questions.
     """
-    seconds = active_run.take_elapsed()
+    seconds = active_run.ledger.take_elapsed()
     usage = total_usage(state)
     usage = {**usage, "seconds": usage["seconds"] + seconds}
-    active_run.sync(usage)
+    active_run.ledger.sync(usage)
     update: Update = {"usage": {"seconds": seconds}}
-    over = budget_used_up(active_run.budget.limits, usage)
+    over = budget_used_up(active_run.ledger.limits, usage)
     if over is not None:
         return {**update, "run": {**state["run"], "over": over}}
     if can_revise(state):
@@ -83,7 +83,7 @@ def start_steps(
     if selected:
         get_stream_writer()(StatusEvent(type="status", status="executing", stop_reason=None))
         return {**update, **_start(plan, selected, start_time)}
-    active_run.sync(state["usage"])  # the resumed executors add their own usage
+    active_run.ledger.sync(state["usage"])  # the resumed executors add their own usage
     return {**update, "plan": _ask_questions(plan, start_time)}
 
 

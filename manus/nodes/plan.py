@@ -12,8 +12,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from manus.config.context import Context
-from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, count_usage, get_active_run, model_interrupt
+from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
@@ -27,7 +26,7 @@ from manus.state.plan import Plan, format_plan, format_result, steps_to_revise
 from manus.state.plan_changes import NewStep, create, replace_step, revise
 from manus.state.text import shorten
 from manus.state.todos import list_todos
-from manus.state.usage import Spending, add_usage, budget_used_up, no_usage, sum_usage
+from manus.state.usage import add_usage, budget_used_up, no_usage, sum_usage
 from manus.tools.planning import PlanningArgs
 
 _MAX_TITLE = 60
@@ -49,15 +48,13 @@ async def plan(
         usage = no_usage()
         emit(StatusEvent(type="status", status="running", stop_reason=None))
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
-    lines: list[Spending] = []
-    usage_ledger.set(lines)
-    active_run.sync(usage)
+    entries = active_run.ledger.start(usage)
     make_update = _create_plan if is_first else _revise_plan
     try:
         update, origin = await make_update(state, active_run, executors)
     except ModelUnavailableError as error:
         raise model_interrupt(error, active_run, config) from error
-    new_usage = count_usage(lines, active_run)
+    new_usage = active_run.ledger.count(entries)
     update["usage"] = Overwrite(new_usage) if is_first else new_usage
     if origin is not None:
         current = update["plan"].value if "plan" in update else state["plan"]
@@ -179,7 +176,7 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
         return revise(current, steps, args.title)
 
     try:
-        if budget_used_up(active_run.budget.limits, total_usage(state)) is None:
+        if budget_used_up(active_run.ledger.limits, total_usage(state)) is None:
             question = HumanMessage(_question(state))
             revised = await ask_planner(state, active_run, executors, question, make)
     except ModelUnavailableError:

@@ -15,7 +15,7 @@ from langgraph.types import Overwrite, StreamWriter, interrupt
 from manus.config.context import Context
 from manus.execution.catalog import Catalog
 from manus.execution.changed_files import MAX_FILES, changed_since
-from manus.nodes.active_run import ActiveRun, count_usage, get_active_run
+from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.announcements import is_sent_back
 from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.exchange.stop_conditions import (
@@ -58,7 +58,7 @@ async def stuck_check(
     update = _count_step(state, message, answers, lines, active_run)
     newest, loop = _update_loop(state, history, active_run)
     is_last = run["step"] >= run["max_steps"]
-    over = run.get("closing") or active_run.budget.over
+    over = run.get("closing") or active_run.ledger.over
     special = special_call(message, answers, active_run.settings.profile.special_tools)
     direct = direct_answer(message, answers, active_run.catalog)
     sends_back = is_sent_back(state, active_run, message, is_last=is_last)
@@ -164,9 +164,9 @@ def _count_usage(state: AgentState, answers: Sequence[ToolMessage], active_run: 
     """Return the usage including the newest step's calls and the time since the last count."""
     usage = state["usage"].copy()
     executed = sum(call_facts(answer).get("executed") is not False for answer in answers)
-    active_run.budget.add({**no_usage(), "tool_calls": executed})
+    active_run.ledger.add({**no_usage(), "tool_calls": executed})
     usage["tool_calls"] += executed
-    return count_usage(state.get("spent", []), active_run, usage)
+    return active_run.ledger.count(state.get("spent", []), usage)
 
 
 def special_call(

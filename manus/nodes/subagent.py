@@ -139,7 +139,7 @@ async def run_subagent(
     stream = _stream(active_run, graph, request, config or get_config())
     try:
         async with (
-            asyncio.timeout(active_run.budget.seconds_left) as timeout,
+            asyncio.timeout(active_run.ledger.seconds_left) as timeout,
             aclosing(stream) as parts,
         ):
             async for mode, data in parts:

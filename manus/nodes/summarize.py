@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
-from manus.models.budget import usage_ledger
-from manus.nodes.active_run import ActiveRun, count_usage, get_active_run
+from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
@@ -29,7 +28,6 @@ from manus.state.plan import (
     short_title,
 )
 from manus.state.text import flat, one_line
-from manus.state.usage import Spending
 
 log = logging.getLogger("manus")
 
@@ -43,9 +41,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     active_run = get_active_run(config)
     emit = get_stream_writer()
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
-    lines: list[Spending] = []
-    usage_ledger.set(lines)
-    active_run.sync(total_usage(state))
+    entries = active_run.ledger.start(total_usage(state))
     plan = state["plan"]
     summary = await _ask_for_summary(state, active_run)
     unfinished = list_unfinished(plan)
@@ -71,7 +67,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
         **end,
         "output": output,
         "results": result_lines(plan),
-        "usage": count_usage(lines, active_run),
+        "usage": active_run.ledger.count(entries),
         "refused": list_refusals(plan),
         "messages": [AIMessage(output, id=f"{state['run']['id']}-summary")],
     }
@@ -85,7 +81,7 @@ async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
         active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(question)
     )
     try:
-        async with asyncio.timeout(active_run.budget.seconds_left):
+        async with asyncio.timeout(active_run.ledger.seconds_left):
             reply = await active_run.client.complete(ROLE, messages)
     except (BudgetError, TimeoutError):
         return summarize_without_model(plan)

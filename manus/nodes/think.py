@@ -15,9 +15,8 @@ from manus.config.context import Context
 from manus.execution.changed_files import next_tick
 from manus.execution.on_demand import described_tools
 from manus.execution.siblings import Siblings
-from manus.models.budget import usage_ledger
 from manus.models.client import Reply
-from manus.nodes.active_run import ActiveRun, count_usage, get_active_run, model_interrupt
+from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.context.compaction import ThreadHistory
 from manus.nodes.context.turns import replacement_writes
 from manus.nodes.exchange.environment_info import describe_environment
@@ -28,7 +27,7 @@ from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import get_text, has_calls, list_calls, messages_since
-from manus.state.usage import Spending, Usage, no_usage, sum_usage
+from manus.state.usage import Usage, no_usage, sum_usage
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
 
@@ -51,9 +50,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         environment = await _describe_environment(environment, active_run)
         start["place"] = environment
     system = active_run.render_system(workspace=run["workspace"], place=environment)
-    lines: list[Spending] = []
-    usage_ledger.set(lines)
-    active_run.sync(start["usage"])
+    entries = active_run.ledger.start(start["usage"])
     _emit_start(run, start["usage"], emit)
     stored = state.get("messages", [])
     messages = active_run.history_repair.repair(stored)
@@ -67,13 +64,13 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     except ModelUnavailableError as error:
         raise model_interrupt(error, active_run, config) from error
     except ManusError as error:
-        usage = count_usage(lines, active_run, start["usage"])
+        usage = active_run.ledger.count(entries, start["usage"])
         update = {**_end_run(error, state, run), "usage": usage}
     else:
         ids = active_run.rendered_history.ids
         message = prepare_reply(reply.message, ids, run, notes.choice, active_run.catalog)
         history.writes.append(message)
-        usage = count_usage(lines, active_run, start["usage"])
+        usage = active_run.ledger.count(entries, start["usage"])
         status = "executing" if has_calls(message) else "thinking"
         update = {**notes.update, "usage": usage, "status": status}
         emit(_thought(run, message, reply, usage))

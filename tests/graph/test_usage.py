@@ -110,8 +110,8 @@ async def test_the_time_that_a_person_takes_does_not_count(agent: ScriptedAgent)
     budget = Budget(seconds=10_000)
     await agent.run(call("ask_human", inquire="Why?"), budget=budget)
     [waiting] = agent.graph.active_runs._waiting.values()
-    waiting._clock -= 1_000_000  # so long ago was the question asked
-    waiting.budget._since -= 1_000_000
+    waiting.ledger._counted_at -= 1_000_000  # so long ago was the question asked
+    waiting.ledger._synced_at -= 1_000_000
     outcome = await agent.invoke(Command(resume="So."), text("Done."), budget=budget)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert outcome.usage["seconds"] < 10_000

@@ -151,7 +151,7 @@ def is_sent_back(
     settings = active_run.settings
     if message is None or has_calls(message) or not get_text(message).strip():
         return False
-    cannot_continue = is_last or "closing" in run or active_run.budget.over is not None
+    cannot_continue = is_last or "closing" in run or active_run.ledger.over is not None
     if cannot_continue or settings.tool_choice != "auto" or settings.text_reply != "finish":
         return False
     if "sent_back" in run or not active_run.catalog.schemas():

@@ -57,7 +57,7 @@ async def build_notes(
     """Return the notes of this step. Mark the run as closing if a budget allows one last call."""
     page, images = await _page(active_run, history)
     plan, update = plan_notes(state, active_run.settings.profile)
-    last, nearly = budget_notes(active_run.budget.limits, active_run.budget.used)
+    last, nearly = budget_notes(active_run.ledger.limits, active_run.ledger.used)
     choice = active_run.settings.tool_choice
     budget = []
     if last:
