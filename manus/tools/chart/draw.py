@@ -21,15 +21,14 @@ from manus.tools.chart.table import (
     as_axis_values,
     as_categories,
     as_numbers,
-    calendar_order,
     compute_heights,
     compute_slices,
     count_bins,
-    format_times,
     get_column,
     is_ambiguous_date,
     keep_largest,
     limit_rows,
+    order_texts,
     sample_rows,
 )
 
@@ -67,7 +66,7 @@ def specify(chart: Chart, frame: Any, colors: dict[str, int]) -> tuple[dict[str,
     table = pd.DataFrame(columns)
     table = table.reset_index(drop=True)  # the index of a file may have duplicates
     if "color" in table:
-        table["color"] = as_categories(table["color"])
+        table["color"], _ = as_categories(table["color"])
     notes: list[str] = []
     draw = {
         "histogram": _draw_histogram,
@@ -174,14 +173,9 @@ def _prepare_x(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
         if kind != "temporal":
             raise ToolError(f"`per` is for dates, and `{chart.x}` holds none that can be read.")
         table["x"] = table["x"].dt.to_period(_PERIODS[chart.per]).dt.start_time
-    is_text = kind == "nominal" and calendar_order(table["x"].dropna().unique()) is None
-    if is_text and chart.type in ("line", "area"):
-        notes.append(f"`{chart.x}` holds no dates or numbers: the axis is in alphabetical order.")
     if chart.type == "bar" and table["x"].nunique() <= chart.top:
         # as categories, the bars of points in time use the available width
-        if kind == "temporal":
-            table["x"] = format_times(table["x"])
-        kind = "ordinal"
+        table["x"], kind = as_categories(table["x"])
     return table, kind
 
 
@@ -196,15 +190,15 @@ def _offset_channel(chart: Chart, table: Any, kind: str, notes: list[str]) -> di
 
 
 def _x_axis(chart: Chart, table: Any, kind: str) -> alt.X:
-    """Return the `x` axis; categories in calendar or natural order, or by their sum."""
+    """Return the `x` axis."""
     options: dict[str, Any] = {}
     if chart.type == "scatter":
         options["scale"] = alt.Scale(zero=False)
     if kind in CATEGORIES:
         names = table["x"].dropna().unique()
         options["axis"] = label_axis(names, chart.width)
-        if order := calendar_order(names):
-            options["sort"] = order
+        if kind == "nominal":
+            options["sort"] = order_texts(table["x"])
         if chart.sort == "value" and chart.type not in ("heatmap", "box"):
             options["sort"] = alt.EncodingSortField(field="y", op="sum", order="descending")
     elif kind == "quantitative" and (table["x"] % 1 == 0).all() and table["x"].max() < 10_000:
@@ -245,8 +239,9 @@ def _draw_histogram(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 def _draw_heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """Draw a cell for each pair of categories, coloured by the aggregate of its rows."""
-    table["x"] = as_categories(table["x"])
-    table["y"] = as_categories(table["y"])
+    table["x"], x_kind = as_categories(table["x"])
+    table["y"], y_kind = as_categories(table["y"])
+    y_order = order_texts(table["y"]) if y_kind == "nominal" else "ascending"
     aggregate = "sum"
     name = "count"
     if "value" in table:
@@ -255,11 +250,11 @@ def _draw_heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
         name = f"{aggregate} of {chart.value}"
     else:
         table["value"] = 1.0
-    table = table.dropna().groupby(["x", "y"], as_index=False)["value"].agg(aggregate)
+    table = table.dropna().groupby(["x", "y"], as_index=False, sort=False)["value"].agg(aggregate)
     table = keep_largest(keep_largest(table, "x", chart, notes), "y", chart, notes)
-    y = alt.Y("y:O", title=chart.y_title or chart.y)
+    y = alt.Y("y", type=y_kind, sort=y_order, title=chart.y_title or chart.y)
     color = alt.Color("value:Q", title=name)
-    return _make_chart(table).mark_rect().encode(_x_axis(chart, table, "ordinal"), y, color)
+    return _make_chart(table).mark_rect().encode(_x_axis(chart, table, x_kind), y, color)
 
 
 def _draw_box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
@@ -267,9 +262,9 @@ def _draw_box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     table["y"] = as_numbers(table["y"], str(chart.y), "y")
     axes: dict[str, Any] = {}
     if "x" in table:
-        table["x"] = as_categories(table["x"])
+        table["x"], kind = as_categories(table["x"])
         table = keep_largest(table, "x", chart, notes)
-        axes["x"] = _x_axis(chart, table, "nominal")
+        axes["x"] = _x_axis(chart, table, kind)
     count = max(table["x"].nunique(), 1) if axes else 1
     table = sample_rows(keep_largest(table, "color", chart, notes).dropna(), notes, _MAX_BOX_ROWS)
     if "color" in table and chart.color != chart.x:
@@ -282,7 +277,7 @@ def _draw_box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 def _draw_pie(chart: Chart, table: Any, notes: list[str]) -> alt.LayerChart:
     """Draw the shares of the total; small slices are combined, none is left out."""
-    table["x"] = as_categories(table["x"])
+    table["x"], _ = as_categories(table["x"])
     rows, name = compute_heights(chart, table.drop(columns="color", errors="ignore"), notes)
     rows = compute_slices(chart, rows, notes)
     rows["label"] = rows["share"].where(rows["y"] >= _MIN_LABELLED_SHARE * rows["y"].sum(), "")

@@ -16,10 +16,9 @@ from manus.state.text import one_line
 from manus.tools.chart.spec import Chart
 
 _ISO_DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
-_DATE_FORMATS: tuple[str, ...] = ("%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%b %Y", "%B %Y")
-"""The formats that are read besides ISO dates and quarters."""
+_DATE_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+"""The formats that are read besides ISO dates."""
 _SLASH_DATE = r"^\s*(\d+)/(\d+)/\d+\s*$"
-_QUARTER = r"^(?:Q([1-4])[ -/]?(\d{4})|(\d{4})[ -/]?Q([1-4]))$"
 _MONTHS = {name.lower(): rank for rank, name in enumerate(calendar.month_name)}
 _MONTHS |= {name.lower(): rank for rank, name in enumerate(calendar.month_abbr)}
 _WEEKDAYS = {name.lower(): rank for rank, name in enumerate(calendar.day_name)}
@@ -27,7 +26,7 @@ _WEEKDAYS |= {name.lower(): rank for rank, name in enumerate(calendar.day_abbr)}
 _MAX_LISTED = 30
 """Maximum number of column names in an error."""
 CATEGORIES = ("nominal", "ordinal")
-"""Types of `x` values with one discrete position each."""
+"""Types of `x` values with one discrete position each: texts; numbers and dates."""
 MAX_POINTS = 5_000
 """Maximum number of points drawn; more are sampled, and a note says how."""
 MAX_SLICES = 12
@@ -107,12 +106,11 @@ def as_axis_values(values: Any) -> tuple[Any, str]:
         return values.astype(str), "nominal"
     if pd.api.types.is_datetime64_any_dtype(values):
         return values, "temporal"
-    is_numeric = pd.api.types.is_numeric_dtype(values)
-    may_be_dates = not is_numeric or values.between(19_000_101, 21_001_231).all()
-    if may_be_dates and (times := _parse_dates(values)) is not None:
-        return times, "temporal"
-    if is_numeric:
+    if pd.api.types.is_numeric_dtype(values):
         return values.astype(float), "quantitative"
+    times = _parse_dates(values)
+    if times is not None:
+        return times, "temporal"
     return values.where(values.isna(), values.astype(str)), "nominal"
 
 
@@ -121,14 +119,8 @@ def _parse_dates(values: Any) -> Any:
     texts = values.dropna().astype(str).str.strip()
     if texts.empty or is_ambiguous_date(texts):
         return None
-    quarters = texts.str.replace(_QUARTER, lambda m: f"{m[2] or m[3]}Q{m[1] or m[4]}", regex=True)
-    if quarters.str.fullmatch(r"\d{4}Q[1-4]").all():
-        times = pd.PeriodIndex(quarters, freq="Q").to_timestamp()
-        return pd.Series(times, index=texts.index).reindex(values.index)
-    formats = _DATE_FORMATS
-    if texts.head(200).str.match(_ISO_DATE).all():
-        formats = ("mixed", *formats)
-    for date_format in formats:
+    is_iso = texts.head(200).str.match(_ISO_DATE).all()
+    for date_format in ("mixed",) if is_iso else _DATE_FORMATS:
         times = pd.to_datetime(texts, format=date_format, errors="coerce", utc=True)
         if times.notna().all():
             return times.dt.tz_localize(None).reindex(values.index)
@@ -141,19 +133,22 @@ def is_ambiguous_date(values: Any) -> bool:
     return not parts.empty and bool((parts <= 12).all(axis=None))
 
 
-def calendar_order(names: Any) -> list[str] | None:
-    """Return names of months or weekdays in calendar order; None for other names."""
-    lowered = {str(name): str(name).strip().lower() for name in names}
+def order_texts(texts: Any) -> list[str]:
+    """Return distinct texts in the order of the file; months and weekdays in calendar order."""
+    names = [str(name) for name in texts.dropna().unique()]
+    lowered = [name.strip().lower() for name in names]
     for ranks in (_MONTHS, _WEEKDAYS):
-        if lowered and ranks.keys() >= set(lowered.values()):
-            return sorted(lowered, key=lambda name: ranks[lowered[name]])
-    return None
+        if ranks.keys() >= set(lowered):
+            return sorted(names, key=lambda name: ranks[name.strip().lower()])
+    return names
 
 
-def as_categories(values: Any) -> Any:
-    """Return a column as categories; numbers stay numbers, and are sorted as such."""
+def as_categories(values: Any) -> tuple[Any, str]:
+    """Return a column as categories, and their Vega-Lite type; numbers stay numbers."""
     values, kind = as_axis_values(values)
-    return format_times(values) if kind == "temporal" else values
+    if kind == "nominal":
+        return values, kind
+    return (format_times(values) if kind == "temporal" else values), "ordinal"
 
 
 def format_times(times: Any) -> Any:
@@ -183,7 +178,7 @@ def compute_heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, st
     if missing_count := len(table) - len(complete):
         notes.append(f"{missing_count:,} of {len(table):,} rows lack a value and are left out.")
     if aggregate:
-        return complete.groupby(keys, as_index=False)["y"].agg(aggregate), name
+        return complete.groupby(keys, as_index=False, sort=False)["y"].agg(aggregate), name
     repeated = complete["x"][complete.duplicated(keys)]
     if (
         chart.type in ("line", "area") and not repeated.empty
