@@ -33,7 +33,7 @@ class PlanView:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether a plan is being redrawn."""
+        """Return whether a plan is being redrawn."""
         return self.plan is not None and self._screen.can_redraw
 
     def on_plan(self, event: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ class Access(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The approval rule that covers exactly this access."""
+        """Return the approval rule that covers exactly this access."""
         return f"{HOST}-{self.kind}({glob.escape(self.host)})"
 
     def is_covered_by(self, rules: Iterable[str]) -> bool:
@@ -102,12 +102,12 @@ class EgressGuard:
 
     @property
     def is_tainted(self) -> bool:
-        """Whether the run has read untrusted text, and approval is required at all."""
+        """Return whether the run has read untrusted text, and approval is required at all."""
         return bool(self._taint) and not self._is_free
 
     @property
     def why_tainted(self) -> str:
-        """The reason of the taint, for the question."""
+        """Return the reason of the taint, for the question."""
         return self._taint
 
     def taint(self, reason: str) -> None:

@@ -100,7 +100,7 @@ class PipeReader:
 
     @property
     def closed(self) -> bool:
-        """Whether all writers have closed the pipe, or `close` was called."""
+        """Return whether all writers have closed the pipe, or `close` was called."""
         return self._end.is_set()
 
     async def wait_until_closed(self, seconds: float) -> None:

@@ -56,7 +56,7 @@ class Observation:
 
     @property
     def failed(self) -> bool:
-        """Whether the call failed, other than with the exit code of a command."""
+        """Return whether the call failed, other than with the exit code of a command."""
         return self.is_error and not self.is_exit_code
 
     def content(self) -> str | list[str | dict[str, Any]]:

@@ -39,7 +39,7 @@ class Store(BaseCheckpointSaver[Any]):
 
     @property
     def saver(self) -> BaseCheckpointSaver[Any]:
-        """The checkpointer to compile a graph with: the store itself."""
+        """Return the checkpointer to compile a graph with: the store itself."""
         return self
 
     def watch_outages(self, report: Callable[[RetryEvent], None]) -> None:

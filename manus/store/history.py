@@ -47,7 +47,7 @@ class Superstep:
 
     @property
     def messages(self) -> list[BaseMessage]:
-        """The messages written in this superstep."""
+        """Return the messages written in this superstep."""
         messages: list[BaseMessage] = []
         for write in self.writes_to("messages"):
             items = write if isinstance(write, list) else [write]
@@ -56,7 +56,7 @@ class Superstep:
 
     @property
     def is_input(self) -> bool:
-        """Whether it received new input."""
+        """Return whether it received new input."""
         return self.metadata.get("source") == "input"
 
     @property

@@ -47,17 +47,18 @@ NO_WEB = {
 }
 
 
-def test_private_places_in_every_notation() -> None:
+def test_private_places_in_every_notation(subtests: pytest.Subtests) -> None:
     for place in INNER.split():
-        with pytest.raises(EgressRefusedError, match=r"egress\.allow_private"):
-            rules().check_url(f"http://{place}/")
-        rules(allow_private=("*",)).check_url(f"http://{place}/")
+        with subtests.test(place=place):
+            with pytest.raises(EgressRefusedError, match=r"egress\.allow_private"):
+                rules().check_url(f"http://{place}/")
+            rules(allow_private=("*",)).check_url(f"http://{place}/")
     for url, why in NO_WEB.items():
-        with pytest.raises(EgressRefusedError, match=why):
+        with subtests.test(url=url), pytest.raises(EgressRefusedError, match=why):
             rules(allow_private=("*",)).check_url(url)
 
 
-async def test_a_name_that_leads_inside() -> None:
+async def test_a_name_that_leads_inside(subtests: pytest.Subtests) -> None:
     mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
     with pytest.raises(EgressRefusedError) as caught:
         await mixed.resolve_allowed("a.test", 80)
@@ -70,7 +71,7 @@ async def test_a_name_that_leads_inside() -> None:
     assert await some.resolve_allowed("box.test", 80) == ["192.168.1.5"], "one by one"
     some.check_url("http://localhost:8000/")
     for url in ("http://localhost:8001/", "http://127.0.0.1:8000/"):
-        with pytest.raises(EgressRefusedError):
+        with subtests.test(url=url), pytest.raises(EgressRefusedError):
             some.check_url(url)
 
 
@@ -93,19 +94,23 @@ async def test_allow_and_deny_lists(subtests: pytest.Subtests) -> None:
         with subtests.test(host=host, entry=entry):
             assert await rules(names, allow=(entry,)).resolve_allowed(host, 80) == ["8.8.8.8"]
     for host, lists, why in LISTS:
-        with pytest.raises(EgressRefusedError, match=why):
+        with subtests.test(host=host), pytest.raises(EgressRefusedError, match=why):
             await rules(names, **lists).resolve_allowed(host, 80)
     for address in CLOTHES.split():
-        some = rules({"a.test": [address]}, deny=("9.0.0.0/8",), allow_private=("*",))
-        with pytest.raises(EgressRefusedError, match="deny list"):
-            await some.resolve_allowed("a.test", 80)
-        with pytest.raises(EgressRefusedError, match="deny list"):
-            some.check_url(f"http://[{address}]/")
+        with subtests.test(address=address):
+            some = rules({"a.test": [address]}, deny=("9.0.0.0/8",), allow_private=("*",))
+            with pytest.raises(EgressRefusedError, match="deny list"):
+                await some.resolve_allowed("a.test", 80)
+            with pytest.raises(EgressRefusedError, match="deny list"):
+                some.check_url(f"http://[{address}]/")
 
 
-def test_entries_and_addresses() -> None:
+def test_entries_and_addresses(subtests: pytest.Subtests) -> None:
     for entry in ("http://x.test/", "a b", "", "x.test/path"):
-        with pytest.raises(SettingsError, match="is neither a host name"):
+        with (
+            subtests.test(entry=entry),
+            pytest.raises(SettingsError, match="is neither a host name"),
+        ):
             parse_entry(entry)
     assert parse_entry("*.Example.com:443").name == "example.com"
     assert parse_entry("[::1]:80").port == 80

@@ -41,7 +41,7 @@ async def test_a_page_is_read(proxy: EgressProxy, site: Site) -> None:
 
 
 async def test_redirects_are_followed_and_checked(
-    proxy: EgressProxy, site: Site, new_site: Callable[..., Site]
+    proxy: EgressProxy, site: Site, new_site: Callable[..., Site], subtests: pytest.Subtests
 ) -> None:
     inner = new_site()
     site.pages["/a"] = Answer("", 302, headers={"Location": "/b"})
@@ -52,9 +52,10 @@ async def test_redirects_are_followed_and_checked(
         ("file:///etc/passwd", "unsupported protocol"),
         ("/c", "redirects without end"),
     ):
-        site.pages["/c"] = Answer("", 302, headers={"Location": place})
-        with pytest.raises(ToolError, match=why):
-            await read_page(proxy, f"{site.base}/c")
+        with subtests.test(place=place):
+            site.pages["/c"] = Answer("", 302, headers={"Location": place})
+            with pytest.raises(ToolError, match=why):
+                await read_page(proxy, f"{site.base}/c")
     with pytest.raises(ToolError, match="egress rules"):  # the proxy hears its plain form
         await read_page(proxy, "http://127。0。0。1/")
     assert inner.requests == []
@@ -79,9 +80,10 @@ async def test_kinds_of_pages_and_what_cannot_be_read(
     proxy: EgressProxy, site: Site, subtests: pytest.Subtests
 ) -> None:
     for said, answer in UNREADABLE.items():
-        site.pages["/"] = answer
-        with pytest.raises(ToolError, match=said):
-            await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
+        with subtests.test(said=said):
+            site.pages["/"] = answer
+            with pytest.raises(ToolError, match=said):
+                await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
     for data, kind, text in KINDS:
         with subtests.test(data=data, kind=kind):
             site.pages["/"] = Answer(data, type=kind)

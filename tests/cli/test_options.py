@@ -51,14 +51,14 @@ def test_of_a_resume(manus: Program, server: ScriptedServer) -> None:
     assert (manus.home / "turns.jsonl").read_text()
 
 
-def test_limits() -> None:
+def test_limits(subtests: pytest.Subtests) -> None:
     assert parse_limits(" cost = .50 , tokens=1.5M,") == {"cost": 0.5, "tokens": 1_500_000}
     assert parse_limits("seconds=10m,tool-calls=0,tool_calls=7") == {
         "seconds": 600,
         "tool_calls": 7,
     }
     for wrong in ("tokens", "token=5", "200k", "tokens=0", "cost=1k"):
-        with pytest.raises(click.BadParameter):
+        with subtests.test(wrong=wrong), pytest.raises(click.BadParameter):
             parse_limits(wrong)
 
 

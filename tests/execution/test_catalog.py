@@ -69,7 +69,8 @@ def test_every_built_in_tool_says_what_it_and_its_arguments_are(
     catalog = build_catalog(list(BUILT_IN), session)
     assert catalog.names() == list(BUILT_IN)
     for schema in catalog.schemas():
-        assert schema["function"]["description"]
+        with subtests.test(tool=schema["function"]["name"]):
+            assert schema["function"]["description"]
         for argument in schema["function"]["parameters"]["properties"].values():
             with subtests.test(schema=schema, argument=argument):
                 assert argument["description"]

@@ -100,7 +100,9 @@ def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: P
     assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
 
 
-def test_what_was_put_in_place_of_a_journal_is_not_written_through(tmp_path: Path) -> None:
+def test_what_was_put_in_place_of_a_journal_is_not_written_through(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot be written"):
         _opened(tmp_path / "file" / "t.jsonl")
@@ -114,7 +116,7 @@ def test_what_was_put_in_place_of_a_journal_is_not_written_through(tmp_path: Pat
     os.mkfifo(journal / "pipe.jsonl")
     (tmp_path / "linked").symlink_to(outside)
     for place in (journal / "link.jsonl", journal / "pipe.jsonl", tmp_path / "linked/t.jsonl"):
-        with pytest.raises(StorageError):
+        with subtests.test(place=place), pytest.raises(StorageError):
             _opened(place)
     assert [path.read_text() for path in outside.iterdir()] == ["alias a=b\n"]
 

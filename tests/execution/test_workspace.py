@@ -47,10 +47,11 @@ def test_names_below_the_root_and_others(workspace: Workspace, subtests: pytest.
             )
             assert workspace.show(real) == os.path.normpath(name)
     for name in ("..", "a/../../x", "/etc/passwd", "/", "../ws-other/file"):
-        with pytest.raises(ToolError, match="outside the workspace"):
+        is_refused = pytest.raises(ToolError, match="outside the workspace")
+        with subtests.test(name=name), is_refused:
             workspace.readable(name)
     for name in ("", "  ", "a\0b", "a\ud800b"):
-        with pytest.raises(ToolError, match="give a path"):
+        with subtests.test(name=name), pytest.raises(ToolError, match="give a path"):
             workspace.readable(name)
     # links are followed before the check
     (workspace.root / "out").symlink_to(workspace.root.parent)
@@ -61,17 +62,19 @@ def test_names_below_the_root_and_others(workspace: Workspace, subtests: pytest.
     assert workspace.readable("in/file") == workspace.root / "real" / "file"
 
 
-def test_our_records_can_be_read_and_not_written(workspace: Workspace) -> None:
+def test_our_records_can_be_read_and_not_written(
+    workspace: Workspace, subtests: pytest.Subtests
+) -> None:
     (workspace.root / "link").symlink_to(".manus")
     assert workspace.readable(".manus/observations/x") == workspace.private / "observations/x"
     for name in (".manus", ".manus/journal/x", "link/x", "a/../.manus/x"):
-        with pytest.raises(ToolError, match="own records"):
+        with subtests.test(name=name), pytest.raises(ToolError, match="own records"):
             workspace.writable(name)
     assert (workspace.private / ".gitignore").read_text() == "*\n"
     assert workspace.writable(".manusx") == workspace.root / ".manusx"
     home = Workspace(os.path.commonpath([state_folder(), data_folder()]))
     for folder in (state_folder(), data_folder()):
-        with pytest.raises(ToolError, match="own records"):
+        with subtests.test(folder=folder), pytest.raises(ToolError, match="own records"):
             home.writable(f"{folder}/x")
 
 
@@ -155,4 +158,4 @@ def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resour
     for earlier in range(len(calls)):
         for later in range(earlier + 1, len(calls)):
             if any(a.collides(b) for a in calls[earlier] for b in calls[later]):
-                assert begun.index(earlier) < begun.index(later)
+                assert begun.index(earlier) < begun.index(later), (earlier, later)

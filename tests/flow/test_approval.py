@@ -52,7 +52,7 @@ def test_answers(subtests: pytest.Subtests) -> None:
             assert decision.kind == "edit"
             assert [s["text"] for s in decision.plan["steps"]] == texts
     for answer, said in UNFIT:
-        with pytest.raises(PlanError, match=said):
+        with subtests.test(answer=answer), pytest.raises(PlanError, match=said):
             read_decision(answer, PLAN)
 
 

@@ -1,5 +1,6 @@
 """Changes of a plan: what is kept, and what does not fit."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -93,9 +94,10 @@ UNFIT: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def test_what_does_not_fit_is_said() -> None:
+def test_what_does_not_fit_is_said(subtests: pytest.Subtests) -> None:
     for change, said in UNFIT:
-        with pytest.raises(PlanError, match=said.replace("(", r"\(")):
+        is_refused = pytest.raises(PlanError, match=re.escape(said))
+        with subtests.test(message=said), is_refused:
             change()
 
 

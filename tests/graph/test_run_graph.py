@@ -38,7 +38,8 @@ async def test_no_request_is_said_in_a_sentence(
         with subtests.test(messages=messages):
             assert to_input({"messages": messages})["messages"] == messages
     for given in NONE:
-        with pytest.raises(UsageError, match="There is no request"):
+        is_refused = pytest.raises(UsageError, match="There is no request")
+        with subtests.test(given=given), is_refused:
             to_input(given)
     with pytest.raises(UsageError):
         await agent.run(request="  ")

@@ -190,7 +190,8 @@ def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
                 ]
                 found.append(reader.feed("", is_last=True))
                 assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
-        assert split_reasoning(words) == parts
+        with subtests.test("whole", words=words):
+            assert split_reasoning(words) == parts
     # its beginning is in the template
     assert split_reasoning("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
     assert split_reasoning("Write </think> there.") == ("", "Write </think> there.")

@@ -246,11 +246,14 @@ PACKAGES = {
 }
 
 
-async def test_what_a_provider_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_provider_lacks_is_said(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     with pytest.raises(SettingsError, match="its endpoint"):
         await build_model(ModelSettings(model="azure:mine", api_key=KEY), Path())
     for provider, package in PACKAGES.items():
         # what Python itself has for "not to be found"
-        monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
-        with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):
-            await build_model(ModelSettings(model=f"{provider}:x", api_key=KEY), Path())
+        with subtests.test(provider=provider):
+            monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
+            with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):
+                await build_model(ModelSettings(model=f"{provider}:x", api_key=KEY), Path())

@@ -77,7 +77,9 @@ async def test_another_conversation_fails_with_what_differs(agent: ScriptedAgent
 NO_RECORDINGS = ("no JSON", "[]", "{}", '{"after": 7, "messages": [], "reply": {}}', "7")
 
 
-def test_what_is_no_whole_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_whole_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     monkeypatch.chdir(tmp_path)
     recorder = Recorder(FILE, "/w")
     recorder.start()
@@ -90,9 +92,10 @@ def test_what_is_no_whole_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(ReplayMismatchError):
         played.invoke([HumanMessage("Two?")])
     for content in NO_RECORDINGS:
-        turns.write_text(f"{content}\n")
-        with pytest.raises(SettingsError, match=f"{FILE} is not a recording of model turns"):
-            ReplayModel.load(FILE, "/w")
+        with subtests.test(content=content):
+            turns.write_text(f"{content}\n")
+            with pytest.raises(SettingsError, match=f"{FILE} is not a recording of model turns"):
+                ReplayModel.load(FILE, "/w")
 
 
 ALIKE = {

@@ -60,7 +60,7 @@ VALUES = st.recursive(
 def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.DataObject) -> None:
     for whole in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
         end = data.draw(st.integers(1, len(whole) - 1))
-        assert repair_arguments(whole[:end]) is None
+        assert repair_arguments(whole[:end]) is None, whole[:end]
 
 
 async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: ScriptedAgent) -> None:

@@ -192,7 +192,8 @@ def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens(
     assert 500 < estimate_message(ToolMessage([image], tool_call_id="1")) < 2_000
     for word in ("狐", "лис"):
         written, letters = word * 900, "f" * 900 * len(word)
-        assert estimate_text(written) > 1.5 * estimate_text(letters)
+        with subtests.test("compared with letters", word=word):
+            assert estimate_text(written) > 1.5 * estimate_text(letters)
         for text in (written, letters):
             said = HumanMessage([{"type": "text", "text": text}])
             call = {"id": "1", "name": "bash", "args": {"command": text}}

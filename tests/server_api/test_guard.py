@@ -70,10 +70,10 @@ async def test_a_page_of_somebody_else_starts_no_run(dev: DevServer) -> None:
 
 
 async def test_a_request_names_files_below_the_root_only(
-    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_SERVED_ROOT", str(tmp_path))
     config: Any = {"configurable": {"thread_id": "t", "assistant_id": "a"}}
     for chosen in ({"workspace": "/etc"}, {"record": "/etc/x"}, {"model": "replay:/etc/passwd"}):
-        with pytest.raises(UsageError):
+        with subtests.test(chosen=chosen), pytest.raises(UsageError):
             await agent.graph.ainvoke({"request": "x"}, config, context=agent.context(**chosen))

@@ -166,14 +166,17 @@ def test_a_database_locked_in_the_middle_of_a_run(manus: Program, server: Script
     assert (manus.workspace / "log").read_text() == "did\n"
 
 
-def test_a_thread_that_is_damaged(manus: Program, server: ScriptedServer) -> None:
+def test_a_thread_that_is_damaged(
+    manus: Program, server: ScriptedServer, subtests: pytest.Subtests
+) -> None:
     server.script(text("One."), text("Two."))
     assert manus("run", "--thread", "bad", "hello").code == 0
     assert manus("run", "--thread", "good", "hello").code == 0
     with contextlib.closing(sqlite3.connect(manus.database)) as file, file:
         file.execute("UPDATE checkpoints SET checkpoint = x'9300' WHERE thread_id = 'bad'")
     for arguments in (["run", "--thread", "bad", "more"], ["resume", "bad"], ["show", "bad"]):
-        _sentence(manus(*arguments), "it is damaged")
+        with subtests.test(arguments=arguments):
+            _sentence(manus(*arguments), "it is damaged")
     listed = manus("threads")
     assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ["good"]
     assert listed.err.startswith("The thread bad is not listed. ")

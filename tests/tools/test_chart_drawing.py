@@ -192,12 +192,12 @@ def test_several_columns_are_series() -> None:
         _drawn(frame, type="line", x="t", y=["sales", "costs"], color="t")
 
 
-def test_a_log_scale_shows_what_it_can() -> None:
+def test_a_log_scale_shows_what_it_can(subtests: pytest.Subtests) -> None:
     frame = {"x": [1, 2], "n": [1, 1000]}
     spec, _ = _drawn(frame, type="line", x="x", y="n", log=True)
     assert spec["encoding"]["y"]["scale"]["type"] == "log"
     for kind, numbers in (("bar", [1, 2]), ("line", [0, 2])):
-        with pytest.raises(ToolError, match="`log`"):
+        with subtests.test(kind=kind), pytest.raises(ToolError, match="`log`"):
             _drawn({"x": [1, 2], "n": numbers}, type=kind, x="x", y="n", log=True)
 
 
@@ -231,11 +231,13 @@ NO_TABLES = {
 }
 
 
-def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for name, (text, said) in NO_TABLES.items():
-        (tmp_path / name).write_text(text)
-        with pytest.raises(ToolError, match=said):
-            specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None), {})
+        with subtests.test(name=name):
+            (tmp_path / name).write_text(text)
+            with pytest.raises(ToolError, match=said):
+                specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None), {})
     for kind in ("line", "bar", "area", "scatter", "box", "pie", "heatmap"):
-        with pytest.raises(ToolError, match="every row lacks a value"):
+        is_refused = pytest.raises(ToolError, match="every row lacks a value")
+        with subtests.test(kind=kind), is_refused:
             _drawn({"a": ["x", None], "b": [None, 2.0]}, type=kind, x="a", y="b")

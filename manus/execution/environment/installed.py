@@ -29,7 +29,7 @@ class Installation(NamedTuple):
 
     @property
     def programs(self) -> list[Path]:
-        """The folders for the `PATH`."""
+        """Return the folders for the `PATH`."""
         candidates = (self.prefix / "bin", self.prefix / "go/bin")
         return list(filter(Path.is_dir, candidates)) or [self.prefix]
 

@@ -39,7 +39,7 @@ class PythonEnvironment(NamedTuple):
 
     @property
     def python(self) -> Path:
-        """The path of the interpreter through which it finds its packages."""
+        """Return the path of the interpreter through which it finds its packages."""
         return self.prefix / "bin" / "python"
 
     def find_fault(self) -> str:

@@ -69,7 +69,7 @@ class UserTools:
 
     @property
     def python(self) -> Path | None:
-        """The interpreter of the workspace; None if nothing selects one."""
+        """Return the interpreter of the workspace; None if nothing selects one."""
         return next((tool.python for tool in self.tools if tool.python), None)
 
     def apply_to(self, environment: Mapping[str, str]) -> dict[str, str]:

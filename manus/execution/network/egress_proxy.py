@@ -100,12 +100,12 @@ class EgressProxy:
 
     @property
     def port(self) -> int:
-        """The port on loopback."""
+        """Return the port on loopback."""
         return int(self._servers[0].sockets[0].getsockname()[1])
 
     @property
     def url(self) -> str:
-        """The address of the proxy."""
+        """Return the address of the proxy."""
         return f"http://127.0.0.1:{self.port}"
 
     async def close(self) -> None:

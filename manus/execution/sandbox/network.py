@@ -33,7 +33,7 @@ class Network:
 
     @property
     def entry(self) -> tuple[str, ...]:
-        """The command line before a command that starts in the namespace."""
+        """Return the command line before a command that starts in the namespace."""
         namespaces = f"/proc/{self._porter.pid}/ns"
         nsenter = find_host_program("nsenter") or "/usr/bin/nsenter"
         return (

@@ -295,7 +295,7 @@ class Sandbox:
 
     @property
     def _port(self) -> int | None:
-        """The port of the proxy for programs; None if they have none."""
+        """Return the port of the proxy for programs; None if they have none."""
         if self.proxy_server is None:
             return None
         return int(self.proxy_server.sockets[0].getsockname()[1])

@@ -60,7 +60,7 @@ class TraceStep:
 
     @property
     def has_error(self) -> bool:
-        """Whether one of its calls failed."""
+        """Return whether one of its calls failed."""
         return any(call.is_error for call in self.calls)
 
 
@@ -101,14 +101,14 @@ class TraceRun:
 
     @property
     def agents(self) -> list[TraceRun]:
-        """The agent runs: itself, or those of a flow's plan steps."""
+        """Return the agent runs: itself, or those of a flow's plan steps."""
         if self.kind == "agent":
             return [self]
         return [stage.run for stage in self.stages if stage.run is not None]
 
     @property
     def agent_steps(self) -> list[TraceStep]:
-        """All steps of its agent runs."""
+        """Return all steps of its agent runs."""
         return [step for agent in self.agents for step in agent.steps]
 
     @property

@@ -171,7 +171,7 @@ class Browser:
 
     @property
     def is_opening_window(self) -> bool:
-        """Whether a page has just asked for a window that has not appeared as a tab."""
+        """Return whether a page has just asked for a window that has not appeared as a tab."""
         now = time.monotonic()
         return any(now - moment < _WINDOW_SECONDS for moment in self._requested_windows)
 

@@ -193,13 +193,14 @@ class Tab:
 
     @property
     def is_pdf(self) -> bool:
-        """Whether the tab shows a PDF, which has no elements."""
+        """Return whether the tab shows a PDF, which has no elements."""
         return self.content_type.startswith("application/pdf")
 
     @property
     def route(self) -> str:
-        """The address without its query and anchor, which pages change while a form is filled in.
+        """Return the address without its query and anchor.
 
+        Pages change both while a form is filled in.
         An anchor that is a path is a view of the page, and counts.
         """
         parts = urlsplit(self.page.url)
