@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manus.execution.journal import Journal
+from manus.execution.records.files import record_name
 from manus.execution.safe_open import open_record
 from manus.state.text import sanitize
 
@@ -73,7 +73,7 @@ class Archive:
     @staticmethod
     def path_for(records: Path, thread_id: str) -> Path:
         """Return the path of a thread's archive in the records of its workspace."""
-        return records / "archive" / f"{Journal.path_for(records, thread_id).stem}.sqlite"
+        return records / "archive" / f"{record_name(thread_id)}.sqlite"
 
     def add(self, messages: Iterable[Archived]) -> None:
         """Add messages, except those that are already archived.

@@ -219,7 +219,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         return replace(result_of_refusal, refused=(verdict.refused,) if verdict.refused else ())
     args = {**call.args, **task.get("injected", {})}
     if not call.read_only:
-        session.journal.begin(call.key, call.tool.name)
+        await session.journal.abegin(call.key, call.tool.name)
     started_at = now()
     try:
         with (
@@ -231,7 +231,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
             observation = await _observe_watched(call, args)
     except GraphBubbleUp as error:
         if not call.read_only:
-            session.journal.release(
+            await session.journal.arelease(
                 call.key
             )  # it interrupts before its effect, and runs again after the answer
         if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
@@ -354,7 +354,7 @@ async def _to_result(
     if key is not None:
         message.additional_kwargs[JOURNALLED] = True
         content = message.model_dump(exclude={"artifact"}, exclude_unset=True)
-        session.journal.finish(key, content, observation.update, pack(observation))
+        await session.journal.afinish(key, content, observation.update, pack(observation))
     return ToolResult(message, observation)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from manus.execution.records.files import run_key
 from manus.nodes.active_run import ActiveRun
 from manus.state.errors import ThreadBusyError
 
@@ -35,7 +36,7 @@ class StreamHandle:
     """Whether nobody is waiting for its next part."""
 
 
-def run_key(config: RunnableConfig) -> tuple[str, bool]:
+def identify_run(config: RunnableConfig) -> tuple[str, bool]:
     """Return the key of a run, and whether it has a thread and can be resumed.
 
     The key is the thread and the checkpoint namespace: a subgraph is a run of its own.
@@ -43,7 +44,7 @@ def run_key(config: RunnableConfig) -> tuple[str, bool]:
     configurable = config.get("configurable", {})
     thread = configurable.get("thread_id")
     space = configurable.get("checkpoint_ns", "")
-    return f"{thread or uuid.uuid4().hex}:{space}", thread is not None
+    return run_key(thread or uuid.uuid4().hex, space), thread is not None
 
 
 class ActiveRuns:

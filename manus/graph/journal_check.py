@@ -41,7 +41,7 @@ async def mark_unfinished(
     journal.is_whole = True
     source = (snapshot.metadata or {}).get("source")
     if source != "loop" and not is_foreign:
-        journal.fork()
+        await journal.afork()
         return
     tasks = _started_tasks(snapshot, answered, catalog)
     if is_foreign:
@@ -49,17 +49,17 @@ async def mark_unfinished(
     else:
         problem = _find_mismatch(journal, snapshot, tasks, is_whole=is_whole)
     if problem:
-        _record_unknown(journal, tasks, problem)
+        await _record_unknown(journal, tasks, problem)
 
 
-def _record_unknown(journal: Journal, tasks: list[PregelTask], problem: str) -> None:
+async def _record_unknown(journal: Journal, tasks: list[PregelTask], problem: str) -> None:
     """Record unfinished calls that the journal does not have, so that they are not repeated."""
     unknown = []
     for task in tasks:
         if task.result is None and journal.look_up(task.id) is None:
             unknown.append(task)
     for task in unknown:
-        journal.begin(task.id, "act")
+        await journal.abegin(task.id, "act")
     if unknown:
         log.warning(
             "%s: the %d tool calls that were under way may have taken effect and are not repeated.",

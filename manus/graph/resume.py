@@ -50,7 +50,7 @@ async def restore_run(
     session = active_run.session
     is_fork = bool(configurable.get("checkpoint_id"))
     if is_fork:
-        session.journal.fork()  # a fork repeats effects on purpose
+        await session.journal.afork()  # a fork repeats effects on purpose
     snapshot = None
     if is_new:
         # approvals of the previous run do not apply to a new one

@@ -21,7 +21,9 @@ from pydantic import BaseModel
 from manus.config.context import HELD, Context
 from manus.config.profile import Profile
 from manus.execution.decisions import QuestionSlot
-from manus.graph.active_runs import ActiveRuns, StreamHandle, run_key
+from manus.execution.records.base import Records
+from manus.execution.records.select import select_records
+from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
 from manus.graph.input_model import input_model
@@ -42,6 +44,7 @@ from manus.graph.sync_calls import ResultT, SyncCalls
 from manus.graph.thread_status import record_failure
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, get_parent_run, open_run
+from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
 
@@ -276,20 +279,27 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         self, handle: StreamHandle, config: RunnableConfig, context: Context
     ) -> AsyncGenerator[ActiveRun]:
         """Hold the thread of a run and its live resources until its stream has ended."""
-        key, is_durable = run_key(config)
+        key, is_durable = identify_run(config)
         if not is_durable and isinstance(self.checkpointer, BaseCheckpointSaver):
             raise UsageError(NO_THREAD)
         waited = await self.active_runs.begin(key, handle)
         lock = AsyncExitStack()
         parent = get_parent_run(config)
         try:
-            await self._lock_thread(lock, config.get("configurable", {}))
+            configurable = config.get("configurable", {})
+            records = select_records(configurable.get(CHECKPOINTER) or self.checkpointer)
+            await self._lock_thread(lock, configurable, None if parent else records)
+            lines = None
+            if records is not None and is_durable:
+                thread_id = str(configurable["thread_id"])
+                lines = records.log(thread_id, str(configurable.get("checkpoint_ns", "")))
             active_run = await open_run(
                 key,
                 self.profile,
                 context,
                 durable=is_durable,
                 is_served=_is_served(config),
+                lines=lines,
                 parent=parent,
                 waited=waited,
             )
@@ -304,12 +314,22 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             # the next run on the thread waits until everything is closed
             await asyncio.shield(self._close(key, handle, lock, may_wait=is_durable))
 
-    async def _lock_thread(self, lock: AsyncExitStack, configurable: dict[str, Any]) -> None:
-        """Lock the thread against other processes and graphs, unless the caller holds the lock."""
+    async def _lock_thread(
+        self, lock: AsyncExitStack, configurable: dict[str, Any], records: Records | None
+    ) -> None:
+        """Lock the thread against other processes and graphs, unless the caller holds the lock.
+
+        As a node of another graph, share the lock with the other nodes of that graph.
+        """
+        if configurable.get(HELD):
+            return
+        thread_id = str(configurable.get("thread_id"))
         hold = getattr(self.checkpointer, "hold", None)
-        is_locked = bool(configurable.get(HELD) or configurable.get("checkpoint_ns"))
-        if hold is not None and not is_locked:
-            await lock.enter_async_context(hold(str(configurable["thread_id"])))
+        if configurable.get("checkpoint_ns"):
+            if records is not None:
+                await lock.enter_async_context(records.join(thread_id))
+        elif hold is not None:
+            await lock.enter_async_context(hold(thread_id, configurable.get("run_id")))
 
     async def _close(
         self, key: str, handle: StreamHandle, lock: AsyncExitStack, *, may_wait: bool

@@ -30,6 +30,8 @@ from manus.execution.archive import Archive
 from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
 from manus.execution.downloads import read_downloads
 from manus.execution.journal import Journal
+from manus.execution.records.base import JournalLog
+from manus.execution.records.files import workspace_log
 from manus.execution.session import Session
 from manus.execution.snapshots.recorder import Recorder as FileRecorder
 from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
@@ -171,10 +173,13 @@ async def open_run(
     *,
     durable: bool,
     is_served: bool = False,
+    lines: JournalLog | None = None,
     parent: ActiveRun | None = None,
     waited: ActiveRun | None = None,
 ) -> ActiveRun:
     """Open the session, tools and models of a run. `durable`: another process can resume it.
+
+    The journal's `lines` are in the records of the workspace if the store has none of its own.
 
     The session of a run that `waited` for a person is used again. A nested run shares the settings,
     models, recording and budget of its `parent`, and has a session of its own. A run of a server
@@ -184,7 +189,7 @@ async def open_run(
         SettingsError, UsageError: settings or workspace do not fit.
     """
     building = asyncio.ensure_future(
-        asyncio.to_thread(_build, key, profile, context, durable, is_served, parent, waited)
+        asyncio.to_thread(_build, key, profile, context, durable, is_served, lines, parent, waited)
     )
     try:
         active_run = await asyncio.shield(building)
@@ -213,6 +218,7 @@ def _build(
     context: Context,
     durable: bool,
     is_served: bool,
+    lines: JournalLog | None,
     parent: ActiveRun | None,
     waited: ActiveRun | None,
 ) -> ActiveRun:
@@ -222,7 +228,7 @@ def _build(
     with ExitStack() as unused:
         session = _reusable_session(waited, profile, workspace)
         if session is None:
-            session = _open_session(key, workspace, durable)
+            session = _open_session(key, durable, lines, workspace)
             if durable and parent is None and settings.snapshots:
                 session.files = _open_files(key, session)
             unused.callback(session.journal.close)
@@ -293,9 +299,16 @@ def _reusable_session(
     return None
 
 
-def _open_session(key: str, workspace: Workspace, durable: bool) -> Session:
+def _open_session(
+    key: str, durable: bool, lines: JournalLog | None, workspace: Workspace
+) -> Session:
     workspace.prepare()
-    journal = Journal(Journal.path_for(workspace.records, key) if durable else None)
+    workspace_lines = workspace_log(workspace.records, key) if durable else None
+    if lines is None:
+        journal = Journal(workspace_lines)
+    else:
+        # versions before 0.3 stored the lines in the records of the workspace
+        journal = Journal(lines, previous=workspace_lines)
     journal.open()
     archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
     trusts_folder = workspace.trusts_files(os.environ)

@@ -9,6 +9,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.base import id as checkpoint_ids
 
+from manus.execution.records.base import Records
 from manus.state.events import RetryEvent
 
 
@@ -36,6 +37,8 @@ class Store(BaseCheckpointSaver[Any]):
 
     location: str
     """File path, or URL without credentials."""
+    records: Records
+    """The journals of the threads."""
 
     @property
     def saver(self) -> BaseCheckpointSaver[Any]:
@@ -52,6 +55,10 @@ class Store(BaseCheckpointSaver[Any]):
         """Return thread ids, most recently used first."""
         raise NotImplementedError
 
-    def hold(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Lock a thread for this process inside the block, or raise `ThreadBusyError`."""
+    def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
+        """Lock a thread for this process inside the block, or raise `ThreadBusyError`.
+
+        A server that gives a run to another worker repeats its `run_id`: the thread is taken over
+        from a worker that holds it for the same run and does not answer.
+        """
         raise NotImplementedError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from functools import partial
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +19,9 @@ from psycopg.pq import Ping
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from manus.state.errors import SettingsError, StorageError, ThreadBusyError
+from manus.execution.records.postgres import PostgresRecords
+from manus.execution.records.postgres_sql import FENCE
+from manus.state.errors import SettingsError, StorageError
 from manus.state.events import RetryEvent
 from manus.store.base import Store, make_ids_later_than
 from manus.store.postgres_retry import (
@@ -30,10 +32,10 @@ from manus.store.postgres_retry import (
     strip_credentials,
 )
 from manus.store.serializer import CompactSerializer
-from manus.store.thread_lock import ATTEMPTS, PAUSE, thread_busy_error
 
 log = logging.getLogger("manus")
 
+T = TypeVar("T")
 _OPTIONS: dict[str, Any] = {
     "autocommit": True,
     "prepare_threshold": 0,
@@ -45,25 +47,14 @@ _STOP_TIMEOUT = 2.0
 _NEWEST = """
     SELECT MAX(checkpoint_id) AS newest FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s
 """
-_NEWEST_OF_ALL = "SELECT MAX(checkpoint_id) AS newest FROM checkpoints WHERE thread_id = %s"
 _RECENT = """
     SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
     GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s
 """
-_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('manus:' || %s, 0)) AS held"
 Connection = psycopg.AsyncConnection[DictRow]
 
-
-@dataclass(slots=True)
-class _Hold:
-    """A thread locked by this process, through an advisory lock on its own connection."""
-
-    connection: Connection
-    checkpoint_ids: set[str | None]
-    """The newest checkpoint at the time of locking, and all written since."""
-    is_lost: bool = False
-    """Whether another process has written to the thread since; then this one must not."""
-    checking: asyncio.Lock = field(default_factory=asyncio.Lock)
+_fence: ContextVar[tuple[str, int] | None] = ContextVar("fence", default=None)
+"""The thread that the current operation writes to, and the token of this process for it."""
 
 
 class PostgresStore(AsyncPostgresSaver, Store):
@@ -73,9 +64,12 @@ class PostgresStore(AsyncPostgresSaver, Store):
         super().__init__(pool, serde=CompactSerializer())
         self._pool = pool
         self._retry = retry
-        self._url = retry.url
         self.location = strip_credentials(retry.url)
-        self._holds: dict[str, _Hold] = {}
+        self.records: PostgresRecords = PostgresRecords(retry.url, self.location, self._run)
+
+    async def _run(self, operation: Callable[[], Any]) -> Any:
+        """Await a blocking operation of the records, retried after an outage."""
+        return await self._retry.call(partial(self.records.run_in_thread, operation))
 
     def watch_outages(self, report: Callable[[RetryEvent], None]) -> None:
         """As in the base class."""
@@ -109,17 +103,16 @@ class PostgresStore(AsyncPostgresSaver, Store):
     async def aput(
         self, config: RunnableConfig, checkpoint: Checkpoint, *rest: Any
     ) -> RunnableConfig:
-        """As in the base class, after checking that this process still holds the lock."""
+        """As in the base class, if this process still holds the thread."""
         thread_id = str(config["configurable"]["thread_id"])
-        base = super().aput
+        put = partial(super().aput, config, checkpoint, *rest)
 
-        async def put() -> RunnableConfig:
-            await self._check_hold(thread_id)
-            if (hold := self._holds.get(thread_id)) is not None:
-                hold.checkpoint_ids.add(checkpoint["id"])
-            return await base(config, checkpoint, *rest)
+        async def check_and_put() -> RunnableConfig:
+            if self.records.token(thread_id) is not None:
+                await self.records.run_in_thread(partial(self.records.check, thread_id))
+            return await self._write(thread_id, put)
 
-        return await self._retry.call(put)
+        return await self._retry.call(check_and_put)
 
     async def aput_writes(
         self,
@@ -128,19 +121,40 @@ class PostgresStore(AsyncPostgresSaver, Store):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """As in the base class, after checking that this process still holds the lock."""
-        base = super().aput_writes
+        """As in the base class, if this process still holds the thread."""
+        thread_id = str(config["configurable"]["thread_id"])
+        put = partial(super().aput_writes, config, writes, task_id, task_path)
+        await self._retry.call(partial(self._write, thread_id, put))
 
-        async def put() -> None:
-            await self._check_hold(str(config["configurable"]["thread_id"]))
-            await base(config, writes, task_id, task_path)
+    async def _write(self, thread_id: str, write: Callable[[], Awaitable[T]]) -> T:
+        """Await a write; it fails if another process has taken the thread over.
 
-        await self._retry.call(put)
+        Raises:
+            StorageError: another process has.
+        """
+        token = self.records.token(thread_id)
+        variable = _fence.set(None if token is None else (thread_id, token))
+        try:
+            return await write()
+        except psycopg.errors.DivisionByZero:
+            raise self.records.mark_lost(thread_id) from None
+        finally:
+            _fence.reset(variable)
+
+    @asynccontextmanager
+    async def _cursor(
+        self, *, pipeline: bool = False
+    ) -> AsyncIterator[psycopg.AsyncCursor[DictRow]]:
+        """As in the base class; a write checks the token of the thread in its transaction."""
+        async with super()._cursor(pipeline=pipeline) as cursor:
+            fence = _fence.get()
+            if pipeline and fence is not None:
+                await cursor.execute(FENCE, fence)
+            yield cursor
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """As in the base class."""
-        if (hold := self._holds.get(str(thread_id))) is not None:
-            hold.checkpoint_ids.add(None)
+        """As in the base class, with the records of the thread."""
+        await self.records.run(partial(self.records.forget, str(thread_id)))
         await self._retry.call(partial(super().adelete_thread, thread_id))
 
     async def aget_delta_channel_history(
@@ -161,81 +175,9 @@ class PostgresStore(AsyncPostgresSaver, Store):
 
         return await self._retry.call(read)
 
-    @asynccontextmanager
-    async def hold(self, thread_id: str) -> AsyncIterator[None]:
-        """Lock a thread for this process inside the block; other machines respect the lock too.
-
-        The lock belongs to a separate connection, so it is released when the process ends or the
-        connection breaks. Each write checks that the connection is still alive.
-
-        Raises:
-            ThreadBusyError: another process holds the thread.
-        """
-        hold = await self._retry.call(partial(self._lock, thread_id))
-        self._holds[thread_id] = hold
-        try:
-            yield
-        finally:
-            del self._holds[thread_id]
-            await hold.connection.close()
-
-    async def _lock(self, thread_id: str) -> _Hold:
-        """Lock a thread on a new connection.
-
-        Raises:
-            ThreadBusyError: another connection has locked it.
-        """
-        connection = await psycopg.AsyncConnection.connect(self._url, **_OPTIONS)
-        try:
-            for _ in range(ATTEMPTS):
-                row = await (await connection.execute(_LOCK, (thread_id,))).fetchone()
-                if row is not None and row["held"]:
-                    break
-                await asyncio.sleep(PAUSE)
-            else:
-                raise thread_busy_error(thread_id)
-            newest = await (await connection.execute(_NEWEST_OF_ALL, (thread_id,))).fetchone()
-        except BaseException:
-            await connection.close()
-            raise
-        return _Hold(connection, {newest["newest"] if newest else None})
-
-    async def _check_hold(self, thread_id: str) -> None:
-        """Check that the lock is still held; lock again if the connection was lost.
-
-        Raises:
-            StorageError: another process holds the thread, or has written to it meanwhile.
-        """
-        if (hold := self._holds.get(thread_id)) is None:
-            return
-        async with hold.checking:
-            if not (hold.is_lost or await _is_alive(hold.connection)):
-                await self._lock_again(thread_id, hold)
-            if hold.is_lost:
-                raise StorageError(
-                    f"Another process continued the thread {thread_id} while the connection to the "
-                    "database was lost; the work of this run since then is not stored. Resume the "
-                    "thread after that process has ended."
-                )
-
-    async def _lock_again(self, thread_id: str, hold: _Hold) -> None:
-        try:
-            renewed = await self._lock(thread_id)
-        except ThreadBusyError:
-            hold.is_lost = True
-        else:
-            hold.connection = renewed.connection
-            hold.is_lost = not renewed.checkpoint_ids <= hold.checkpoint_ids
-
-
-async def _is_alive(connection: Connection) -> bool:
-    """Return whether a connection works; close a broken one."""
-    try:
-        await connection.execute("SELECT 1")
-    except (psycopg.OperationalError, psycopg.InterfaceError):
-        await connection.close()
-        return False
-    return True
+    def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
+        """As in the base class; other machines respect the lock too."""
+        return self.records.hold(thread_id, run_id)
 
 
 @asynccontextmanager
@@ -249,7 +191,11 @@ async def open_database(url: str, retry_for: float = 0) -> AsyncIterator[Postgre
         # After the pool gives up, the next use reconnects at once; its backoff would reach minutes.
         options["reconnect_timeout"] = CONNECT_TIMEOUT
         async with AsyncConnectionPool(url, min_size=1, max_size=4, open=False, **options) as pool:
-            yield PostgresStore(pool, retry)
+            store = PostgresStore(pool, retry)
+            try:
+                yield store
+            finally:
+                await asyncio.to_thread(store.records.close)
 
 
 async def _set_up(retry: PostgresRetry) -> None:

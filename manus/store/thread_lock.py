@@ -11,19 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from manus.state.errors import StorageError, ThreadBusyError
-
-# Retry: `manus threads` locks each thread for a moment to see whether it is in use.
-ATTEMPTS = 4
-PAUSE = 0.05
-"""Seconds between two attempts."""
-
-
-def thread_busy_error(thread_id: str, holder: str = "another process") -> ThreadBusyError:
-    """Build the error for a second run on a thread."""
-    return ThreadBusyError(
-        f"The thread {thread_id} is in use by {holder}; wait for it to end, or stop it."
-    )
+from manus.execution.records.base import ATTEMPTS, PAUSE, thread_busy_error
+from manus.state.errors import StorageError
 
 
 @asynccontextmanager

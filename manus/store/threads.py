@@ -161,20 +161,24 @@ async def delete_thread_files(store: Store, thread: Thread) -> None:
         StorageError: a file cannot be deleted.
     """
     from manus.execution.archive import Archive
-    from manus.execution.journal import Journal
+    from manus.execution.records.files import run_key, workspace_log
     from manus.execution.workspace import Workspace
 
-    if thread.workspace is None:
-        return
     namespaces = {""}
     async for checkpoint in store.alist({"configurable": {"thread_id": thread.thread_id}}):
         namespaces.add(str(checkpoint.config["configurable"].get("checkpoint_ns", "")))
+    for namespace in namespaces:
+        log = store.records.log(thread.thread_id, namespace)
+        await asyncio.to_thread(log.remove)
+    if thread.workspace is None:
+        return
     records = Workspace(thread.workspace).records
     for namespace in namespaces:
-        key = f"{thread.thread_id}:{namespace}"
+        key = run_key(thread.thread_id, namespace)
+        await asyncio.to_thread(workspace_log(records, key).remove)
         archive = Archive.path_for(records, key)
         paths = [archive.with_name(archive.name + suffix) for suffix in _SQLITE_SUFFIXES]
-        for path in (Journal.path_for(records, key), *paths):
+        for path in paths:
             try:
                 await asyncio.to_thread(path.unlink, missing_ok=True)
             except OSError as error:

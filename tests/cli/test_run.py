@@ -222,8 +222,9 @@ def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServ
 
 
 def _records(manus: Program) -> set[str]:
-    records = manus.home / ".local/state/manus/workspaces"
-    return {path.name for name in ("journal", "archive") for path in records.glob(f"*/{name}/*")}
+    archives = (manus.home / ".local/state/manus/workspaces").glob("*/archive/*")
+    journals = manus.database.with_name(f"{manus.database.name}.journal").glob("*")
+    return {path.name for path in (*archives, *journals)}
 
 
 def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(

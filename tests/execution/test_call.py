@@ -146,10 +146,10 @@ async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Ses
 
 
 async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: str) -> None:
+    async def full(*_: str) -> None:
         raise StorageError("The disk is full.")
 
-    monkeypatch.setattr(session.journal, "begin", full)
+    monkeypatch.setattr(session.journal, "abegin", full)
     held = Act(session=session)
     with pytest.raises(StorageError):
         await execute_alone(session, held)

@@ -21,6 +21,7 @@ from langgraph.types import Command
 from manus.config.context import Context
 from manus.execution.invoke import observe_call
 from manus.execution.journal import Journal
+from manus.execution.records.files import FileLog
 from manus.execution.result import Image
 from manus.execution.session import Session
 from manus.execution.user_tools import tool_from_function
@@ -79,7 +80,7 @@ async def test_what_a_tool_gave_back_is_known_from_the_journal(
 
     outcomes = []
     for _ in range(2):
-        session.journal = Journal(tmp_path / "journal.jsonl")
+        session.journal = Journal(FileLog(tmp_path / "journal.jsonl"))
         session.journal.open()
         outcomes.append(await execute_alone(session, keep))
         session.journal.close()

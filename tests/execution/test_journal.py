@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.journal import Journal, JournalEntry, Seal, key_file, load_key
+from manus.execution.journal import Journal, JournalEntry
+from manus.execution.records.files import FileLog, key_file, load_key, workspace_log
+from manus.execution.records.seal import Seal
 from manus.state.errors import StorageError
 
 MESSAGE = {
@@ -32,8 +34,8 @@ def journal(path: Path) -> Iterator[Journal]:
     journal.close()
 
 
-def _opened(path: Path | None) -> Journal:
-    journal = Journal(path)
+def _opened(path: Path) -> Journal:
+    journal = Journal(FileLog(path))
     journal.open()
     return journal
 
@@ -143,9 +145,9 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
 ) -> None:
     for thread in ("../../etc", "", "ü" * 300, "\ud800"):
         with subtests.test(thread=thread):
-            found = Journal.path_for(tmp_path, thread)
+            found = workspace_log(tmp_path, thread).path
             assert found.parent == tmp_path / "journal"
-            assert found != Journal.path_for(tmp_path, thread + "/")
+            assert found != workspace_log(tmp_path, thread + "/").path
             _opened(found).close()
 
 

@@ -5,7 +5,9 @@ A child is killed; this process, which has seen nothing of its memory, goes on f
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import pytest
 from langgraph.types import Command
 
 from manus.execution.archive import Archive
-from manus.execution.journal import Seal, load_key
+from manus.execution.records.files import load_key, workspace_log
+from manus.execution.records.seal import Seal
 from manus.execution.workspace import Workspace
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
@@ -24,8 +27,15 @@ from tests.server import call, calls, hang, mentions, text
 
 def recorded(agent: ScriptedAgent) -> str:
     """The journal of the thread."""
-    folder = Workspace(agent.workspace).records / "journal"
-    return "".join(path.read_text() for path in folder.glob("*.jsonl"))
+    return "".join(path.read_text() for path in agent.journals.glob("*.jsonl"))
+
+
+def read_key(agent: ScriptedAgent) -> bytes:
+    """The key of the journals, which is in the file of the threads."""
+    with closing(sqlite3.connect(agent.journals.with_suffix(""))) as database:
+        [key] = database.execute("SELECT value FROM record_keys").fetchone()
+    assert isinstance(key, bytes)
+    return key
 
 
 def killed(
@@ -56,15 +66,15 @@ async def test_between_two_parallel_calls(agent: ScriptedAgent, request_: str | 
     assert_paired(await agent.messages())
 
 
-def _keep_first_effect(journal: Path) -> None:
+def _keep_first_effect(journal: Path, key: bytes) -> None:
     """As a store finds it that is older than the journal's trail: another call ended last."""
     lines = journal.read_bytes().splitlines(keepends=True)
     done = next(line for line in lines if b'"done"' in line)
     other = {**json.loads(done), "key": "another call, of which the store knows nothing"}
-    journal.write_bytes(lines[0] + done + Seal(load_key(), journal.stem).seal(other))
+    journal.write_bytes(lines[0] + done + Seal(key, journal.stem).seal(other))
 
 
-def _forge(journal: Path) -> None:
+def _forge(journal: Path, key: bytes) -> None:
     """In place of the claim of the call in progress stands an answer, sealed with another key."""
     lines = journal.read_bytes().splitlines(keepends=True)
     [claim] = [line for line in lines if b'"hold"' in line]
@@ -74,26 +84,50 @@ def _forge(journal: Path) -> None:
     journal.write_bytes(b"".join(lines))
 
 
-def _lose_its_end(journal: Path) -> None:
+def _lose_its_end(journal: Path, key: bytes) -> None:
     """Whole lines are lost, those of the call in progress among them."""
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
 
 
 @pytest.mark.parametrize("harm", [_keep_first_effect, _lose_its_end, _forge])
 async def test_in_a_tool_with_a_record_that_does_not_fit(
-    agent: ScriptedAgent, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+    agent: ScriptedAgent, harm: Callable[[Path, bytes], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever befell the journal, or the store: no call that was under way runs twice."""
     agent.server.script(WRITE, SIDE_BY_SIDE, text("Gone on."))
     killed(agent, lambda: recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"])
-    [journal] = (Workspace(agent.workspace).records / "journal").glob("*.jsonl")
-    harm(journal)
+    [journal] = agent.journals.glob("*.jsonl")
+    harm(journal, read_key(agent))
     outcome = await agent.invoke(None)
     assert outcome.output == "Gone on."
     assert [agent.lines(name) for name in ("a", "held", "b")] == [["1", "1"], ["1"], ["1"]]
     assert "not executed again" in (await agent.observations())[2]
     assert "not repeated" in caplog.text, "the person is told"
     assert_paired(await agent.messages())
+
+
+async def test_records_of_an_earlier_version_are_taken_over(
+    agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It kept them with the workspace, under the user's key; the update comes in mid-run."""
+    agent.server.script(SIDE_BY_SIDE, text("Gone on."))
+    killed(agent, lambda: recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"])
+    [journal] = agent.journals.glob("*.jsonl")
+    seal = Seal(read_key(agent), journal.stem)
+    before = workspace_log(Workspace(agent.workspace).records, "t:")
+    before.open()
+    for line in journal.read_bytes().splitlines(keepends=True):
+        record = seal.verify(line)
+        assert record is not None
+        before.append(Seal(load_key(), before.name).seal(record))
+    before.close()
+    journal.unlink()
+    outcome = await agent.invoke(None)
+    assert outcome.output == "Gone on."
+    assert [agent.lines(name) for name in ("a", "held", "b")] == [["1"]] * 3
+    assert "not executed again" in (await agent.observations())[1]
+    assert "under way" not in caplog.text, "nothing was lost"
+    assert (before.exists(), journal.exists()) == (False, True)
 
 
 async def test_in_think(agent: ScriptedAgent) -> None:
@@ -136,7 +170,7 @@ async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_reco
     """A server that has lost a worker executes the run again, under the same id."""
     agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
     killed(agent, lambda: agent.lines("held") == ["1"], run_id="r1")
-    shutil.rmtree(Workspace(agent.workspace).records)
+    shutil.rmtree(agent.journals)
     outcome = await agent.invoke(REQUEST, run_id="r1")
     assert outcome.output == "Gone on."
     assert (agent.lines("a"), agent.lines("held")) == (["1"], ["1"])

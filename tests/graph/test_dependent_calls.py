@@ -12,7 +12,6 @@ from langgraph.types import Command
 from manus.execution.base import AgentTool
 from manus.execution.result import Observation
 from manus.execution.session import Resource
-from manus.execution.workspace import Workspace
 from manus.state.messages import FAILED
 from tests.helpers import tools
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
@@ -188,7 +187,7 @@ async def test_calls_wait_with_one_that_waits_for_a_person(
     if resumed != "here":
         await worker.graph.close_waiting()
         if resumed == "on another machine":  # which has no journal of this thread
-            shutil.rmtree(Workspace(worker.workspace).records / "journal")
+            shutil.rmtree(worker.journals)
         worker = ScriptedAgent(worker.server, worker.workspace, worker.saver, PROFILE)
     outcome = await worker.invoke(Command(resume=answer), text("Done."))
     assert outcome.stop_reason == "answered"
@@ -227,8 +226,7 @@ HELD = call("hold", path="held", line="1")
 
 def finished(agent: ScriptedAgent) -> int:
     """How many calls the checkpoints and the journal know as ended."""
-    folder = Workspace(agent.workspace).records / "journal"
-    return sum(path.read_text().count('"done"') for path in folder.glob("*.jsonl"))
+    return sum(path.read_text().count('"done"') for path in agent.journals.glob("*.jsonl"))
 
 
 async def test_a_failure_is_remembered_when_the_process_is_killed(agent: ScriptedAgent) -> None:

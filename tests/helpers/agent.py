@@ -48,6 +48,12 @@ class ScriptedAgent:
         self.saver = saver
         self.graph: RunGraph = build_agent(profile, checkpointer=saver)
 
+    @property
+    def journals(self) -> Path:
+        """The folder of the journals, beside the file of the threads."""
+        folder: Path = self.saver.records.folder  # type: ignore[attr-defined]
+        return folder
+
     def context(self, **chosen: Any) -> Context:
         """The context of a run on the server, with what the test chooses."""
         given = {

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from manus.config.files import state_folder
-from manus.execution.journal import key_file
 from manus.execution.safe_open import open_record
 from manus.execution.workspace import Workspace
 from manus.store.sqlite import open_sqlite
@@ -49,12 +48,13 @@ async def test_a_runs_records_are_private(
             record=str(tmp_path / "turns.jsonl"),
         )
         beside = {path.name for path in (tmp_path / "data").iterdir()}
-        assert {"threads.sqlite", "threads.sqlite-wal", "threads.sqlite-shm"} <= beside
+        made_here = ("", "-wal", "-shm", ".journal")
+        assert {f"threads.sqlite{suffix}" for suffix in made_here} <= beside
         assert open_to_others(tmp_path / "data") == []
     workspace = Workspace(tmp_path / "w")
     assert {"python", "observations"} <= {path.name for path in workspace.private.iterdir()}
-    assert {"journal", "undo"} <= {path.name for path in workspace.records.iterdir()}
-    for own in (workspace.private, state_folder(), key_file(), tmp_path / "turns.jsonl"):
+    assert {"undo"} <= {path.name for path in workspace.records.iterdir()}
+    for own in (workspace.private, state_folder(), tmp_path / "turns.jsonl"):
         with subtests.test(own=own):
             assert open_to_others(own) == []
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"

@@ -1,0 +1,416 @@
+"""Journals, locks and fencing tokens of threads in a PostgreSQL database.
+
+A thread is held through an advisory lock, which ends with its connection, and a token, a number
+that grows each time that a process takes hold of the thread. Whoever was away meanwhile (stopped,
+partitioned) still has the old token, and each write checks it in its own transaction.
+
+All methods are blocking, so that they work with any event loop; the asynchronous ones use threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from manus.execution.records import postgres_sql as sql
+from manus.execution.records.base import ATTEMPTS, PAUSE, taken_over_error, thread_busy_error
+from manus.execution.records.files import run_key
+from manus.execution.records.seal import KEY_LENGTH
+from manus.state.errors import StorageError, StorageUnavailableError
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_THREADS = 4
+"""Maximum number of concurrent operations, each on a connection of its own."""
+_LONGEST_WRITE = 2.0
+"""Seconds that a takeover waits for a write of the previous holder."""
+_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": 10,
+    # a connection that does not answer is lost after this time, in milliseconds
+    "tcp_user_timeout": 20_000,
+    "keepalives_idle": 20,
+}
+_UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+
+
+@dataclass(slots=True)
+class _Hold:
+    """A thread that this process holds."""
+
+    token: int
+    users: int = 1
+    is_lost: bool = False
+    is_deleted: bool = False
+
+
+class PostgresRecords:
+    """The journals and locks of the threads in one database.
+
+    `run` awaits a blocking operation in a thread; a store gives one that retries after an outage.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        location: str,
+        run: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
+    ) -> None:
+        self.location = location
+        self._conninfo = conninfo
+        self._run = run or self.run_in_thread
+        self._executor = ThreadPoolExecutor(_THREADS, "manus-records")
+        self._holds: dict[str, _Hold] = {}
+        self._mutex = threading.RLock()
+        self._locks: Connection | None = None
+        """The connection that all advisory locks of this process belong to."""
+        self._pool: ConnectionPool[Connection] | None = None
+        self._key = b""
+
+    async def run_in_thread(self, operation: Callable[[], T]) -> T:
+        """Await a blocking operation in a thread of these records."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, operation)
+
+    async def run(self, operation: Callable[[], T]) -> T:
+        """Await a blocking operation; retry it if the store does.
+
+        Raises:
+            StorageError: the database cannot be used.
+        """
+        with self.translate_errors():
+            result: T = await self._run(operation)
+            return result
+
+    def log(self, thread_id: str, checkpoint_ns: str) -> PostgresLog:
+        """As in the protocol."""
+        return PostgresLog(self, thread_id, checkpoint_ns)
+
+    @asynccontextmanager
+    async def join(self, thread_id: str) -> AsyncIterator[None]:
+        """As in the protocol."""
+        await self.run(partial(self.acquire, thread_id, may_share=True))
+        try:
+            yield
+        finally:
+            await self.run_in_thread(partial(self.release, thread_id))
+
+    @asynccontextmanager
+    async def hold(self, thread_id: str, run_id: str | None = None) -> AsyncIterator[None]:
+        """Hold a thread inside the block; other machines respect the lock too.
+
+        With a `run_id`, take the thread over from another process that holds it for the same run:
+        a server has given the run to this one.
+
+        Raises:
+            ThreadBusyError: another process, or another run of this one, holds it.
+        """
+        await self.run(partial(self.acquire, thread_id, run_id))
+        try:
+            yield
+        finally:
+            await self.run_in_thread(partial(self.release, thread_id))
+
+    def acquire(
+        self, thread_id: str, run_id: str | None = None, *, may_share: bool = False
+    ) -> None:
+        """Lock a thread, and take a new token for it; or share the hold of this process.
+
+        Raises:
+            ThreadBusyError: somebody else holds it.
+        """
+        with self._mutex:
+            hold = self._holds.get(thread_id)
+            if hold is not None and not may_share:
+                raise thread_busy_error(thread_id, "another run of this process")
+            if hold is not None:
+                hold.users += 1
+                return
+            self._prepare()
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(PAUSE)
+            with self._mutex:
+                connection = self._connect_locks()
+                if _fetch(connection, sql.LOCK, thread_id):
+                    with self._ending_blockers(connection):
+                        token = _fetch(connection, sql.TAKE, thread_id, run_id)
+                    self._holds[thread_id] = _Hold(token)
+                    return
+                if run_id and _fetch(connection, sql.IS_SAME_RUN, thread_id, run_id):
+                    connection.execute(sql.END_HOLDER, (thread_id,))
+        raise thread_busy_error(thread_id)
+
+    @contextmanager
+    def _ending_blockers(self, connection: Connection) -> Iterator[None]:
+        """End transactions that keep a statement of the block waiting for long.
+
+        A process that was stopped in the middle of a write holds the row of its thread.
+        """
+        pid = connection.info.backend_pid
+
+        def end() -> None:
+            with self.connection() as other:
+                other.execute(sql.END_BLOCKERS, (pid,))
+
+        timer = threading.Timer(_LONGEST_WRITE, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def release(self, thread_id: str) -> None:
+        """Let go of a thread; a broken connection has done so already."""
+        with self._mutex:
+            hold = self._holds[thread_id]
+            hold.users -= 1
+            if hold.users:
+                return
+            del self._holds[thread_id]
+            connection = self._locks
+            if connection is None or connection.closed:
+                return
+            try:
+                if hold.is_deleted:
+                    connection.execute(sql.FORGET, (thread_id, hold.token))
+                connection.execute(sql.UNLOCK, (thread_id,))
+            except psycopg.Error:
+                connection.close()
+
+    def token(self, thread_id: str) -> int | None:
+        """Return the token with which this process holds a thread; None if it does not."""
+        hold = self._holds.get(thread_id)
+        return None if hold is None else hold.token
+
+    def check(self, thread_id: str) -> None:
+        """Lock a held thread again if the connection of the locks was lost.
+
+        Raises:
+            StorageError: another process has held the thread meanwhile.
+        """
+        with self._mutex:
+            hold = self._holds.get(thread_id)
+            if hold is None:
+                return
+            if not hold.is_lost:
+                self._connect_locks()
+            if hold.is_lost:
+                raise taken_over_error(thread_id)
+
+    def mark_lost(self, thread_id: str) -> StorageError:
+        """Record that a write was fenced off, and return the error."""
+        if (hold := self._holds.get(thread_id)) is not None:
+            hold.is_lost = True
+        return taken_over_error(thread_id)
+
+    def forget(self, thread_id: str) -> None:
+        """Remove the row of a deleted thread, or leave it until this process lets go of it."""
+        with self._mutex:
+            hold = self._holds.get(thread_id)
+            if hold is not None:
+                hold.is_deleted = True
+        with self.connection() as connection:
+            connection.execute(sql.DELETE_THREAD, (thread_id,))
+            if hold is None:
+                connection.execute(sql.FORGET_ANY, (thread_id,))
+
+    def load_key(self) -> bytes:
+        """Return the key of the journals, which is stored beside them."""
+        with self._mutex:
+            self._prepare()
+            return self._key
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Yield a connection of the pool, which commits each statement."""
+        with self._mutex:
+            self._prepare()
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    min_size=1,
+                    max_size=_THREADS,
+                    timeout=_OPTIONS["connect_timeout"],
+                    reconnect_timeout=_OPTIONS["connect_timeout"],
+                    kwargs=_OPTIONS,
+                    check=ConnectionPool.check_connection,
+                    open=True,
+                )
+        with self._pool.connection() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._executor.shutdown()
+        with self._mutex:
+            if self._pool is not None:
+                self._pool.close()
+            if self._locks is not None:
+                self._locks.close()
+
+    @contextmanager
+    def translate_errors(self) -> Iterator[None]:
+        """Turn errors of the database in the block into `StorageError`."""
+        try:
+            yield
+        except _UNAVAILABLE as error:
+            raise StorageUnavailableError(
+                f"{self.location} did not answer ({_first_line(error)}); start the server, then "
+                "resume: what was stored is kept."
+            ) from error
+        except psycopg.Error as error:
+            raise StorageError(
+                f"The records of tool calls cannot be stored in {self.location} "
+                f"({_first_line(error)}), and without them a call could be repeated by a resume; "
+                "check the database and its permissions, then resume."
+            ) from error
+
+    def _prepare(self) -> None:
+        """Create the tables and the key, if they are missing; once per process."""
+        if self._key:
+            return
+        with psycopg.connect(self._conninfo, **_OPTIONS) as connection:
+            if not _fetch(connection, sql.HAS_TABLES):
+                with connection.transaction():
+                    connection.execute(sql.LOCK_SETUP)
+                    connection.execute(sql.CREATE)
+            with connection.transaction():
+                connection.execute(sql.ADD_META, ("schema", str(sql.VERSION)))
+                connection.execute(sql.ADD_META, ("key", secrets.token_hex(KEY_LENGTH)))
+            version = int(_fetch(connection, sql.READ_META, "schema"))
+            key = bytes.fromhex(_fetch(connection, sql.READ_META, "key"))
+        if version > sql.VERSION:
+            raise StorageError(
+                f"The records in {self.location} are of a newer version of manus; update manus on "
+                "this machine."
+            )
+        self._key = key
+
+    def _connect_locks(self) -> Connection:
+        """Return the connection of the locks; after a loss, connect and lock everything again."""
+        if self._locks is not None:
+            try:
+                self._locks.execute("SELECT 1")
+            except _UNAVAILABLE:
+                self._locks.close()
+            else:
+                return self._locks
+        connection = psycopg.connect(self._conninfo, **_OPTIONS)
+        for thread_id, hold in self._holds.items():
+            is_locked = _lock_patiently(connection, thread_id)
+            is_ours = _fetch(connection, sql.TOKEN, thread_id) == hold.token
+            hold.is_lost = hold.is_lost or not (is_locked and is_ours)
+        self._locks = connection
+        return connection
+
+
+class PostgresLog:
+    """A journal in the rows of a table."""
+
+    def __init__(self, records: PostgresRecords, thread_id: str, checkpoint_ns: str) -> None:
+        self.name = run_key(thread_id, checkpoint_ns)
+        self.location = records.location
+        self._records = records
+        self._thread_id = thread_id
+        self._place = (thread_id, checkpoint_ns)
+        self._position = 0
+
+    def load_key(self) -> bytes:
+        """As in the protocol."""
+        with self._records.translate_errors():
+            return self._records.load_key()
+
+    def exists(self) -> bool:
+        """As in the protocol."""
+        return self._newest_position() > 0
+
+    def open(self) -> bytes:
+        """As in the protocol."""
+        with self._records.translate_errors(), self._records.connection() as connection:
+            rows = connection.execute(sql.LINES, self._place).fetchall()
+        self._position = rows[-1][0] if rows else 0
+        return b"".join(line.encode("ascii") for _, line in rows)
+
+    def append(self, line: bytes) -> None:
+        """As in the protocol; nothing is written without the newest token of the thread."""
+        with self._records.translate_errors():
+            self._insert(line)
+
+    async def aappend(self, line: bytes) -> None:
+        """As in the protocol."""
+        await self._records.run(partial(self._insert, line))
+
+    def replace(self, content: bytes) -> None:
+        """As in the protocol."""
+        lines = content.splitlines(keepends=True)
+        with (
+            self._records.translate_errors(),
+            self._records.connection() as connection,
+            connection.transaction(),
+        ):
+            connection.execute(sql.DELETE_JOURNAL, self._place)
+            for line in lines:
+                self._insert_with(connection, line)
+
+    def is_current(self) -> bool:
+        """As in the protocol."""
+        return self._newest_position() == self._position
+
+    def remove(self) -> None:
+        """As in the protocol."""
+        with self._records.translate_errors(), self._records.connection() as connection:
+            connection.execute(sql.DELETE_JOURNAL, self._place)
+
+    def close(self) -> None:
+        """Do nothing: the connections are those of the store."""
+
+    def _newest_position(self) -> int:
+        with self._records.translate_errors(), self._records.connection() as connection:
+            return int(_fetch(connection, sql.NEWEST_POSITION, *self._place))
+
+    def _insert(self, line: bytes) -> None:
+        with self._records.connection() as connection:
+            self._insert_with(connection, line)
+
+    def _insert_with(self, connection: Connection, line: bytes) -> None:
+        token = self._records.token(self._thread_id)
+        values = (*self._place, line.decode("ascii"), self._thread_id, token)
+        row = connection.execute(sql.INSERT, values).fetchone()
+        if row is None:
+            raise self._records.mark_lost(self._thread_id)
+        self._position = max(self._position, row[0])
+
+
+def _fetch(connection: Connection, query: Any, *values: Any) -> Any:
+    """Return the first value of the first row; None if there is none."""
+    row = connection.execute(query, values).fetchone()
+    return row[0] if row else None
+
+
+def _lock_patiently(connection: Connection, thread_id: str) -> bool:
+    """Lock a thread again; another process may look for a moment whether it is in use."""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(PAUSE)
+        if _fetch(connection, sql.LOCK, thread_id):
+            return True
+    return False
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".:")
