@@ -22,7 +22,7 @@ from manus.config.context import HELD, Context
 from manus.config.profile import Profile
 from manus.execution.decisions import QuestionSlot
 from manus.execution.records.base import Records
-from manus.execution.records.select import select_records
+from manus.execution.records.select import fence_saver, select_records
 from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
@@ -220,6 +220,8 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
                 session.journal,
                 is_request=is_request,
             )
+            if not configurable.get("checkpoint_ns") and CHECKPOINTER not in configurable:
+                configurable = {**configurable, **self._fenced_checkpointer()}
             run_config = _run_config(config, configurable, active_run, recursion_limit)
             # a nested run resumes whenever its task starts
             is_new = isinstance(graph_input, dict) and not active_run.is_inside
@@ -250,6 +252,11 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         except Exception as error:
             await record_failure(self, config, error)
             raise
+
+    def _fenced_checkpointer(self) -> dict[str, Any]:
+        """Return the part of a configuration that replaces the saver, if it must be fenced."""
+        saver = fence_saver(self.checkpointer)
+        return {} if saver is self.checkpointer else {CHECKPOINTER: saver}
 
     def _resolve_context(self, context: Any) -> tuple[Context, Any]:
         """Return the context of the run, and the one that its tools get."""
@@ -324,7 +331,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         if configurable.get(HELD):
             return
         thread_id = str(configurable.get("thread_id"))
-        hold = getattr(self.checkpointer, "hold", None)
+        hold = getattr(self.checkpointer, "hold", None) or getattr(records, "hold", None)
         if configurable.get("checkpoint_ns"):
             if records is not None:
                 await lock.enter_async_context(records.join(thread_id))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from contextvars import ContextVar
 from functools import partial
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple, DeltaChannelHistory
+from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Ping
@@ -20,7 +19,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from manus.execution.records.postgres import PostgresRecords
-from manus.execution.records.postgres_sql import FENCE
+from manus.execution.records.postgres_saver import FencedSaver
 from manus.state.errors import SettingsError, StorageError
 from manus.state.events import RetryEvent
 from manus.store.base import Store, make_ids_later_than
@@ -35,7 +34,6 @@ from manus.store.serializer import CompactSerializer
 
 log = logging.getLogger("manus")
 
-T = TypeVar("T")
 _OPTIONS: dict[str, Any] = {
     "autocommit": True,
     "prepare_threshold": 0,
@@ -53,19 +51,18 @@ _RECENT = """
 """
 Connection = psycopg.AsyncConnection[DictRow]
 
-_fence: ContextVar[tuple[str, int] | None] = ContextVar("fence", default=None)
-"""The thread that the current operation writes to, and the token of this process for it."""
 
-
-class PostgresStore(AsyncPostgresSaver, Store):
+class PostgresStore(FencedSaver, Store):
     """An open database. Operations are idempotent and retried after an outage."""
+
+    records: PostgresRecords
 
     def __init__(self, pool: AsyncConnectionPool[Connection], retry: PostgresRetry) -> None:
         super().__init__(pool, serde=CompactSerializer())
         self._pool = pool
         self._retry = retry
         self.location = strip_credentials(retry.url)
-        self.records: PostgresRecords = PostgresRecords(retry.url, self.location, self._run)
+        self.records = PostgresRecords(retry.url, self.location, self._run)
 
     async def _run(self, operation: Callable[[], Any]) -> Any:
         """Await a blocking operation of the records, retried after an outage."""
@@ -100,57 +97,13 @@ class PostgresStore(AsyncPostgresSaver, Store):
         for checkpoint in await self._retry.call(read):
             yield checkpoint
 
-    async def aput(
-        self, config: RunnableConfig, checkpoint: Checkpoint, *rest: Any
-    ) -> RunnableConfig:
+    async def aput(self, config: RunnableConfig, *rest: Any) -> RunnableConfig:
         """As in the base class, if this process still holds the thread."""
-        thread_id = str(config["configurable"]["thread_id"])
-        put = partial(super().aput, config, checkpoint, *rest)
+        return await self._retry.call(partial(super().aput, config, *rest))
 
-        async def check_and_put() -> RunnableConfig:
-            if self.records.token(thread_id) is not None:
-                await self.records.run_in_thread(partial(self.records.check, thread_id))
-            return await self._write(thread_id, put)
-
-        return await self._retry.call(check_and_put)
-
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
+    async def aput_writes(self, config: RunnableConfig, *rest: Any, **options: Any) -> None:
         """As in the base class, if this process still holds the thread."""
-        thread_id = str(config["configurable"]["thread_id"])
-        put = partial(super().aput_writes, config, writes, task_id, task_path)
-        await self._retry.call(partial(self._write, thread_id, put))
-
-    async def _write(self, thread_id: str, write: Callable[[], Awaitable[T]]) -> T:
-        """Await a write; it fails if another process has taken the thread over.
-
-        Raises:
-            StorageError: another process has.
-        """
-        token = self.records.token(thread_id)
-        variable = _fence.set(None if token is None else (thread_id, token))
-        try:
-            return await write()
-        except psycopg.errors.DivisionByZero:
-            raise self.records.mark_lost(thread_id) from None
-        finally:
-            _fence.reset(variable)
-
-    @asynccontextmanager
-    async def _cursor(
-        self, *, pipeline: bool = False
-    ) -> AsyncIterator[psycopg.AsyncCursor[DictRow]]:
-        """As in the base class; a write checks the token of the thread in its transaction."""
-        async with super()._cursor(pipeline=pipeline) as cursor:
-            fence = _fence.get()
-            if pipeline and fence is not None:
-                await cursor.execute(FENCE, fence)
-            yield cursor
+        await self._retry.call(partial(super().aput_writes, config, *rest, **options))
 
     async def adelete_thread(self, thread_id: str) -> None:
         """As in the base class, with the records of the thread."""

@@ -42,8 +42,10 @@ class ScriptedAgent:
         workspace: Path,
         saver: BaseCheckpointSaver[Any],
         profile: Profile = TESTER,
+        url: str = "",
     ) -> None:
         self.server = server
+        self.address = url or str(workspace.parent / "threads.sqlite")
         self.workspace = workspace
         self.saver = saver
         self.graph: RunGraph = build_agent(profile, checkpointer=saver)

@@ -25,8 +25,9 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from manus.config.context import Context
+from manus.config.settings import Settings
 from manus.graph import build_agent, build_flow
-from manus.store.sqlite import open_sqlite
+from manus.store.open_store import open_store
 from tests.flow.helpers import SECOND
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 
@@ -41,6 +42,7 @@ _MODULES = (
         "manus.pages.ui",
     ),
     *(
+        "manus.store.postgres_store",
         "manus.store.sqlite",
         "manus.pages.trace.as_text",
         "manus.store.threads",
@@ -64,10 +66,10 @@ def started(
 
     What is given is a request, or None to go on.
     """
-    database = agent.workspace.parent / "threads.sqlite"
     config = thread_config("t", run_id)
     context = agent.context(**chosen)
-    return forked(_main, database, config, context, given, agent.graph.name, dict(os.environ))
+    place = (agent.address, agent.workspace.parent)
+    return forked(_main, *place, config, context, given, agent.graph.name, dict(os.environ))
 
 
 @contextmanager
@@ -106,17 +108,18 @@ def _die_with_the_tests() -> None:
 
 
 def _main(
-    database: Path,
+    address: str,
+    folder: Path,
     config: RunnableConfig,
     context: Context,
     given: Any,
     who: str,
     environment: dict[str, str],
 ) -> None:
-    _move(database.parent, environment)
+    _move(folder, environment)
 
     async def work() -> None:
-        async with open_sqlite(database) as saver:
+        async with open_store(Settings(checkpoint=address)) as saver:
             if who == "flow":
                 graph: Any = build_flow((TESTER, SECOND), checkpointer=saver)
             else:

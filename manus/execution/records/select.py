@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from manus.execution.records.base import Records
 
 
 def select_records(saver: Any) -> Records | None:
-    """Return the journals beside the checkpoints of a saver; None if it has no place for them."""
+    """Return the journals beside the checkpoints of a saver; None if it has no place for them.
+
+    They are the saver's own, or, for LangGraph's savers of a PostgreSQL database, tables in the
+    same database.
+    """
     records: Records | None = getattr(saver, "records", None)
-    return records
+    if records is not None:
+        return records
+    connection = getattr(saver, "conn", None)
+    if type(connection).__module__.startswith("psycopg"):
+        from manus.execution.records.postgres_address import read_address
+
+        return open_database(read_address(connection))
+    return None
+
+
+def fence_saver(saver: Any) -> Any:
+    """Return a saver whose writes are fenced; LangGraph's own can be, others are returned as given.
+
+    A subclass may write in ways that are unknown here.
+    """
+    kind = type(saver)
+    if (kind.__module__, kind.__name__) != (_ASYNC_SAVER, "AsyncPostgresSaver"):
+        return saver
+    from manus.execution.records.postgres_saver import FencedSaver
+
+    records: Any = select_records(saver)
+    return FencedSaver.wrap(saver, records)
+
+
+_ASYNC_SAVER = "langgraph.checkpoint.postgres.aio"
+
+
+@functools.cache
+def open_database(url: str) -> Records:
+    """Return the records in a PostgreSQL database, the same object for the same address."""
+    from manus.execution.records.postgres import PostgresRecords
+    from manus.execution.records.postgres_address import describe_address
+
+    return PostgresRecords(url, describe_address(url))
