@@ -14,6 +14,8 @@ from pydantic import ValidationError
 
 from manus.config.context import Context
 from manus.config.settings import load_settings
+from manus.execution.records.base import Records
+from manus.execution.records.select import is_database, open_database
 from manus.models.providers import REPLAY
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
@@ -117,6 +119,15 @@ def served_root() -> Path:
     """
     root = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
     return Path(root).expanduser().resolve()
+
+
+def find_served_records() -> Records | None:
+    """Return the records in the database that MANUS_CHECKPOINT names, if it names one. Blocking.
+
+    They are for a server whose own saver has no place for records.
+    """
+    address = load_settings(os.environ).checkpoint
+    return open_database(address) if is_database(address) else None
 
 
 def check_served(context: Context) -> None:

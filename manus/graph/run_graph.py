@@ -29,6 +29,7 @@ from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
 from manus.graph.input_model import input_model
 from manus.graph.inputs import (
     check_served,
+    find_served_records,
     outer_context,
     shared_fields,
     to_context,
@@ -295,6 +296,8 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         try:
             configurable = config.get("configurable", {})
             records = select_records(configurable.get(CHECKPOINTER) or self.checkpointer)
+            if records is None and _is_served(config):
+                records = await asyncio.to_thread(find_served_records)
             await self._lock_thread(lock, configurable, None if parent else records)
             lines = None
             if records is not None and is_durable:

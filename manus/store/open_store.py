@@ -7,10 +7,9 @@ from pathlib import Path
 
 from manus.config.files import data_folder
 from manus.config.settings import Settings
+from manus.execution.records.select import is_database
 from manus.state.errors import SettingsError
 from manus.store.base import Store
-
-_POSTGRES = ("postgresql://", "postgres://")
 
 
 def default_file() -> Path:
@@ -26,7 +25,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
         StorageError: the store cannot be read or written.
     """
     address = settings.checkpoint or str(default_file())
-    if address.startswith(_POSTGRES):
+    if is_database(address):
         from manus.store.postgres import open_postgres
 
         return open_postgres(address, settings.retry_for)

@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from manus.config.files import state_folder
@@ -239,3 +240,26 @@ async def test_a_saver_of_a_server_that_was_stopped(
         with pytest.raises(StorageError, match="Another process continued the thread t"):
             await running
         assert stored(url) == before
+
+
+@pytest.mark.parametrize("is_configured", [True, False])
+async def test_a_server_with_a_saver_of_its_own(
+    server: ScriptedServer,
+    url: str,
+    own_workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_configured: bool,
+) -> None:
+    """Its records are in the database that the settings name, if they name one."""
+    if is_configured:
+        monkeypatch.setenv("MANUS_CHECKPOINT", url)
+    agent = ScriptedAgent(server, own_workspace, InMemorySaver())
+    server.script(WRITE, text("Done."))
+    served: Any = {"configurable": {"thread_id": "t", "assistant_id": "a", "run_id": "r1"}}
+    monkeypatch.setenv("MANUS_SERVED_ROOT", str(own_workspace))
+    await agent.graph.ainvoke(REQUEST, served, context=agent.context())
+    assert agent.lines("a") == ["1"]
+    journals = list(state_folder().rglob("*.jsonl"))
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT to_regclass('manus_journal')").fetchone()
+    assert (bool(found and found[0]), bool(journals)) == (is_configured, not is_configured)

@@ -7,6 +7,9 @@ from typing import Any
 
 from manus.execution.records.base import Records
 
+_ASYNC_SAVER = "langgraph.checkpoint.postgres.aio"
+_SCHEMES = ("postgresql://", "postgres://")
+
 
 def select_records(saver: Any) -> Records | None:
     """Return the journals beside the checkpoints of a saver; None if it has no place for them.
@@ -39,7 +42,9 @@ def fence_saver(saver: Any) -> Any:
     return FencedSaver.wrap(saver, records)
 
 
-_ASYNC_SAVER = "langgraph.checkpoint.postgres.aio"
+def is_database(address: str | None) -> bool:
+    """Return whether an address is the URL of a PostgreSQL database."""
+    return bool(address) and str(address).startswith(_SCHEMES)
 
 
 @functools.cache
