@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import CheckpointMetadata, create_checkpoint
 from langgraph.graph.state import CompiledStateGraph
 
 from manus.execution.journal import Journal
+from manus.execution.records.files import run_key, workspace_log
 from manus.execution.safe_open import open_file, remove, write_private
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.recorder import Recorder
@@ -259,9 +260,10 @@ class Rewinder:
 
     def _fork_journal(self) -> None:
         """Record that the journal's newest calls are not those of the thread's newest state."""
-        path = Journal.path_for(self._workspace.records, f"{self._thread.thread_id}:")
-        if path.exists():
-            journal = Journal(path)
+        lines = self._store.records.log(self._thread.thread_id, ROOT)
+        previous = workspace_log(self._workspace.records, run_key(self._thread.thread_id, ROOT))
+        if lines.exists() or previous.exists():
+            journal = Journal(lines, previous)
             journal.open()
             journal.fork()
             journal.close()
