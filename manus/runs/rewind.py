@@ -21,11 +21,11 @@ from langgraph.graph.state import CompiledStateGraph
 
 from manus.execution.journal import Journal
 from manus.execution.records.files import run_key, workspace_log
-from manus.execution.safe_open import open_file, remove, write_private
+from manus.execution.safe_open import open_file, write_private
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.recorder import Recorder
 from manus.execution.snapshots.restore import Restoration, plan_restore
-from manus.execution.snapshots.thread_files import SNAPSHOTS
+from manus.execution.snapshots.thread_files import REWINDS, SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.graph.journal_check import MARK
 from manus.runs.graphs import build_graph
@@ -35,7 +35,6 @@ from manus.store.history import ROOT, Superstep, read_history
 from manus.store.threads import Thread
 
 STUCK_CHECK = "stuck_check"
-_INTENTS = "rewinds"
 _METADATA = {"graph", "profile", "workspace", "request", "started", "chosen", MARK}
 """Metadata of checkpoints that `Job.config` and the graph set."""
 
@@ -122,7 +121,7 @@ class Rewinder:
         self._workspace = Workspace(thread.workspace or ".")
         self._folder = self._workspace.records / SNAPSHOTS
         self._ref = make_ref(thread.thread_id)
-        self._intent_path = self._workspace.records / _INTENTS / f"{self._ref}.json"
+        self._intent_path = self._workspace.records / REWINDS / f"{self._ref}.json"
 
     async def rewind(self, step: HistoryStep, *, theirs: bool = False) -> Rewound:
         """Return to the end of a step: messages, plan, loop state, approvals, and files.
@@ -278,10 +277,6 @@ class Rewinder:
     def _write_intent(self, intent: Intent) -> None:
         write_private(self._intent_path, json.dumps(asdict(intent)).encode())
 
-    def forget(self) -> None:
-        """Remove the record of the last rewind. Blocking."""
-        remove(self._intent_path)
-
 
 def _find_metadata(supersteps: Sequence[Superstep], checkpoint: str) -> dict[str, Any]:
     """Return what a run has stored with a checkpoint, which a copy of it would lose."""
@@ -301,6 +296,19 @@ def _find_usage(supersteps: Sequence[Superstep], checkpoint: str) -> Any:
         return None
     usages = [s.values["usage"] for s in supersteps if (s.values.get("run") or {}).get("id") == run]
     return usages[-1]
+
+
+async def rewind_to_checkpoint(store: Store, thread: Thread, checkpoint: str) -> Rewound | None:
+    """Rewind a thread, which the caller holds, to a checkpoint at the end of a step.
+
+    Returns None if there is no such step, or if its files are not recorded.
+    """
+    for step in await list_steps(store, thread.thread_id):
+        if step.checkpoint == checkpoint:
+            rewinder = Rewinder(store, thread)
+            await rewinder.finish()
+            return await rewinder.rewind(step)
+    return None
 
 
 def _run_starts(steps: Sequence[HistoryStep]) -> Iterator[HistoryStep]:

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.prompts.formatting import ENDINGS, get_ending
@@ -154,6 +155,22 @@ def _status(checkpoint: CheckpointTuple, values: dict[str, Any]) -> str:
     return get_ending(reason, success=values.get("success")).label
 
 
+def _delete_snapshots(records: Path, thread_id: str) -> None:
+    """Delete the snapshots of a thread, and the objects that no other thread uses."""
+    from manus.execution.snapshots.objects import SnapshotStore, make_ref
+    from manus.execution.snapshots.thread_files import REWINDS, SNAPSHOTS
+
+    folder = records / SNAPSHOTS
+    if not folder.exists():
+        return
+    store = SnapshotStore.open(folder)
+    ref = make_ref(thread_id)
+    (records / REWINDS / f"{ref}.json").unlink(missing_ok=True)
+    if store is not None and store.head(ref):
+        store.set_head(ref, "")
+        store.collect_garbage(everything=True)
+
+
 async def delete_thread_files(store: Store, thread: Thread) -> None:
     """Delete the journals and archives of a thread and of its plan's steps.
 
@@ -173,6 +190,7 @@ async def delete_thread_files(store: Store, thread: Thread) -> None:
     if thread.workspace is None:
         return
     records = Workspace(thread.workspace).records
+    await asyncio.to_thread(_delete_snapshots, records, thread.thread_id)
     for namespace in namespaces:
         key = run_key(thread.thread_id, namespace)
         await asyncio.to_thread(workspace_log(records, key).remove)

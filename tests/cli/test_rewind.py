@@ -11,6 +11,7 @@ from tests.cli.program import Program
 from tests.cli.test_conversation import ask, said_by_user
 from tests.cli.test_kill_points import monitored
 from tests.helpers.child import server_pid
+from tests.helpers.processes import until
 from tests.server import Call, Message, Request, ScriptedServer, call, text
 
 FIRST = "mkdir data src; echo 1 > data/a.csv; echo 2 > data/b.csv; echo print > src/app.py"
@@ -223,3 +224,52 @@ def test_a_kill_at_any_change_of_a_restore(
         if first.code == 0:
             break
     assert killed >= 3
+
+
+async def test_a_call_in_doubt_names_the_files_that_it_changed(
+    manus: Program, server: ScriptedServer
+) -> None:
+    workspace = manus.workspace
+    workspace.mkdir()
+    (workspace / "old.csv").write_text("1")
+    server.script(bash("rm old.csv; echo 1 > made.txt; sleep 600"), text("I see."))
+    with manus.start("run", "--thread", "t", "Do it.") as running:
+        await until((workspace / "made.txt").exists)
+        running.send_signal(signal.SIGKILL)
+        running.end()
+    manus.end_leftovers()
+    (workspace / "made.txt").write_text("2")
+    assert manus("resume", "t").code == 0
+    (answer,) = server.requests[-1].tool_results.values()
+    assert "Files that have changed since it started: made.txt, old.csv." in answer
+    rewound = manus("rewind", "t", "--to", "0")
+    assert rewound.code == 0, rewound.err
+    assert read(workspace) == {"old.csv": read(workspace)["old.csv"]}
+
+
+async def test_what_a_cancelled_call_changed_is_restored(
+    manus: Program, server: ScriptedServer
+) -> None:
+    workspace = manus.workspace
+    (workspace / "data").mkdir(parents=True)
+    (workspace / "data" / "a.csv").write_text("1")
+    before = read(workspace)
+    server.script(bash("rm -rf data; sleep 600"))
+    with manus.start("run", "--thread", "t", "Clean up.") as running:
+        await until(lambda: not (workspace / "data").exists())
+        running.send_signal(signal.SIGINT)
+        assert running.end().code == 130
+    assert manus("rewind", "t", "--to", "0").code == 0
+    assert read(workspace) == before
+
+
+def test_snapshots_are_deleted_with_their_thread(
+    manus: Program, states: list[dict[str, object]]
+) -> None:
+    folders = list((manus.home / ".local/state/manus/workspaces").glob("*/snapshots"))
+    assert list(folders[0].glob("objects/[0-9a-f][0-9a-f]/*"))
+    assert manus("rewind", "t", "--to", "1").code == 0
+    assert manus("threads", "--delete", "t").code == 0
+    assert not list(folders[0].glob("objects/[0-9a-f][0-9a-f]/*"))
+    assert not list(folders[0].glob("objects/pack/*.pack"))
+    assert not list(folders[0].parent.glob("rewinds/*"))

@@ -14,6 +14,8 @@ from manus.execution.workspace import WORKSPACE
 
 SNAPSHOTS = "snapshots"
 """The folder of the snapshots in the records of a workspace."""
+REWINDS = "rewinds"
+"""The folder with the last rewind of each thread."""
 _EVERYTHING = "*"
 
 

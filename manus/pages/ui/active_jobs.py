@@ -101,6 +101,10 @@ class ActiveJobs:
         finally:
             self._listeners[thread].discard(queue)
 
+    def notify(self, thread: str, text: str) -> None:
+        """Show a text on the pages of a thread."""
+        self._send(thread, {"kind": "problem", "text": text})
+
     async def _work(self, job: Job, resources: AsyncExitStack) -> None:
         thread = job.thread_id
         try:

@@ -32,6 +32,7 @@ from manus.runs.configuration import (
 from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
+from manus.runs.rewind import rewind_to_checkpoint
 from manus.state.errors import ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.store.base import Store
@@ -133,7 +134,7 @@ class PageBackend:
     ) -> None:
         """Send a message: a request, or the answer to the open question.
 
-        `at` is the id of a checkpoint to fork from.
+        `at` is the id of a checkpoint to fork from; files go back, too.
 
         Raises:
             ManusError: the request cannot be started.
@@ -156,13 +157,24 @@ class PageBackend:
         approve_plan = kind == "flow" and mode != "refuse"
         args = replace(self._args, profile=profile, approve_plan=approve_plan)
 
+        kept: list[str] = []
+
         async def prepare() -> Job:
+            checkpoint = at
+            if at and existing is not None:
+                rewound = await rewind_to_checkpoint(self._store, existing, at)
+                if rewound is not None:
+                    kept.extend(rewound.kept)
+                    checkpoint = None
             job = await create_job(
                 kind, thread, request.text, graph_input, args, self._settings, self._store
             )
-            return replace(job, checkpoint_id=at)
+            return replace(job, checkpoint_id=checkpoint)
 
         await self.jobs.start(thread, prepare)
+        if kept:
+            text = f"Kept, because someone else has changed them since: {', '.join(kept)}."
+            self.jobs.notify(thread, text)
 
     async def answer(self, thread: str, answers: Mapping[str, str]) -> None:
         """Answer questions by their ids.
