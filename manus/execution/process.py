@@ -18,6 +18,7 @@ import psutil
 
 from manus.execution.process_output import PipeReader
 from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.landlock import SUPERVISOR
 from manus.execution.sandbox.sandbox import CERTIFICATE_VARIABLES, Sandbox
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
@@ -115,7 +116,7 @@ def _is_alive(process: psutil.Process) -> bool:
 def _is_sandbox(process: psutil.Process) -> bool:
     """Return whether a process is the sandbox of a program rather than the program. Blocking."""
     with contextlib.suppress(psutil.Error):
-        return bool(process.name() == "bwrap")
+        return process.name() in ("bwrap", SUPERVISOR)
     return False
 
 

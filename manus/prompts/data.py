@@ -32,7 +32,7 @@ $place
 """
 
 DATA_ANALYSIS_NEXT = """\
-Decide on the next step. When it is done, say the result with its numbers, what it \
+Decide on the next step. When the work is done, say the result with its numbers, what it \
 rests on, and the files you have made; then call `terminate`.\
 """
 

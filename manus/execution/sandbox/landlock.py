@@ -4,9 +4,10 @@ It restricts files, processes and most of the network for the programs of a run.
 it exposes the machine's process list, and the proxy's port on its loopback addresses. A broker in
 the process of the run creates the programs' own local and loopback sockets.
 
-This file is executed as a script, without the package, before a program: it confines itself and
-executes the program. Each import costs every program milliseconds. See `man 7 landlock` for the
-numbers.
+This file is executed as a script, without the package, before a program. It forks: the child
+confines itself and executes the program, the parent supervises it and ends what the program has
+started, also when the process of the run is killed. Each import costs every program milliseconds.
+See `man 7 landlock` for the numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ import os
 import stat
 import struct
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
+    import signal as _signal
     from collections.abc import Iterable
     from pathlib import Path
+else:
+    import _signal  # importing `signal`, which wraps it, takes long
 
 _CREATE = 444
 _ADD = 445
@@ -49,6 +54,18 @@ _WRITABLE = (
     # with /dev/ptmx is accessible through its descriptor
     *("/dev/tty", "/dev/ptmx", "/dev/shm"),
 )
+
+SUPERVISOR = "manus-sandbox"
+"""Name of the process that supervises a program."""
+_SET_NAME = 15
+_SET_SUBREAPER = 36
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_DUMPABLE = 4
+_GRACE_SECONDS = 0.5
+"""Seconds between SIGTERM and SIGKILL for what a program leaves behind."""
+_KILL_SECONDS = 10.0
+"""Seconds until killing is given up; only a process stuck in the kernel survives that long."""
+_AWAITED = (_signal.SIGCHLD, _signal.SIGTERM)
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -82,17 +99,18 @@ def build_command(
     paths = [str(len(readable)), *readable, str(len(writable)), *writable]
     network_access = str(port or "none") if network else "all"
     filters = [rules.hex(), broker, broker_rules.hex()]
-    return [python, "-I", "-S", __file__, network_access, *filters, *paths]
+    return [python, "-I", "-S", __file__, str(os.getpid()), network_access, *filters, *paths]
 
 
 def main() -> None:
-    """Confine this process according to its arguments, and execute the program in them."""
-    _, network_access, rules, broker, broker_rules, *rest = sys.argv
+    """Execute the program in the arguments, confined according to them, and supervise it."""
+    _, run_process, network_access, rules, broker, broker_rules, *rest = sys.argv
     readable, rest = _split_paths(rest)
     writable, program = _split_paths(rest)
     abi = find_version()
     if not abi:
         sys.exit("The kernel does not support Landlock.")
+    _start_supervisor(int(run_process))
     handled = _HANDLED.get(abi, (1 << 16) - 1)
     ruleset = _create_ruleset(abi, handled, network=network_access != "all")
     for paths, allowed in ((readable, _READ), (writable, handled)):
@@ -110,6 +128,112 @@ def main() -> None:
     if not (wire and _hand_over(wire, bytes.fromhex(broker_rules))):
         _install_filter(bytes.fromhex(rules))
     os.execvp(program[0], program)
+
+
+def _start_supervisor(run_process: int) -> None:
+    """Fork; return in the child, which is killed with its parent.
+
+    The parent stays outside the sandbox, which cannot signal it (from Landlock ABI 6 on). It exits
+    like the child, or ends everything if the process of the run has ended.
+    """
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _AWAITED)
+    supervisor = os.getpid()
+    _check(libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0))
+    # of the thread that has started this process, which runs as long as the run
+    _check(libc.prctl(_SET_PARENT_DEATH_SIGNAL, _signal.SIGTERM, 0, 0, 0))
+    if os.getppid() != run_process:
+        os._exit(1)
+    program = os.fork()
+    if not program:
+        os.setsid()  # so that `kill 0` reaches only the program
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
+        _check(libc.prctl(_SET_PARENT_DEATH_SIGNAL, _signal.SIGKILL, 0, 0, 0))
+        if os.getppid() != supervisor:
+            os._exit(1)
+        return
+    libc.prctl(_SET_NAME, SUPERVISOR.encode(), 0, 0, 0)
+    os.chdir("/")
+    os.closerange(0, os.sysconf("SC_OPEN_MAX"))
+    _drop_capabilities()
+    status = _wait_for(program)
+    _end_children()
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # no second core dump
+        if number != _signal.SIGKILL:  # whose action cannot be set
+            _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+        os.kill(supervisor, number)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _wait_for(program: int) -> int:
+    """Return the wait status of the program; that of SIGKILL if the run has ended first."""
+    while True:
+        if _signal.sigwait(_AWAITED) == _signal.SIGTERM:
+            return int(_signal.SIGKILL)
+        for pid, status in _reap():
+            if pid == program:
+                return status
+
+
+def _reap() -> list[tuple[int, int]]:
+    """Return the children that have ended, with their wait status; orphans are among them."""
+    ended: list[tuple[int, int]] = []
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if not pid:
+            return ended
+        ended.append((pid, status))
+
+
+def _end_children() -> None:
+    """Send SIGTERM to all descendants, so that they can clean up, and then SIGKILL."""
+    _signal_descendants(_signal.SIGTERM)
+    grace_end = time.monotonic() + _GRACE_SECONDS
+    kill_end = grace_end + _KILL_SECONDS
+    while _find_descendants() and time.monotonic() < kill_end:
+        _reap()
+        if time.monotonic() >= grace_end:
+            # stop them before killing: a process that forks quickly could escape
+            _signal_descendants(_signal.SIGSTOP)
+            _signal_descendants(_signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _signal_descendants(number: int) -> None:
+    for pid in _find_descendants():
+        try:
+            os.kill(pid, number)
+        except OSError:
+            continue  # it has just ended
+
+
+def _find_descendants() -> list[int]:
+    """Return the descendants of this process, zombies included."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - importing `pathlib` takes long
+        if name.isdecimal():
+            children.setdefault(_find_parent(name), []).append(int(name))
+    found: list[int] = []
+    pending = [os.getpid()]
+    while pending:
+        offspring = children.get(pending.pop(), [])
+        found += offspring
+        pending += offspring
+    return found
+
+
+def _find_parent(pid: str) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0  # it has just ended
 
 
 def _split_paths(words: list[str]) -> tuple[list[str], list[str]]:

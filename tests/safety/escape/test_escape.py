@@ -242,10 +242,10 @@ def fresh(workspace: Path, spare: Path) -> None:
     shutil.copytree(spare, workspace, symlinks=True, dirs_exist_ok=True)
 
 
-@pytest.mark.sandboxes("bubblewrap")
-async def test_nothing_is_left_behind(tmp_path: Path) -> None:
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_nothing_is_left_behind(tmp_path: Path, sandbox_kind: Kind) -> None:
     before = sleepers()
-    async with behind("bubblewrap", tmp_path) as (outside, sandbox):
+    async with behind(sandbox_kind, tmp_path) as (outside, sandbox):
         await said_by(outside, sandbox, ALL["process: a daemon"])
     await until(lambda: sleepers() <= before)
     assert str(outside.workspace) not in Path("/proc/mounts").read_text()
