@@ -23,6 +23,7 @@ from manus.models.reasoning import (
 )
 from manus.models.tokens import RequestSizes
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
+from manus.models.tool_schemas import adapt_tools
 from manus.models.wire_forms import (
     SEND_REASONING,
     WIRE_FORMS,
@@ -99,6 +100,7 @@ async def ask_endpoint(
 ) -> AIMessage:
     """Return the reply of an endpoint, with its calls parsed and repaired."""
     package = package_for(model)
+    request = replace(request, tools=adapt_tools(request.tools, endpoint))
     model_with_tools = _bind_native_tools(model, package, endpoint, request)
     is_native = model_with_tools is not None
     has_prompted_tools = not is_native and bool(request.tools)

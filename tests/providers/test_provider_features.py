@@ -18,6 +18,7 @@ from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, ask_endpoint, with_cache_marks
 from manus.models.provider_packages import ANTHROPIC
 from manus.state.messages import ephemeral, readable_thoughts
+from tests.helpers.agent import TESTER
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
 from tests.providers.turns import Json, Refusal, Turn
 from tests.server import ScriptedServer, call
@@ -278,3 +279,34 @@ async def test_ollama_says_how_large_its_window_is(
     [told] = [record.getMessage() for record in caplog.records]
     assert "a context window of 4,096 tokens" in told
     assert "MANUS_CONTEXT_WINDOW=32768" in told
+
+
+LEAN = replace(TESTER, on_demand=("append",))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
+    """Gemini refuses objects without properties, so it sends their JSON text."""
+    agent.graph = build_agent(LEAN, checkpointer=agent.saver)
+    name, arguments = WRITE
+    sent = {"name": name, "arguments": json.dumps(arguments) if as_text else arguments}
+    await agent.ask(Turn(calls=(("use_tool", sent),)), Turn(text="Done."))
+    assert agent.lines("a.txt") == ["one"]
+    first, second = agent.server.requests
+    assert "Append a line to a file." in first.raw.decode()
+    assert "For further calls" in second.raw.decode()
+    schema = dispatcher_schema(first.body)
+    assert schema["name"]["type"].lower() == "string"
+    expected = "string" if agent.provider == "google" else "object"
+    assert schema["arguments"]["type"].lower() == expected
+
+
+def dispatcher_schema(value: Any) -> dict[str, Any]:
+    """The properties of `use_tool`, wherever a provider has its schema."""
+    if isinstance(value, list):
+        return next(filter(None, map(dispatcher_schema, value)), {})
+    if not isinstance(value, dict):
+        return {}
+    if {"name", "arguments"} == value.keys() and "type" in value["name"]:
+        return value
+    return dispatcher_schema(list(value.values()))
