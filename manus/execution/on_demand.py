@@ -13,6 +13,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
 from manus.execution.catalog import USE_TOOL, Catalog
+from manus.execution.tool_descriptions import list_named_arguments
 from manus.models.tool_calls import repair_arguments
 from manus.prompts import on_demand as prompts
 from manus.state.messages import DESCRIBES, DESCRIPTION, THROUGH
@@ -113,8 +114,9 @@ def mark_description(
 ) -> None:
     """Mark the message of a call that describes a tool on demand.
 
-    The first call of such a tool describes it too: its description follows the result. `described`
-    contains the lower-case names of the tools that the history describes already.
+    The first call of such a tool describes it too: its description follows the result, unless the
+    list has named all arguments. `described` contains the lower-case names of the tools that the
+    history describes already.
     """
     name = str(message.name)
     if name.lower() == USE_TOOL and message.status == "success":
@@ -122,9 +124,16 @@ def mark_description(
     elif catalog.is_on_demand(name) and name.lower() not in described:
         tool = catalog.find(name)
         assert tool is not None
+        if message.status == "success" and _is_listed_whole(catalog.get_parameters(tool)):
+            return
         message.additional_kwargs[DESCRIPTION] = prompts.first_use(catalog.describe(tool))
     else:
         return
     if catalog.is_on_demand(name):
         message.additional_kwargs[DESCRIBES] = name
         described.add(name.lower())
+
+
+def _is_listed_whole(parameters: Mapping[str, Any]) -> bool:
+    """Return whether the list of tools names all arguments of a tool."""
+    return set(parameters.get("properties", ())) <= set(list_named_arguments(parameters))

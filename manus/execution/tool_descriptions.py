@@ -50,11 +50,16 @@ def _get_origin(tool: BaseTool) -> str:
 
 def _describe_briefly(tool: BaseTool, parameters: Schema) -> str:
     """Return a tool's name, its required arguments, and a summary, in one line."""
-    required = [name for name in parameters.get("required", ()) if _IDENTIFIER.fullmatch(name)]
-    names = required[:_MAX_ARGUMENTS]
+    names = list_named_arguments(parameters)
     if len(parameters.get("properties", ())) > len(names):
         names.append("…")
     return f"- {tool.name}({', '.join(names)}): {_summarize(tool)}"
+
+
+def list_named_arguments(parameters: Schema) -> list[str]:
+    """Return the arguments that the line of a tool names: the first required ones."""
+    required = [name for name in parameters.get("required", ()) if _IDENTIFIER.fullmatch(name)]
+    return required[:_MAX_ARGUMENTS]
 
 
 def _summarize(tool: BaseTool) -> str:

@@ -13,7 +13,13 @@ from manus.state.messages import DESCRIBES
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import Call, Message, Scripted, call, text
 
-LEAN = replace(TESTER, name="lean", tools=(*TESTER.tools, "skill"), on_demand=("append", "skill"))
+EDITOR = "str_replace_editor"
+LEAN = replace(
+    TESTER,
+    name="lean",
+    tools=(*TESTER.tools, "skill", EDITOR),
+    on_demand=("append", "skill", EDITOR),
+)
 
 
 @pytest.fixture
@@ -29,22 +35,25 @@ def through(name: str, **arguments: Any) -> Call:
 async def test_a_request_lists_them_and_describes_one_at_its_first_call(
     lean: ScriptedAgent,
 ) -> None:
-    first = through("append", path="a", line="1")
-    await lean.run(first, through("append", path="a", line="2"), text("Done."))
-    assert lean.lines("a") == ["1", "2"]
+    view = through(EDITOR, command="view", path="a")
+    await lean.run(through("append", path="a", line="1"), view, view, text("Done."))
     requests = lean.server.requests
     names = [tool["function"]["name"] for tool in requests[0].tools]
     assert "append" not in names
     assert names[-1] == "use_tool"
     listing = requests[0].tools[-1]["function"]["description"]
     assert "- append(path, line): Append a line to a file." in listing
+    assert f"- {EDITOR}(command, path, …): View and edit files of the workspace." in listing
     sent = [m["content"] for m in requests[-1].messages if m["role"] == "tool"]
-    assert sent[0].startswith("Appended to a.\n\n")
-    assert '"required":["path","line"]' in sent[0]
-    assert '{"name":"append","arguments":{"path":"…","line":"…"}}' in sent[0]
-    assert sent[1] == "Appended to a."
+    # the list names all of its arguments
+    assert sent[0] == "Appended to a."
+    result, _, description = sent[1].partition("\n\n[For further calls]\n")
+    assert description.startswith(f"`{EDITOR}`: View and edit files of the workspace. `view` shows")
+    assert '"required":["command","path"]' in description
+    assert '{"name":"str_replace_editor","arguments":{"command":"view","path":"…"}}' in description
+    assert sent[2] == result
     # people read the result alone
-    assert await lean.observations() == ["Appended to a.", "Appended to a."]
+    assert await lean.observations() == [*sent[:1], result, result]
 
 
 async def test_the_history_has_the_call_of_the_tool_and_the_model_its_own(
