@@ -1,0 +1,1 @@
+"""MiniWoB++ pages, solved by scripts that see and do what the model can see and do."""

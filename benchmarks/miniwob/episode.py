@@ -1,0 +1,61 @@
+"""One episode: a page with a seed, played by its solver, and the page's own verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.miniwob.player import ActionError, Player
+from benchmarks.miniwob.solvers import SOLVERS
+from manus.execution.session import Session
+from manus.tools.browser.browser import NAME, Browser
+
+FULL_REWARD = 0.9
+"""Reward, before the page's discount for time, from which an episode counts as solved."""
+EPISODE_SECONDS = 600
+"""Limit of an episode. The pages give 7 to 30 seconds, which a model's own answers would use up."""
+_SEED = """([seed, milliseconds]) => {
+  core.EPISODE_MAX_TIME = milliseconds;
+  Math.seedrandom(seed);
+}"""
+_VERDICT = "() => [WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL]"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The result of one episode. `failure` is empty if it was solved."""
+
+    page: str
+    seed: int
+    instruction: str
+    actions: int
+    failure: str
+    log: tuple[str, ...]
+
+
+async def play(session: Session, base: str, page: str, seed: int) -> Episode:
+    """Open a page, start an episode with a seed, and let the page's solver play it.
+
+    Scripts run in the page only to set the seed and the time limit, and to read the reward.
+    """
+    player = Player(session)
+    await player.do("go_to_url", url=f"{base}/miniwob/{page}.html")
+    browser = session.peek(NAME)
+    assert isinstance(browser, Browser)
+    tab = await browser.tab()
+    await tab.page.wait_for_function("() => window.core && core.cover_div")
+    await tab.page.evaluate(_SEED, [f"{page} {seed}", EPISODE_SECONDS * 1000])
+    await player.click(name="START")
+    player.actions = 0
+    instruction = player.instruction
+    failure = ""
+    try:
+        await SOLVERS[page](player)
+    except (ActionError, LookupError, ValueError, RuntimeError) as error:
+        failure = str(error)
+    is_done, reward = await tab.page.evaluate(_VERDICT)
+    if reward >= FULL_REWARD:
+        failure = ""
+    elif is_done:
+        failure = f"reward {reward:.2f}"
+    failure = failure or ("" if is_done else "the episode did not end")
+    return Episode(page, seed, instruction, player.actions, failure, tuple(player.log))

@@ -1,0 +1,57 @@
+"""Pages of MiniWoB++, solved with what the tool shows and can do.
+
+The whole set is `python -m benchmarks.miniwob`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.miniwob.episode import play
+from benchmarks.miniwob.pages import PagesMissingError, find_pages, served
+from benchmarks.miniwob.solvers import SOLVERS
+from benchmarks.miniwob.solvers.unsolved import UNSOLVED
+from tests.browser.driver import Driver
+
+PAGES = (
+    "book-flight",
+    "choose-date-easy",
+    "click-checkboxes",
+    "email-inbox-delete",
+    "enter-time",
+    "guess-number",
+    "login-user-popup",
+    "multi-layouts",
+    "phone-book",
+    "read-table-2",
+    "use-slider",
+)
+"""A few of different kinds."""
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[str]:
+    """The address of the pages, as the installed package has them."""
+    try:
+        folder = find_pages()
+    except PagesMissingError as error:
+        pytest.skip(str(error))
+    with served(folder) as base:
+        yield base
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_page_is_solved_with_observations_and_actions_alone(
+    page: str, pages: str, driver: Driver
+) -> None:
+    episode = await play(driver.session, pages, page, seed=3)
+    assert episode.failure == "", "\n".join(episode.log)
+
+
+def test_every_page_of_the_package_has_a_solver_or_a_reason() -> None:
+    try:
+        folder = find_pages() / "miniwob"
+    except PagesMissingError as error:
+        pytest.skip(str(error))
+    assert {*SOLVERS, *UNSOLVED} == {file.stem for file in folder.glob("*.html")}
