@@ -196,7 +196,7 @@ def test_options_alone_begin_a_conversation(
         assert terminal.wait() == 0
     assert "`manus -c` continues it" in terminal.text
     assert server.requests[-1].body["model"] == "of-flag"
-    assert ("browser_use" in server.requests[-1].tool_names) == ("swe" not in options)
+    assert ("use_tool" in server.requests[-1].tool_names) == ("swe" not in options)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,20 @@
 
 import itertools
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from manus.config.run_settings import resolve_settings
+from manus.config.settings import Settings
 from manus.config.trust import trust
+from manus.execution.catalog import build_catalog
+from manus.nodes.exchange.environment_info import describe_environment
 from manus.tools.skill import find_skills, parse_skill
 from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.helpers.sessions import session_in
 from tests.server import call, text
 
 SHIPPED = {"data-report", "test-driven-fix", "web-research"}
@@ -96,3 +102,36 @@ async def test_the_model_knows_the_names_and_reads_a_text(agent: ScriptedAgent) 
     assert form == "Form 7.\n"
     assert "`../../../secret.md`" in outside
     assert "ours, data-report" in unknown
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        (("skill",), {"ours"}),
+        (("skill", "bash"), {"ours", "data-report", "test-driven-fix"}),
+        (("skill", "python_execute"), {"ours", "data-report"}),
+        (("skill", "web_search", "bash"), {"ours", *SHIPPED}),
+        (("bash",), set()),
+    ],
+)
+def test_a_profile_is_told_of_the_skills_that_it_can_use(
+    tmp_path: Path, tools: tuple[str, ...], expected: set[str]
+) -> None:
+    write(tmp_path / ".agents/skills", "ours")
+    session = session_in(tmp_path)
+    catalog = build_catalog(tools, session)
+    said = describe_environment(session.workspace, resolve_settings(Settings()), tools=catalog)
+    assert (
+        set(re.findall(r"^- ([a-z-]+): ", said.partition("Skills.")[2], re.MULTILINE)) == expected
+    )
+
+
+def test_the_tools_of_which_a_skill_needs_one() -> None:
+    heads = {"tools: bash, Web_Search": ("bash", "web_search"), "other: 1": (), "tools:": ()}
+    found = {}
+    for head in heads:
+        text = f"---\ndescription: D.\nmetadata:\n  {head}\n---\n"
+        skill = parse_skill(Path("/skills/a"), text)
+        assert skill is not None
+        found[head] = skill.tools
+    assert found == heads
