@@ -37,7 +37,7 @@ from manus.prompts import approval as prompts
 from manus.prompts.agent import ruled_out
 from manus.prompts.sources import COMMAND
 from manus.state.agent import Refusal, ToolTask
-from manus.state.messages import FAILED, SOURCE
+from manus.state.messages import FAILED, OWN_TEXT, SOURCE
 from manus.state.taint import TAINTED
 from manus.state.text import one_line, sanitize
 
@@ -346,7 +346,7 @@ async def _to_result(
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
-        additional_kwargs=_describe_origin(observation, session),
+        additional_kwargs=_describe_origin(observation, text, session),
         artifact=observation.artifact,
     )
     if observation.failed:
@@ -358,9 +358,12 @@ async def _to_result(
     return ToolResult(message, observation)
 
 
-def _describe_origin(observation: Observation, session: Session) -> dict[str, Any]:
-    """Return the source of a text, and whether the run is tainted."""
+def _describe_origin(observation: Observation, text: str, session: Session) -> dict[str, Any]:
+    """Return the source of a text, what of it the tool itself says, and whether it taints."""
     origin: dict[str, Any] = {SOURCE: observation.source} if observation.source else {}
+    own_text = mask(sanitize(observation.own_text), session.settings.secrets)
+    if own_text and text.startswith(own_text):  # else truncation has cut it
+        origin[OWN_TEXT] = own_text
     if session.egress_guard.is_tainted and observation.executed:
         origin[TAINTED] = True
     return origin

@@ -45,6 +45,8 @@ class Observation:
     source: str = ""
     is_exit_code: bool = False
     """The error is the exit code of a command that was executed."""
+    own_text: str = ""
+    """The beginning of the text that the tool itself says, as far as the rest has a source."""
     artifact: Any = None
     """The artifact of the tool message for the embedding program; the model does not see it."""
     preceding: tuple[AnyMessage, ...] = ()

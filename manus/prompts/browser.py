@@ -37,25 +37,21 @@ the way) and call `terminate`.\
 """
 
 USE = """\
-Use a real browser. Only its present page is shown, before each step: write what is worth keeping \
-(prices, names, addresses) beside the call. Numbers in brackets are the elements to act on. \
-Calls of one message are done in their order; after one that fails, or once the page is another \
-one, the rest of them is not done. \
-Actions and what they need:
-- go_to_url(url), also page.html in the workspace; once a page was read, an address of your own \
-making waits for the user, while links and search results are free; go_back; refresh; wait(seconds)
-- click_element(index), with accept=true where it asks for a yes (confirm); hover(index); \
-click_at(x, y) for places without a number, in pixels of the view
-- input_text(index, text): replaces what the field holds; dates as YYYY-MM-DD, colours as #rrggbb
-- send_keys(keys): such as "Enter", "Control+A", "Tab Tab Space"; other text is typed
-- get_dropdown_options(index); select_dropdown_option(index, text)
-- scroll_down, scroll_up (scroll_amount in pixels, index of an area to scroll); \
-scroll_to_text(text)
-- extract_content(goal): what the whole page says about the goal; without a goal its text with \
-the addresses of its links, page by page (page)
-- upload_file(index, path); downloads land in downloads/ of the workspace
-- switch_tab(tab_id), open_tab(url), close_tab(tab_id)
-- web_search(query); screenshot(path) into a file\
+Use a real browser. Only its present page is shown, before each step: write down what is worth \
+keeping (prices, names, addresses) beside the call. `index` is an element's number in brackets. \
+Calls of one message are done in order, until one fails or the page is another one.
+- go_to_url(url): also page.html in the workspace; once a page was read, an address of your own \
+making waits for the user, while links and search results are free
+- click_element(index); click_at(x, y), in pixels of the view, where none is listed; \
+hover(index or x, y)
+- drag(index or x, y; to): to=[index], or [x, y, …] along points
+- input_text(index, text or path of a file): replaces the value, or only old_text in it; \
+dates as YYYY-MM-DD, colours as #rrggbb
+- send_keys(keys): "Enter", "Control+A", "Tab Tab Space"; other text is typed
+- scroll_down, scroll_up: the area around index, or the page
+- extract_content: the whole page's text with links, or of one field (index); with goal \
+only what the page says about it; with path into a file
+- upload_file(index, path); downloads land in downloads/\
 """
 
 SEARCH = (

@@ -34,6 +34,9 @@ CUT_OFF = "cut_off"
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: the source of its text (`prompts/sources.py`)."""
 
+OWN_TEXT = "own_text"
+"""In a tool message's `additional_kwargs`: the beginning of its text that the tool itself says."""
+
 CALL_FACTS = "call"
 """In a tool message's `additional_kwargs`: the duration of its call (`seconds`), whether it was
 `executed`, and optionally the `fingerprint` of its result and when it ended if it ran tests
@@ -261,6 +264,11 @@ def with_texts(content: Any, change: Callable[[str], str]) -> Any:
 def get_source(message: BaseMessage) -> str:
     """Return the source of a message's text; empty if it comes from `manus` or the user."""
     return str(message.additional_kwargs.get(SOURCE, ""))
+
+
+def get_own_text(message: BaseMessage) -> str:
+    """Return the beginning of a message's text that its tool itself says."""
+    return str(message.additional_kwargs.get(OWN_TEXT, ""))
 
 
 def get_text(message: BaseMessage) -> str:

@@ -21,7 +21,7 @@ from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
 from manus.state.user_words import asks_to_send, is_phrase_of
-from manus.tools.browser.arguments import ACTIONS, PICTURE, READING, BrowserArgs
+from manus.tools.browser.arguments import ACTIONS, PICTURE, READING, SENDING, BrowserArgs
 from manus.tools.web_search import WebSearchArgs, search
 
 _IS_FILE = re.compile(
@@ -57,20 +57,21 @@ class BrowserUse(AgentTool):
             "file:"
         ):  # after the file is written
             touched.add(Resource(WORKSPACE, write=False))
-        if action == "upload_file":
-            touched.add(Resource(f"{WORKSPACE}/{args.get('path')}", write=False))
-        if action == "screenshot":
-            touched.add(Resource(f"{WORKSPACE}/{args.get('path') or PICTURE}"))
+        path = args.get("path")
+        if action in SENDING and path:
+            touched.add(Resource(f"{WORKSPACE}/{path}", write=False))
+        if action == "screenshot" or (action == "extract_content" and path):
+            touched.add(Resource(f"{WORKSPACE}/{path or PICTURE}"))
         return frozenset(touched)
 
     @override
     def read_only(self, args: dict[str, Any]) -> bool:
-        return args.get("action") in READING
+        return args.get("action") in READING and not args.get("path")
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
         guard = self.session.egress_guard
-        if args.get("action") == "upload_file":
+        if args.get("action") in SENDING and args.get("path"):
             path = str(args.get("path"))
             is_requested = asks_to_send(guard.words, path) and guard.is_named(self._host(""))
             return "" if is_requested else f"it gives away {path}"
@@ -86,7 +87,8 @@ class BrowserUse(AgentTool):
         guard = self.session.egress_guard
         url = str(args.get("url") or "")
         if self._writes(args):
-            is_known = is_phrase_of(guard.words, str(args.get("text") or ""))
+            text = "" if args.get("path") else str(args.get("text") or "")
+            is_known = is_phrase_of(guard.words, text)
             access = Access("type", "" if is_known else self._host(""))
         elif args.get("action") in ("go_to_url", "open_tab") and url:
             is_known = guard.has_read(url) or guard.is_known_search(url)

@@ -40,11 +40,11 @@ async def answers(driver: Driver, site: Site) -> None:
 async def test_a_server_that_never_answers(driver: Driver, site: Site) -> None:
     site.pages["/never"] = Answer("late", hold=threading.Event())
     site.pages["/"] = "<a href=/never>Never</a>"
-    patience(driver, 1)
+    patience(driver, 3)
     assert "within" in await driver.fail("go_to_url", url=f"{site.base}/never")
     patience(driver, 60)
     await driver.open(site.base)
-    patience(driver, 1)
+    patience(driver, 3)
     assert "within" in await driver.click('link "Never"')
     assert '"Never"' in driver.text
     await answers(driver, site)

@@ -39,7 +39,7 @@ def pictures(messages: list[dict[str, Any]]) -> int:
 
 @pytest.mark.environ(MANUS_VISION="false")
 async def test_without_pictures_and_with_effect(surfer: ScriptedAgent, site: Site) -> None:
-    site.pages["/"] = SHOP + COUNTER
+    site.pages["/"] = SHOP + COUNTER + f"<div>{'Assam costs more. ' * 300}</div>"
     outcome = await surfer.run(
         call("browser_use", action="go_to_url", url=site.base),
         call("browser_use", action="extract_content", goal="the price of Darjeeling"),

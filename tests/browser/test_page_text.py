@@ -118,7 +118,7 @@ async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) 
     text = await driver.show(f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}")
     limit = driver.session.settings.browser.page_characters
     assert limit // 2 < len(text) < limit + 200
-    assert re.search(r"… \d+ more elements in view, left out", text)
+    assert re.search(r"\d+ more elements in view are left out", text)
 
 
 async def test_clickable_things_without_a_role_are_found_and_text_is_none(driver: Driver) -> None:
@@ -157,7 +157,7 @@ async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Sit
     assert "no text" in await driver.fail("extract_content")
     await driver.show(PAGE)
     first = await driver.say("extract_content")
-    assert first.startswith(f"From Report ({site.base}/), page 1 of ")
+    assert first.startswith(f"Text of {site.base}/, page 1 of ")
     count = int(first.split("page 1 of ")[1].split(":")[0])
     assert len(first) < 8_200
     last = await driver.say("extract_content", page=count)
@@ -181,7 +181,7 @@ async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Dr
 
     driver.session.complete = complete
     said = await driver.say("extract_content", goal="How many penguins?")
-    assert said == f"From Report ({driver.site.base}/):\n\n4,211"
+    assert said == f"What {driver.site.base}/ says about the goal:\n4,211"
     role, messages = asked[0]
     assert (role, [message.type for message in messages]) == ("extract", ["system", "human"])
     assert "Goal: How many penguins?" in messages[1].text

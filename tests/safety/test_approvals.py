@@ -266,10 +266,12 @@ async def test_an_mcp_tool_is_asked_about_unless_the_settings_say_that_it_only_r
     assert await asking.observations() == ["5", "noted"]
 
 
-async def test_an_upload_is_asked_about_with_its_host(editing: ScriptedAgent) -> None:
+@pytest.mark.parametrize("action", ["upload_file", "input_text"])
+async def test_an_upload_is_asked_about_with_its_host(editing: ScriptedAgent, action: str) -> None:
+    """A file that is filled into a field is given away, too."""
     profile = replace(ASKING, tools=("browser_use",))
     agent = ScriptedAgent(editing.server, editing.workspace, editing.saver, profile)
-    upload = call("browser_use", action="upload_file", index=1, path="a.txt")
+    upload = call("browser_use", action=action, index=1, path="a.txt")
     waiting = await agent.run(upload)
     assert waiting.stop_reason == "interrupted"
     assert "a.txt" in waiting.output

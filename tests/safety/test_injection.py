@@ -145,8 +145,8 @@ ON_THE_WEB = {
     *("zerowidth", "failed", "missing", "plain", "json", "pdf", "redirect", "dialog", "console"),
     *("filename", "downloaded", "found", "result", "snippet", "fetched", "unseen"),
 }
-NEVER_READ = {"tags", "address"}
-"""Hidden characters and addresses behind links do not reach the model."""
+NEVER_READ = {"tags", "address", "unseen"}
+"""Hidden characters, hidden text and addresses behind links do not reach the model."""
 
 IN_FILES = {
     "README.md": "readme",

@@ -78,7 +78,7 @@ def list_texts(request: Request) -> list[str]:
 
 
 CARRIERS = (
-    *("title", "visible", "alt", "unseen", "failure", "filename"),  # of pages
+    *("title", "visible", "alt", "failure", "filename"),  # of pages
     *("found", "snippet"),  # of a search
     "server",  # result, error and description of an MCP tool
 )
@@ -118,6 +118,7 @@ async def test_each_carrier_is_framed(
                 assert f"{name}-begin" not in FRAME.sub("", told), name
                 assert any(f"{name}-end" in body for _, body in FRAME.findall(told)), name
     said = "\n".join(told for request in requests for told in list_texts(request))
+    assert "unseen-begin" not in said, "what a person would not see is not read either"
     assert not set(HIDDEN) & set(said)
     offered = json.dumps(requests[0].tools, ensure_ascii=False)
     assert not set(HIDDEN) & set(offered)

@@ -17,7 +17,7 @@ from manus.prompts import compaction as prompts
 from manus.prompts.compaction import DONE, FILES, FOUND, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed
 from manus.state.errors import ContextOverflowError, ManusError
-from manus.state.messages import get_source, get_text, is_from_user, list_calls
+from manus.state.messages import get_own_text, get_source, get_text, is_from_user, list_calls
 from manus.state.text import one_line
 
 log = logging.getLogger("manus")
@@ -144,7 +144,7 @@ def _transcript(chunk: Mapping[int, AnyMessage]) -> str:
     """Format numbered messages for the summarizer."""
     parts = []
     for number, message in chunk.items():
-        text = framed(_truncate(full_text(message)), get_source(message))
+        text = framed(_truncate(full_text(message)), get_source(message), get_own_text(message))
         parts.append(f"[#{number}] {get_sender(message)}: {text}")
     return "\n\n".join(parts)
 

@@ -31,6 +31,7 @@ from manus.prompts.sources import framed
 from manus.state.messages import (
     DESCRIPTION,
     call_ids,
+    get_own_text,
     get_source,
     get_text,
     is_image,
@@ -152,7 +153,8 @@ def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
         placeholder = text_block(IMAGE_LEFT_OUT)
         content = [placeholder if is_image(block) else block for block in content]
     if isinstance(message, ToolMessage):
-        content = with_texts(content, partial(framed, source=get_source(message)))
+        frame = partial(framed, source=get_source(message), own_text=get_own_text(message))
+        content = with_texts(content, frame)
         content = _append(content, message.additional_kwargs.get(DESCRIPTION, ""))
     if content == message.content:
         return message

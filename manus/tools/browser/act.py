@@ -13,16 +13,22 @@ from playwright.async_api import Error as PlaywrightError
 from manus.execution.result import Observation
 from manus.execution.session import Session
 from manus.state.errors import ToolError
+from manus.state.text import shorten
 from manus.tools.browser import fields, navigate, pointer
 from manus.tools.browser.arguments import AIMED, READING, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
+from manus.tools.browser.drag import drag
 from manus.tools.browser.reading import extract_content
-from manus.tools.browser.state import describe, find_new_texts, get_source, page_fingerprint
+from manus.tools.browser.report import ActionError, Report
+from manus.tools.browser.state import describe, find_new_lines, page_fingerprint
 from manus.tools.browser.tab import PageStuckError, Tab
+from manus.tools.browser.text_entry import MAX_TYPED, SECONDS_PER_KEY
 
 _MAX_LINES = 8
 """Maximum number of lines about the effects of an action."""
+_MAX_ADDRESS = 300
 _UNTIMED = frozenset({"wait", "extract_content"})
+_MAX_WAIT = 60.0
 _MORE_SECONDS = 90.0
 """Additional seconds for actions that wait on purpose, or ask a model."""
 
@@ -59,23 +65,31 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         result = await _run_with_timeout(browser, tab, arguments)
         is_error = False
     except ToolError as error:
-        result = str(error)
+        result = Report(str(error), error.page_text if isinstance(error, ActionError) else "")
         is_error = True
     if loss := _describe_loss(browser, tab):
-        result = loss
+        result = Report(loss)
         is_error = True
     browser.last_error = ""
-    lines = [line for line in (notice, result) if line] + await _describe_changes(browser, before)
+    changes, events = await _describe_changes(browser, before)
+    own_lines = [line for line in (notice, result.text, *changes) if line]
+    page_lines = [result.page_text, *events] if result.page_text else events
     if not (session.page_is_prompted or browser.dead):
-        page_text = await describe(browser)
-        session.egress_guard.read(page_text, browser.active.page.url if browser.active else "")
-        lines.append(f"\nThe page now:\n{page_text}")
-    elif arguments.action in AIMED - READING and (added_texts := await find_new_texts(browser)):
-        lines.append(f"- New on the page: {added_texts}")
-    browser.last_error = result if is_error else ""
-    source = get_source(browser.active or tab)
-    fingerprint = await page_fingerprint(browser, mark)
-    return Observation("\n".join(lines), is_error=is_error, fingerprint=fingerprint, source=source)
+        now = await describe(browser)
+        session.egress_guard.read(now.page_text, browser.active.page.url if browser.active else "")
+        own_lines.append(f"\nThe page now:\n{now.text}")
+        page_lines.append(now.page_text)
+    elif arguments.action in AIMED - READING and (added := await find_new_lines(browser)):
+        page_lines.append(f"- New on the page: {added}")
+    browser.last_error = result.text if is_error else ""
+    own_text = "\n".join(own_lines)
+    return Observation(
+        "\n".join([own_text, *page_lines]),
+        is_error=is_error,
+        fingerprint=await page_fingerprint(browser, mark),
+        source=(browser.active or tab).source,
+        own_text=own_text,
+    )
 
 
 def _describe_loss(browser: Browser, tab: Tab) -> str:
@@ -87,11 +101,13 @@ def _describe_loss(browser: Browser, tab: Tab) -> str:
     return browser.last_error
 
 
-async def _run_with_timeout(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+async def _run_with_timeout(browser: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     """Run the action; abort it after its timeout, or when the page is stuck."""
     limit = browser.settings.action_timeout
     if arguments.action in _UNTIMED:
         limit += _MORE_SECONDS
+    if arguments.action in ("input_text", "send_keys"):
+        limit += SECONDS_PER_KEY * min(len(arguments.text or arguments.keys or ""), MAX_TYPED)
     browser.answer = (arguments.text or "") if arguments.accept else None
     try:
         async with asyncio.timeout(limit):
@@ -103,19 +119,19 @@ async def _run_with_timeout(browser: Browser, tab: Tab, arguments: BrowserArgs) 
         raise await _recover(browser, tab, problem) from None
     except PlaywrightError as error:
         if not browser.has(tab):
-            return "The tab was closed while the action was under way."
+            return Report("The tab was closed while the action was under way.")
         first = str(error).strip().split("\n")[0]
-        raise ToolError(f"The browser reports: {first[:300]}") from None
+        raise ActionError("The browser reports an error.", first[:300]) from None
     finally:
         browser.answer = None
 
 
-async def _run_action(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+async def _run_action(browser: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     if arguments.action in AIMED:
         await _check_is_current(browser, tab)
     tab.target = ""
     started = time.monotonic()
-    result = ""
+    result: Report | str = ""
     failure = None
     try:
         result = await _ACTIONS[arguments.action](browser, tab, arguments)
@@ -127,7 +143,7 @@ async def _run_action(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str
         raise pointer.explain_failure(tab.target, failure)
     if failure is not None:
         raise failure
-    return result
+    return Report(result) if isinstance(result, str) else result
 
 
 async def _check_is_current(browser: Browser, tab: Tab) -> None:
@@ -153,12 +169,15 @@ async def _check_is_current(browser: Browser, tab: Tab) -> None:
 
 
 async def _wait(_: Browser, _tab: Tab, arguments: BrowserArgs) -> str:
-    seconds = arguments.seconds or 3
+    seconds = min(arguments.seconds or 3, _MAX_WAIT)
+    if seconds < 0:
+        raise ToolError("`seconds` must be positive.")
     await asyncio.sleep(seconds)
     return f"Waited {seconds:g} s."
 
 
-_ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
+_Action = Callable[[Browser, Tab, BrowserArgs], Awaitable[str | Report]]
+_ACTIONS: dict[str, _Action] = {
     "go_to_url": navigate.go_to_url,
     "go_back": navigate.go_back,
     "refresh": navigate.refresh,
@@ -167,6 +186,7 @@ _ACTIONS: dict[str, Callable[[Browser, Tab, BrowserArgs], Awaitable[str]]] = {
     "close_tab": navigate.close_tab,
     "click_element": pointer.click_element,
     "click_at": pointer.click_at,
+    "drag": drag,
     "hover": pointer.hover,
     "scroll_down": pointer.scroll,
     "scroll_up": pointer.scroll,
@@ -193,35 +213,45 @@ async def _recover(browser: Browser, tab: Tab, problem: str) -> ToolError:
     return ToolError(f"{problem} So it was closed; there is an empty tab now.")
 
 
-async def _describe_changes(browser: Browser, before: _StateBefore) -> list[str]:
-    """Describe each change since the action began, one line each."""
+async def _describe_changes(browser: Browser, before: _StateBefore) -> tuple[list[str], list[str]]:
+    """Describe each change since the action began: in our words, and with text of the page."""
     tab = browser.active
     if browser.dead:
-        return []
+        return [], []
     lines: list[str] = []
     opened_tabs = [t for t in browser.tabs.values() if t.id not in before.tabs]
     for opened_tab in opened_tabs:
         front = ", now in front" if opened_tab is tab else ""
-        lines.append(f"- Tab {opened_tab.id} opened{front}: {await _describe_tab(opened_tab)}")
+        lines.append(f"- Tab {opened_tab.id} opened{front}: {_address(opened_tab)}")
     if tab is not None and not tab.page.url.startswith("chrome-error:"):
         current = (tab.id, tab.page.url, tab.arrivals)
         if tab not in opened_tabs and current != (before.tab, before.url, before.arrivals):
             subject = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
-            lines.append(f"- {subject} {await _describe_tab(tab)}")
+            lines.append(f"- {subject} {_address(tab)}")
         if lines and tab.status >= 400:
             lines.append(f"- The server answered with HTTP {tab.status}.")
     if before.tab not in browser.tabs:
         lines.append(f"- Tab {before.tab} was closed.")
-    distinct = list(dict.fromkeys(lines + _describe_events(browser, before)))
+    failures, events = _describe_events(browser, before)
+    return _limit_lines(lines + failures), _limit_lines(events)
+
+
+def _address(tab: Tab) -> str:
+    return shorten(tab.page.url, _MAX_ADDRESS)
+
+
+def _limit_lines(lines: list[str]) -> list[str]:
+    distinct = list(dict.fromkeys(lines))
     if (hidden_count := len(distinct) - _MAX_LINES) > 0:
         distinct = [*distinct[:_MAX_LINES], f"- … and {hidden_count} more of the kind."]
     return distinct
 
 
-def _describe_events(browser: Browser, before: _StateBefore) -> list[str]:
-    """Describe logged events, the first console error, and requests that failed.
+def _describe_events(browser: Browser, before: _StateBefore) -> tuple[list[str], list[str]]:
+    """Describe what happened: in our words, and with text of the page, as dialogs have it.
 
-    Unreachable hosts count only if they are the page's own: pages refer to many others.
+    Requests to unreachable hosts count only if they are the page's own: pages refer to many others.
+    Of the errors in the console the first is described.
     """
     tab = browser.active
     host = None
@@ -230,14 +260,10 @@ def _describe_events(browser: Browser, before: _StateBefore) -> list[str]:
     incidents = browser.proxy.incidents.since(before.incidents)
     failures = [f"- {i.reason}" for i in incidents if i.refused or i.host == host]
     events = browser.log.since(before.log)
-    lines = [f"- {text}" for kind, text in events if kind != "console"]
+    own_lines = [f"- {text}" for kind, text in events if kind == "event"]
+    lines = [f"- {text}" for kind, text in events if kind in ("dialog", "download")]
     errors = [text for kind, text in events if kind == "console"]
     if failures:  # the console reports them too
         errors = [text for text in errors if "Failed to load resource" not in text]
     lines += [f"- Error in the page's console: {text}" for text in errors[:1]]
-    return lines + failures
-
-
-async def _describe_tab(tab: Tab) -> str:
-    title = await tab.title()
-    return f'"{title}" {tab.page.url}' if title else tab.page.url
+    return own_lines + failures, lines

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from manus.execution.base import Arguments
 
@@ -17,8 +18,9 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "refresh": (),
     "click_element": ("index",),
     "click_at": ("x", "y"),
-    "hover": ("index",),
-    "input_text": ("index", "text"),
+    "drag": (),
+    "hover": (),
+    "input_text": ("index",),
     "send_keys": ("keys",),
     "get_dropdown_options": ("index",),
     "select_dropdown_option": ("index", "text"),
@@ -36,28 +38,43 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 }
 """The actions, each with its required arguments."""
 
-AIMED = frozenset({name for name, needs in ACTIONS.items() if {"index", "keys", "x"} & {*needs}})
+_AIMS = {"index", "keys", "x"}
+AIMED = frozenset({"drag", "hover", *(name for name, needs in ACTIONS.items() if _AIMS & {*needs})})
 """Actions that refer to the page that the model has seen."""
 
+SENDING = frozenset({"upload_file", "input_text"})
+"""Actions that give the file at `path` to the page."""
+
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
-"""Actions without side effects."""
+"""Actions without side effects, except into a file."""
+
+
+def _as_numbers(value: Any) -> Any:
+    """Return a list of numbers that a model sent as one number, or as "120, 30"."""
+    if isinstance(value, str) and re.fullmatch(r"[\d\s,.-]+", value):
+        return [round(float(part)) for part in re.findall(r"-?\d+(?:\.\d+)?", value)]
+    return [value] if isinstance(value, int) else value
 
 
 class BrowserArgs(Arguments):
     """Arguments of `browser_use`."""
 
     action: Literal[tuple(ACTIONS)] = Field(description="What to do")  # type: ignore[valid-type]
-    url: str | None = Field(None, description="Address, for go_to_url and open_tab")
-    index: int | None = Field(None, ge=1, description="The number in brackets of an element")
-    text: str | None = Field(None, description="Text to write or look for, or an option to choose")
-    keys: str | None = Field(None, description='Keys for send_keys, such as "Enter" or "Control+A"')
-    scroll_amount: int | None = Field(None, ge=1, description="Pixels (default most of a screen)")
-    goal: str | None = Field(None, description="What extract_content shall find out")
-    page: int | None = Field(None, ge=1, description="Which page, for extract_content without goal")
-    query: str | None = Field(None, description="What web_search shall search for")
-    tab_id: int | None = Field(None, description="Number of a tab, for switch_tab and close_tab")
-    path: str | None = Field(None, description="Workspace file, for upload_file and screenshot")
-    x: int | None = Field(None, description="Pixels from the left of the view")
-    y: int | None = Field(None, description="Pixels from the top of the view")
-    seconds: float | None = Field(None, gt=0, le=60, description="How long to wait (default 3)")
-    accept: bool = Field(False, description="Say yes to a confirm it opens, `text` to a prompt")
+    index: int | None = Field(None, description="Number of an element")
+    text: str | None = Field(None, description="To enter, find or choose")
+    old_text: str | None = Field(None, description="Part of a field")
+    path: str | None = Field(None, description="Workspace file")
+    to: Annotated[list[int] | None, BeforeValidator(_as_numbers)] = Field(
+        None, description="Where a drag ends"
+    )
+    x: int | None = Field(None, description="Pixels")
+    y: int | None = Field(None, description="Pixels")
+    keys: str | None = Field(None, description="For send_keys")
+    url: str | None = Field(None, description="Address")
+    goal: str | None = Field(None, description="What to find out")
+    page: int | None = Field(None, description="Part of a long text")
+    scroll_amount: int | None = Field(None, description="Pixels")
+    seconds: float | None = Field(None, description="To wait")
+    tab_id: int | None = Field(None, description="Number of a tab")
+    query: str | None = Field(None, description="For web_search")
+    accept: bool | None = Field(None, description="Say yes to a confirm, `text` to a prompt")

@@ -31,7 +31,7 @@ from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
 NAME = "browser"
 """Name of the browser among the session's resources."""
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
-_DISMISSED = "dismissed; the same action with accept=true says yes"
+_DISMISSED = "A dialog was dismissed; the same action with accept=true says yes."
 _CLOSE_SECONDS = 5.0
 _OPEN_SECONDS = 30.0
 _FOLDER = "downloads"
@@ -207,10 +207,12 @@ class Browser:
             else:
                 await dialog.dismiss()
         message = one_line(dialog.message, 300)
-        outcome = "accepted" if is_accepted else _DISMISSED
+        outcome = "accepted" if is_accepted else "dismissed"
         if kind == "alert":
             outcome = "closed"
         self.log.add(("dialog", f'{kind} "{message}" was {outcome}.'))
+        if not is_accepted:
+            self.log.add(("event", _DISMISSED))
 
     def _on_close(self, tab: Tab) -> None:
         self.tabs.pop(tab.id, None)

@@ -10,7 +10,6 @@ import mimetypes
 import re
 from typing import Any
 
-from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
@@ -21,14 +20,15 @@ from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
 from manus.tools.browser.arguments import BrowserArgs
 from manus.tools.browser.browser import Browser
-from manus.tools.browser.pointer import ACTION_MS, Target, find_target
+from manus.tools.browser.pointer import ACTION_MS, REACTION_SECONDS, Target, find_target
+from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.tab import Tab
+from manus.tools.browser.text_entry import enter_text, read_text_file, replace_part
 
-_MAX_TYPED = 400
-"""Maximum length of a text that is typed key by key for the page's event handlers."""
 _MAX_QUOTED = 80
 """Maximum number of characters that an observation repeats of a text."""
 _MAX_OPTIONS = 200
+_MAX_CHOICES = 400
 _KEYS = (
     "Control Shift Alt Meta Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown "
     "ArrowUp ArrowDown ArrowLeft ArrowRight Space F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
@@ -37,14 +37,6 @@ _ALIASES = "ctrl=Control cmd=Meta esc=Escape return=Enter del=Delete up=ArrowUp 
 _ALIASES += "left=ArrowLeft right=ArrowRight"
 _NAMES = {name.lower(): name for name in _KEYS.split()}
 _NAMES |= dict(pair.split("=") for pair in _ALIASES.split())
-_FORMATS = {
-    "date": "a date as 2026-01-31",
-    "time": "a time as 14:30",
-    "datetime-local": "a date and time as 2026-01-31T14:30",
-    "month": "a month as 2026-01",
-    "week": "a week as 2026-W05",
-    "color": "a colour as #rrggbb",
-}
 _OPTIONS = """element => Array.from(element.options || []).map(o => ({
   text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
   disabled: o.disabled || !!o.parentElement.disabled }))"""
@@ -52,53 +44,54 @@ _FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === '
   || e.querySelector('input[type=file]')"""
 
 
-async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
-    """Replace the value of a field. A line break at the end of a one-line text presses Enter."""
+async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str | Report:
+    """Replace the value of a field, or the part of it that equals `old_text`.
+
+    The text may come from a file. A line break at the end of a one-line text presses Enter.
+    """
+    requested = await _requested_text(browser, arguments)
     target = await find_target(tab, arguments.index, "list", "file", "button", "other")
     if target.read_only:
         raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
-    requested = arguments.text or ""
     is_password = target.type == "password"
-    is_secret = bool(names_in(requested))
-    text = fill(requested, browser.session.settings.secrets, target.host)
+    is_secret = not arguments.path and bool(names_in(requested))
+    text = requested
+    if is_secret:
+        text = fill(requested, browser.session.settings.secrets, target.host)
     if target.kind != "text":
         text = " ".join(text.splitlines())
-    value = await _fill_field(tab, target, text, requested)
+    if arguments.old_text:
+        value = await replace_part(tab, target, arguments.old_text, text)
+        return f"Replaced a part of {target.label}, which has {len(value):,} characters now."
+    value = await enter_text(tab, target, text, requested)
+    if target.suggests:
+        await asyncio.sleep(REACTION_SECONDS)
     quoted = f'"{one_line(text, _MAX_QUOTED)}"'
     if is_secret:
         quoted = f'"{requested.strip()}"'
     if is_password:
         quoted = "the password"
+    if arguments.path:
+        quoted = f"{arguments.path} ({len(text):,} characters)"
     message = f"Typed {quoted} into {target.label}"
+    page_text = ""
     if not (is_password or is_secret) and value.split() != text.split():
-        message += f'; the field made of it: "{one_line(value, 200)}"'
+        page_text = f'- The field made of it: "{one_line(value, 200)}"'
     if target.kind != "text" and requested.endswith("\n"):
         await tab.page.keyboard.press("Enter")
         message += ". Pressed Enter"
-    return f"{message}."
+    return Report(f"{message}.", page_text)
 
 
-async def _fill_field(tab: Tab, target: Target, text: str, requested: str) -> str:
-    """Fill a field; return its value. `requested` is the text with placeholders for secrets."""
-    has_format = target.kind == "formed"
-    try:
-        if has_format or len(text) > _MAX_TYPED:
-            await target.element.fill(text.strip() if has_format else text, timeout=ACTION_MS)
-        else:
-            await target.element.fill("", timeout=ACTION_MS)
-            await target.element.focus()
-            await tab.page.keyboard.type(text)
-        value = str(await target.ask("e => e.isContentEditable ? e.innerText : e.value"))
-    except PlaywrightError as error:
-        if "Malformed value" not in str(error) and "Cannot type text" not in str(error):
-            raise
-        value = ""
-    if has_format and text.strip() and not value:
-        raise ToolError(
-            f"{target.label} (a {target.type} field) does not take {requested!r}; write "
-            f"{_FORMATS.get(target.type, 'a number')}."
-        )
-    return value
+async def _requested_text(browser: Browser, arguments: BrowserArgs) -> str:
+    """Return the text to enter: of the argument, or of a file in the workspace."""
+    if arguments.path is not None:
+        if arguments.text:
+            raise ToolError("`input_text` takes `text` or `path`, not both.")
+        return await read_text_file(browser.session.workspace, arguments.path)
+    if arguments.text is None:
+        raise ToolError("`input_text` needs `text`, or the `path` of a file.")
+    return arguments.text
 
 
 async def send_keys(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
@@ -144,21 +137,21 @@ def _parse_key(word: str) -> str | None:
     return "+".join(names)
 
 
-async def get_dropdown_options(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+async def get_dropdown_options(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     """List the options of a drop-down list; an asterisk marks selected ones."""
     target = await find_target(tab, arguments.index)
     options = await _get_options(target)
-    lines = [f"Options of {target.label}:"]
+    lines: list[str] = []
     for option in options[:_MAX_OPTIONS]:
         bullet = "*" if option["chosen"] else "-"
         suffix = " (disabled)" if option["disabled"] else ""
         lines.append(f"{bullet} {option['text']}{suffix}")
     if (hidden_count := len(options) - _MAX_OPTIONS) > 0:
         lines.append(f"… and {hidden_count} more")
-    return "\n".join(lines)
+    return Report(f"Options of {target.label}:", "\n".join(lines))
 
 
-async def select_dropdown_option(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+async def select_dropdown_option(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     """Select an option by its text or value, or several ones, one a line."""
     target = await find_target(tab, arguments.index)
     text = arguments.text or ""
@@ -166,8 +159,11 @@ async def select_dropdown_option(_: Browser, tab: Tab, arguments: BrowserArgs) -
     requested = [line.strip() for line in text.splitlines() if line.strip()] or [text]
     indexes = [_find_option(target.label, options, choice) for choice in requested]
     await target.element.select_option(index=indexes, timeout=ACTION_MS)
-    names = ", ".join(f'"{options[index]["text"]}"' for index in indexes)
-    return f"Chose {names} in {target.label}."
+    names = [str(options[index]["text"]) for index in indexes]
+    words = ", ".join(f'"{choice}"' for choice in requested)
+    is_exact = [flat(name.lower()) for name in names] == [flat(word.lower()) for word in requested]
+    page_text = "" if is_exact else f"- In full: {one_line(', '.join(names), _MAX_CHOICES)}"
+    return Report(f"Chose {words} in {target.label}.", page_text)
 
 
 async def _get_options(target: Target) -> list[dict[str, Any]]:
@@ -188,7 +184,7 @@ def _find_option(label: str, options: list[dict[str, Any]], requested: str) -> i
     names = " | ".join(option["text"] for option in options[:30])
     if len(options) > 30:
         names += f" … ({len(options)} in all)"
-    raise ToolError(f'{label} has no option "{requested}". It has: {names}.')
+    raise ActionError(f'{label} has no option "{requested}".', f"It has: {names}")
 
 
 async def upload_file(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:

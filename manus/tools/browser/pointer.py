@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from playwright.async_api import ElementHandle
+from playwright.async_api import ElementHandle, Frame, Locator, Position
 from playwright.async_api import Error as PlaywrightError
 
 from manus.execution.safe_open import write_file
@@ -22,9 +21,12 @@ from manus.state.errors import ToolError
 from manus.state.text import one_line, shorten
 from manus.tools.browser.arguments import PICTURE, BrowserArgs
 from manus.tools.browser.browser import Browser
+from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.snapshot import render_lines, take_snapshot
 from manus.tools.browser.tab import (
     ANSWER_SECONDS,
+    SCRIPTS,
+    Numbering,
     PageStuckError,
     Tab,
     get_element,
@@ -34,6 +36,13 @@ from manus.tools.browser.tab import (
 
 ACTION_MS = 4_000
 """Milliseconds to wait until an element is ready for an action."""
+REACTION_SECONDS = 0.5
+"""Time that menus and suggestions take to open, which pages delay on purpose."""
+_NEAR = 2
+"""Distance in pixels from which the mouse is moved to the place of a click."""
+_MAX_MATCHES = 50
+_SAME_ROW = 0.5
+"""Minimum similarity of the texts around an element and around the one that replaced it."""
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
@@ -57,8 +66,12 @@ class Target:
     kind: Literal["list", "file", "button", "formed", "line", "text", "other"]
     """`formed` accepts only values in a fixed format."""
     type: str
+    is_editor: bool
+    """It is an editor of code, which shows only a part of its text."""
     disabled: bool
     read_only: bool
+    suggests: bool
+    """The page may suggest values while the user types."""
     is_behind_label: bool
     """The element is hidden, and its label receives the clicks."""
     host: str
@@ -84,7 +97,7 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     with contextlib.suppress(PlaywrightError):
         element = await get_element(reference, ANSWER_SECONDS) if reference else None
     if element is None and description:
-        element, nearest = await _find_replacement(tab, description)
+        element, nearest = await _find_replacement(tab, number or 0)
     if element is None:
         reason = "is no longer on the page" if description else "is not on the page"
         raise ToolError(f"Nothing was done: {label} {reason}.{nearest}")
@@ -108,21 +121,43 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     return Target(label, element, **properties, host=host or "")
 
 
-async def _find_replacement(tab: Tab, description: str) -> tuple[ElementHandle | None, str]:
+async def _find_replacement(tab: Tab, number: int) -> tuple[ElementHandle | None, str]:
     """Return the element that replaced a removed one, or a hint at the nearest ones.
 
-    Pages often render lists again. A replacement must be the only one with its label, on a page
-    with the same elements.
+    Pages often render a part again after an event.
     """
-    before = Counter(tab.numbering.labels.get(number) for number in tab.numbering.visible)
-    lines = render_lines(await take_snapshot(tab.page), tab.numbering, None)
-    now = [(tab.numbering.labels[line.number], line.number) for line in lines if line.number]
-    if before[description] == 1 and before == Counter(label for label, _ in now):
-        reference = tab.numbering.references[dict(now)[description]]
-        return await get_element(reference, ANSWER_SECONDS), ""
-    matches = difflib.get_close_matches(description, [label for label, _ in now], n=1)
-    numbers = [f"[{number}]" for label, number in now if label in matches]
-    return None, f" Nearest to it: {', '.join(numbers[:3])} {matches[0][:80]}." if matches else ""
+    numbering = tab.numbering
+    lines = render_lines(await take_snapshot(tab.page), numbering, None)
+    numbers = [line.number for line in lines if line.number is not None]
+    if equal := _find_equal(numbering, number, numbers):
+        return await get_element(numbering.references[equal], ANSWER_SECONDS), ""
+    labels = [numbering.labels[other] for other in numbers]
+    matches = difflib.get_close_matches(numbering.labels[number], labels, n=1)
+    nearest = [f"[{other}]" for other in numbers if numbering.labels[other] in matches]
+    return None, f" Nearest to it: {', '.join(nearest[:3])} {matches[0][:80]}." if matches else ""
+
+
+def _find_equal(numbering: Numbering, number: int, numbers: list[int]) -> int | None:
+    """Return the one element among `numbers` that is equal to a removed one; None if in doubt.
+
+    Both must be the only one with their label and key, or with their label, and must not belong to
+    different entries of a list.
+    """
+    labels = numbering.labels
+    keys = numbering.keys
+    for is_keyed in (True, False):
+
+        def is_equal(other: int, *, is_keyed: bool = is_keyed) -> bool:
+            has_key = not is_keyed or keys.get(other) == keys.get(number)
+            return labels.get(other) == labels[number] and has_key
+
+        before = list(filter(is_equal, numbering.visible))
+        now = list(filter(is_equal, numbers))
+        if before == [number] and len(now) == 1:
+            rows = (numbering.rows.get(number, ""), numbering.rows.get(now[0], ""))
+            similarity = difflib.SequenceMatcher(None, *rows).ratio()
+            return now[0] if not all(rows) or similarity >= _SAME_ROW else None
+    return None
 
 
 def explain_failure(label: str, error: PlaywrightError) -> ToolError:
@@ -131,10 +166,12 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     before, is_covered, _ = text.partition("intercepts pointer events")
     if is_covered:
         cover = one_line(before.rstrip().rpartition("\n")[2].strip(" -"), 160)
-        return ToolError(f"{label} is covered by {cover}; close or move that first, or scroll.")
+        problem = f"{label} is covered; close or move what lies over it first, or scroll."
+        return ActionError(problem, f"- It is covered by {cover}")
     reasons = ("not visible", "not enabled", "not stable", "not attached", "detached")
-    reason = next((w for w in reasons if w in text.lower()), text.strip().splitlines()[0][:200])
-    return ToolError(f"{label} could not be acted on: {reason}.")
+    if reason := next((words for words in reasons if words in text.lower()), ""):
+        return ToolError(f"{label} could not be acted on: {reason}.")
+    return ActionError(f"{label} could not be acted on.", text.strip().splitlines()[0][:200])
 
 
 async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
@@ -144,32 +181,64 @@ async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     if target.is_behind_label:
         label = await element.evaluate_handle("element => element.labels[0]")
         element = label.as_element() or element
-    await element.click(timeout=ACTION_MS, no_wait_after=True)
+    position = await _approach(tab, element)
+    await element.click(timeout=ACTION_MS, no_wait_after=True, position=position)
     return f"Clicked {target.label}."
+
+
+async def _approach(tab: Tab, element: ElementHandle) -> Position | None:
+    """Move the mouse to an element; return the point to click if its middle is covered.
+
+    The click itself moves the mouse once more: menus ignore a mouse that has moved only once, which
+    may have been under them when they opened. Elements in frames are clicked without that.
+    """
+    point = await with_timeout(ANSWER_SECONDS, element.evaluate(script("point")))
+    if point is None:
+        return None
+    if point["frame"] == "page":
+        await tab.page.mouse.move(point["x"] - _NEAR, point["y"])
+    position = point["position"]
+    return Position(x=position["x"], y=position["y"]) if position else None
 
 
 async def click_at(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Click a point of the viewport, in CSS pixels from its top left corner."""
     x = arguments.x or 0
     y = arguments.y or 0
-    size = tab.page.viewport_size
-    if size is not None and not (0 <= x < size["width"] and 0 <= y < size["height"]):
-        raise ToolError(f"{x},{y} is outside the view ({size['width']}×{size['height']}).")
+    check_point(tab, x, y)
     await tab.page.mouse.click(x, y)
     return f"Clicked at {x},{y}."
 
 
+def check_point(tab: Tab, x: float, y: float) -> None:
+    """Raise a `ToolError` if a point is outside the viewport."""
+    size = tab.page.viewport_size
+    if size is not None and not (0 <= x < size["width"] and 0 <= y < size["height"]):
+        raise ToolError(f"{x:g},{y:g} is outside the view ({size['width']}×{size['height']}).")
+
+
 async def hover(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
-    """Move the mouse over an element and leave it there."""
-    target = await find_target(tab, arguments.index)
-    await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
-    return f"The mouse is over {target.label}."
+    """Move the mouse over an element or a point, and leave it there."""
+    if arguments.index is None:
+        if arguments.x is None or arguments.y is None:
+            raise ToolError("`hover` needs `index`, or `x` and `y`.")
+        check_point(tab, arguments.x, arguments.y)
+        await tab.page.mouse.move(arguments.x, arguments.y, steps=2)
+        subject = f"{arguments.x},{arguments.y}"
+    else:
+        target = await find_target(tab, arguments.index)
+        await _approach(tab, target.element)
+        await target.element.hover(timeout=ACTION_MS, no_wait_after=True)
+        subject = target.label
+    await asyncio.sleep(REACTION_SECONDS)
+    return f"The mouse is over {subject}."
 
 
 async def scroll(_: Browser, tab: Tab, parameters: BrowserArgs) -> str:
     """Scroll the page, or the area around an element, by pixels or (None) most of a screen."""
     direction = parameters.action.removeprefix("scroll_")
-    arguments = {"amount": parameters.scroll_amount, "direction": 1 if direction == "down" else -1}
+    amount = abs(parameters.scroll_amount or 0)
+    arguments = {"amount": amount, "direction": 1 if direction == "down" else -1}
     if parameters.index is not None:
         position = await (await find_target(tab, parameters.index)).ask(script("scroll"), arguments)
     else:
@@ -185,20 +254,40 @@ async def scroll(_: Browser, tab: Tab, parameters: BrowserArgs) -> str:
     return f"The {subject} does not scroll; an area inside it does with the `index` of an element."
 
 
-async def scroll_to_text(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
-    """Scroll to the first occurrence of a text, in any frame."""
+async def scroll_to_text(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
+    """Scroll to an occurrence of a text, in any frame: the next one if it is the same text again.
+
+    Else it is the first one that is not in view.
+    """
+    text = arguments.text or ""
+    matches: list[Locator] = []
+    visible: list[bool] = []
     for frame in tab.page.frames:
-        locator = frame.get_by_text(arguments.text or "").filter(visible=True).first
         try:
-            if await with_timeout(ANSWER_SECONDS, locator.count()):
-                text = await locator.evaluate(_CENTER, timeout=ACTION_MS)
-                return f'Scrolled to: "{text}"'
+            found = await _find_text(frame, text)
         except (PlaywrightError, PageStuckError):
             if frame == tab.page.main_frame:
                 raise
-    raise ToolError(
-        f'"{arguments.text}" is not on the page. Try fewer words, or `extract_content`.'
-    )
+            continue
+        visible += found
+        locator = frame.get_by_text(text).filter(visible=True)
+        matches += [locator.nth(number) for number in range(len(found))]
+    if not matches:
+        raise ToolError(f'"{text}" is not on the page. Try fewer words, or `extract_content`.')
+    position = visible.index(False) if False in visible else 0
+    if tab.last_search[0] == text:
+        position = (tab.last_search[1] + 1) % len(matches)
+    tab.last_search = (text, position)
+    shown = await matches[position].evaluate(_CENTER, timeout=ACTION_MS)
+    count = f" ({position + 1} of {len(matches)})" if len(matches) > 1 else ""
+    return Report(f"Scrolled to the text{count}.", f'"{shown}"')
+
+
+async def _find_text(frame: Frame, text: str) -> list[bool]:
+    """Return for each occurrence of a text in a frame whether it is in view."""
+    locator = frame.get_by_text(text).filter(visible=True)
+    in_view = await with_timeout(ANSWER_SECONDS, locator.evaluate_all(SCRIPTS["in_view"]))
+    return list(in_view)[:_MAX_MATCHES]
 
 
 async def screenshot(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:

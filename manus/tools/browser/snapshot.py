@@ -43,17 +43,21 @@ async def take_snapshot(page: Page) -> FrameView:
         PageStuckError: the page itself does not answer.
         PlaywrightError: the page is gone, or changes its document at this moment.
     """
-    return await _inspect_frame(page.main_frame, None, 0)
+    return await _inspect_frame(page.main_frame, {}, 0)
 
 
-async def _inspect_frame(frame: Frame, clip: dict[str, float] | None, depth: int) -> FrameView:
-    options = {**_OPTIONS, "clip": clip, "near": 0 if depth else 400}
+async def _inspect_frame(frame: Frame, area: dict[str, Any], depth: int) -> FrameView:
+    options = {**_OPTIONS, **area, "near": 0 if depth else 400}
     seconds = _FRAME_SECONDS if depth else _PAGE_SECONDS
     content = await with_timeout(seconds, frame.evaluate(script("walk"), options))
     max_frames = _MAX_FRAMES if depth < _MAX_DEPTH else 0
     frames = [item for item in content["items"] if item["kind"] == "frame"][:max_frames]
     children = (
-        _inspect_child(Reference(frame, content["token"], i["id"]), i["clip"], depth)
+        _inspect_child(
+            Reference(frame, content["token"], i["id"]),
+            {"clip": i["clip"], "origin": i["origin"]},
+            depth,
+        )
         for i in frames
     )
     views = await asyncio.gather(*children)
@@ -65,13 +69,13 @@ async def _inspect_frame(frame: Frame, clip: dict[str, float] | None, depth: int
 
 
 async def _inspect_child(
-    reference: Reference, clip: dict[str, float], depth: int
+    reference: Reference, area: dict[str, Any], depth: int
 ) -> FrameView | None:
     """Return the content of the frame in an element; None if it does not answer in time."""
     with contextlib.suppress(PlaywrightError, PageStuckError):
         element = await get_element(reference, _FRAME_SECONDS)
         frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
-        return await _inspect_frame(frame, clip, depth + 1) if frame else None
+        return await _inspect_frame(frame, area, depth + 1) if frame else None
     return None
 
 
@@ -86,6 +90,18 @@ class Line:
     text: str
     rank: int
     number: int | None = None
+    label: str = ""
+    """The description of an element, without its value and state."""
+
+    @property
+    def is_content(self) -> bool:
+        """Whether it is an element or a text of the page, not a remark about it."""
+        return self.number is not None or self.rank in (_HEADING, _TEXT, _NEAR_TEXT)
+
+    @property
+    def content(self) -> str:
+        """What the line says, without number, mark and state."""
+        return self.label or self.text.lstrip(" |#")
 
 
 def render_lines(
@@ -105,17 +121,14 @@ def render_lines(
         else:
             number = numbering.number(Reference(view.frame, view.content["token"], item["id"]))
             numbering.labels[number] = item["label"]
+            numbering.keys[number] = item["key"]
+            numbering.rows[number] = item["row"]
             marker = "*" if existing is not None and number not in existing else ""
-            lines.append(Line(f"{marker}[{number}] {text}", _NEAR if is_near else _ELEMENT, number))
+            rank = _NEAR if is_near else _ELEMENT
+            lines.append(Line(f"{marker}[{number}] {text}", rank, number, item["label"]))
     if omitted_count := view.content["counts"].get("left"):
         lines.append(Line(f"… {omitted_count} more elements in view", _ELEMENT))
     return lines
-
-
-def get_texts(lines: list[Line]) -> list[str]:
-    """Return the texts of the page that are not elements."""
-    texts = {_HEADING, _TEXT, _NEAR_TEXT}
-    return [line.text.lstrip(" |#") for line in lines if line.rank in texts]
 
 
 def _render_frame(
@@ -133,8 +146,11 @@ def _render_frame(
     return [Line(header, _ELEMENT), *lines, Line("end of frame", _ELEMENT)]
 
 
-def fit_lines(lines: list[Line], room: int) -> tuple[str, set[int]]:
-    """Return the lines in at most `room` characters, and the numbers of their elements."""
+def fit_lines(lines: list[Line], room: int) -> tuple[str, set[int], int]:
+    """Return the lines in at most `room` characters, and the numbers of their elements.
+
+    The last value is the number of elements in view that are left out.
+    """
     surplus = sum(len(line.text) + 1 for line in lines) - room
     left_out: set[int] = set()
     for position in sorted(range(len(lines)), key=lambda n: (lines[n].rank, n), reverse=True):
@@ -143,10 +159,9 @@ def fit_lines(lines: list[Line], room: int) -> tuple[str, set[int]]:
         left_out.add(position)
         surplus -= len(lines[position].text) + 1
     remaining = [line for position, line in enumerate(lines) if position not in left_out]
-    if omitted_count := sum(lines[position].rank == _ELEMENT for position in left_out):
-        remaining.append(Line(f"… {omitted_count} more elements in view, left out", _ELEMENT))
+    omitted_count = sum(lines[position].rank == _ELEMENT for position in left_out)
     visible = {line.number for line in remaining if line.number is not None}
-    return "\n".join(line.text for line in remaining), visible
+    return "\n".join(line.text for line in remaining), visible, omitted_count
 
 
 def _pixels_below(view: FrameView) -> int:

@@ -7,8 +7,8 @@ import base64
 import contextlib
 import hashlib
 import time
+from collections.abc import Collection
 from typing import Any
-from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
@@ -18,16 +18,19 @@ from manus.execution.result import Image, Observation
 from manus.execution.session import Session
 from manus.prompts.approval import UNTRUSTED_TEXT
 from manus.prompts.browser import STATE_HEAD
-from manus.prompts.sources import FILE, WEB, framed, is_foreign
+from manus.prompts.sources import framed, is_foreign
 from manus.state.errors import ToolError
+from manus.state.text import shorten
 from manus.tools.browser.browser import NAME, Browser
+from manus.tools.browser.marks import show_numbers
 from manus.tools.browser.navigate import wait_until_idle
 from manus.tools.browser.reading import read_pdf
+from manus.tools.browser.report import Report
 from manus.tools.browser.snapshot import (
     FrameView,
+    Line,
     describe_extent,
     fit_lines,
-    get_texts,
     render_lines,
     take_snapshot,
 )
@@ -57,42 +60,36 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Observ
         return None
     if browser.dead:
         return Observation("The browser has ended by itself; the next action starts a new one.")
-    text = mask(await describe(browser), session.settings.secrets)
-    data = await take_picture(session) if screenshot else b""
+    secrets = session.settings.secrets
+    own_text, page_text = (mask(text, secrets) for text in await describe(browser))
+    data = await take_picture(session, numbered=True) if screenshot else b""
     pictures = (Image(base64.b64encode(data).decode(), "image/jpeg"),) if data else ()
-    page = text
-    if (tab := browser.active) is not None:
-        page = framed(text, source := get_source(tab))
+    text = f"{STATE_HEAD}\n{own_text}".rstrip()
+    if page_text and (tab := browser.active) is not None:
+        text += "\n" + framed(page_text, source := tab.source)
         if is_foreign(source) and tab.page.url != "about:blank":
             session.egress_guard.taint(UNTRUSTED_TEXT)
-            session.egress_guard.read(text, tab.page.url)
-    return Observation(f"{STATE_HEAD}\n{page}", pictures)
+            session.egress_guard.read(page_text, tab.page.url)
+    return Observation(text, pictures)
 
 
-async def take_picture(session: Session) -> bytes:
+async def take_picture(session: Session, *, numbered: bool = False) -> bytes:
     """Return the active page as a JPEG; empty if there is no page, or an empty one.
 
-    The numbers of elements do not change: the page is not read.
+    With `numbered`, the visible elements bear their numbers. These do not change: the page is not
+    read.
     """
     browser: Browser | None = session.peek(NAME)
     tab = None if browser is None or browser.dead else browser.active
     if tab is None or tab.page.url == "about:blank":
         return b""
-    return await tab.picture("jpeg", 60)
+    if not numbered:
+        return await tab.picture("jpeg", 60)
+    async with show_numbers(tab):
+        return await tab.picture("jpeg", 60)
 
 
-def get_source(tab: Tab) -> str:
-    """Return the source of the content of a tab, for its frame in prompts."""
-    url = tab.page.url
-    host = None
-    if url.startswith("file:"):
-        host = FILE
-    elif url.startswith("http"):
-        host = urlsplit(url).hostname
-    return f"{WEB}: {host}" if host else WEB
-
-
-async def describe(browser: Browser) -> str:
+async def describe(browser: Browser) -> Report:
     """Describe the active page, on which the model may then act. A failure is reported once."""
     error = ""
     if browser.last_error:
@@ -100,12 +97,15 @@ async def describe(browser: Browser) -> str:
     browser.last_error = ""
     tab = browser.active
     if tab is None:
-        return f"{error}No page is open."
-    header = error + await _describe_tabs(browser, tab)
+        return Report(f"{error}No page is open.")
+    tabs = await _describe_tabs(browser, tab)
     limit = browser.settings.page_characters
-    if len(header) > limit // 2:
-        header = header[: limit // 2] + "…\n"
-    return header + await _describe_page(browser, tab, limit - len(header))
+    if len(tabs) > limit // 2:
+        tabs = tabs[: limit // 2] + "…\n"
+    room = limit - len(error) - len(tabs)
+    front = f"Tab {tab.id} is in front.\n" if tabs else ""
+    own_text, page_text = await _describe_page(browser, tab, room)
+    return Report(f"{error}{front}{own_text}", f"{tabs}{page_text}")
 
 
 async def _describe_tabs(browser: Browser, active: Tab) -> str:
@@ -115,56 +115,83 @@ async def _describe_tabs(browser: Browser, active: Tab) -> str:
     titles = await asyncio.gather(*(tab.title() for tab in other_tabs))
     titled_tabs = zip(other_tabs, titles, strict=True)
     lines = [f"- tab {tab.id}: {title} — {tab.page.url[:120]}\n" for tab, title in titled_tabs]
-    return "".join([f"Tab {active.id} is in front. Other tabs:\n", *lines])
+    return "".join(["Other tabs:\n", *lines])
 
 
-async def _describe_page(browser: Browser, tab: Tab, room: int) -> str:
+async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     """Describe the page, and record which of its elements the model has seen."""
     before = browser.last_page
     browser.last_page = (tab.id, "")
     browser.last_route = tab.route
     address = f"URL: {tab.page.url[:300]}\n"
     if tab.is_pdf:
-        return address + await _describe_pdf(browser, tab, room - len(address))
+        own_text, text = await _describe_pdf(browser, tab, room - len(address))
+        return Report(address + own_text, text)
     view = await _take_snapshot(browser, tab)
     if view is None:
-        return address + _NO_ANSWER
+        return Report(address + _NO_ANSWER)
     token = view.content["token"]
     if tab.numbering.token != token:
         tab.numbering = Numbering(token)
     browser.last_page = (tab.id, token)
     existing = tab.numbering.existing if before == browser.last_page else None
     lines = render_lines(view, tab.numbering, existing)
-    tab.numbering.texts = get_texts(lines)
-    tab.numbering.top = view.content["scroll"]["top"]
-    header = f"{address}Title: {view.content['title']}\nPage: {describe_extent(view)}\n"
+    _remember_lines(tab.numbering, view, lines)
+    title = f"Title: {view.content['title']}\n" if view.content["title"] else ""
+    own_text = f"{address}Page: {describe_extent(view)}\n"
     if view.content["ready"] == "loading":
-        header += "It is still loading.\n"
-    body, numbers = fit_lines(lines, max(200, room - len(header)))
+        own_text += "It is still loading.\n"
+    body, numbers, omitted_count = fit_lines(lines, max(200, room - len(own_text) - len(title)))
     tab.numbering.existing |= numbers
     tab.numbering.visible = numbers
     tab.numbering.visible_labels = dict(tab.numbering.labels)
-    return header + (body or "Nothing can be seen on the page.")
+    if omitted_count:
+        own_text += f"{omitted_count} more elements in view are left out.\n"
+    if not body:
+        own_text += "Nothing can be seen on the page.\n"
+    return Report(own_text.rstrip(), (title + body).rstrip())
 
 
-async def find_new_texts(browser: Browser) -> str:
-    """Return the texts that have appeared on the active page since it was read, in quotes.
+def _remember_lines(numbering: Numbering, view: FrameView, lines: list[Line]) -> None:
+    numbering.texts = {line.content for line in lines}
+    numbering.top = view.content["scroll"]["top"]
 
-    Empty if the document or the scroll position changed, or if there are many new texts.
+
+async def find_new_lines(browser: Browser) -> str:
+    """Return what has appeared on the active page since it was read: texts and elements.
+
+    Empty if the document or the scroll position changed, or if most of the page is new.
     """
     tab = browser.active
     view = await _take_snapshot(browser, tab) if tab and not tab.is_pdf else None
     if tab is None or view is None or view.content["token"] != tab.numbering.token:
         return ""
     before = tab.numbering.texts
-    now = get_texts(render_lines(view, tab.numbering, None))
     top = tab.numbering.top
-    tab.numbering.top = view.content["scroll"]["top"]
-    tab.numbering.texts = now
-    new = [f'"{text[:_NEW_CHARACTERS]}"' for text in now if text not in before]
-    if top != tab.numbering.top or len(new) > _MAX_NEW:
+    numbers = set(tab.numbering.labels)
+    lines = render_lines(view, tab.numbering, None)
+    _remember_lines(tab.numbering, view, lines)
+    new = [line for line in lines if _is_new(line, before, numbers)]
+    if top != tab.numbering.top or len(new) > max(_MAX_NEW, len(lines) // 2):
         return ""
-    return ", ".join(new)
+    more = f" … and {len(new) - _MAX_NEW} more" if len(new) > _MAX_NEW else ""
+    return ", ".join(map(_quote_line, new[:_MAX_NEW])) + more
+
+
+def _is_new(line: Line, before: Collection[str], numbers: Collection[int]) -> bool:
+    """Return whether a line tells of something new: a text, or an element drawn for the first time.
+
+    A part that is drawn again with the same words is not new.
+    """
+    if line.number is not None and line.number in numbers:
+        return False
+    return line.is_content and line.content not in before
+
+
+def _quote_line(line: Line) -> str:
+    if line.number is not None:
+        return shorten(line.text.strip(), _NEW_CHARACTERS)
+    return f'"{line.content[:_NEW_CHARACTERS]}"'
 
 
 async def _take_snapshot(browser: Browser, tab: Tab) -> FrameView | None:
@@ -183,14 +210,14 @@ async def _take_snapshot(browser: Browser, tab: Tab) -> FrameView | None:
     return None
 
 
-async def _describe_pdf(browser: Browser, tab: Tab, room: int) -> str:
+async def _describe_pdf(browser: Browser, tab: Tab, room: int) -> Report:
     """Return the beginning of a PDF, or why it cannot be read."""
     try:
         text = await read_pdf(browser, tab)
     except ToolError as error:
-        return str(error)
+        return Report(str(error))
     lines = "\n".join(f"| {line}" for line in text.splitlines() if line.strip())
-    return ("This is a PDF; `extract_content` reads all of it.\n" + lines)[: max(room, 0)]
+    return Report("This is a PDF; `extract_content` reads all of it.", lines[: max(room, 0)])
 
 
 async def page_fingerprint(browser: Browser, mark: int) -> str | None:

@@ -13,6 +13,7 @@ from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Fram
 from playwright.async_api import Error as PlaywrightError
 
 from manus.execution.network.egress_proxy import RecentItems
+from manus.prompts.sources import FILE, WEB
 from manus.state.text import one_line, shorten
 
 ANSWER_SECONDS = 4.0
@@ -21,6 +22,8 @@ _PICTURE_SECONDS = 6.0
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
 SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
 """Scripts that run in pages, by name."""
+_PARTS = dict.fromkeys(("walk", "content", "describe", "value"), ("naming",))
+"""Scripts that others need, besides the store."""
 
 T = TypeVar("T")
 Kind = Literal["dialog", "download", "console", "event"]
@@ -28,7 +31,8 @@ Kind = Literal["dialog", "download", "console", "event"]
 
 def script(name: str) -> str:
     """Return a JavaScript function that runs in pages with access to the store."""
-    return f"(...given) => {{\n{SCRIPTS['store']}\nreturn (\n{SCRIPTS[name]}\n)(...given);\n}}"
+    parts = "\n".join(SCRIPTS[part] for part in ("store", *_PARTS.get(name, ())))
+    return f"(...given) => {{\n{parts}\nreturn (\n{SCRIPTS[name]}\n)(...given);\n}}"
 
 
 class PageStuckError(Exception):
@@ -96,12 +100,16 @@ class Numbering:
         """Numbers that the model has seen."""
         self.visible: set[int] = set()
         """Numbers in the last snapshot."""
-        self.texts: list[str] = []
-        """The texts of the page in the last snapshot, for the model or after an action."""
+        self.texts: set[str] = set()
+        """The lines of the page in the last snapshot, for the model or after an action."""
         self.top = 0
         """The scroll position in that snapshot."""
         self.labels: dict[int, str] = {}
         """Descriptions of elements: `link "Terms"`."""
+        self.keys: dict[int, str] = {}
+        """What tells elements with the same label apart: an id, a name, an address."""
+        self.rows: dict[int, str] = {}
+        """The beginnings of the list entries, table rows or paragraphs around elements."""
         self.visible_labels: dict[int, str] = {}
         """The descriptions that the model saw last."""
         self.references: dict[int, Reference] = {}
@@ -123,6 +131,8 @@ class Tab:
         self.numbering = Numbering()
         self.target = ""
         """The label of the element that the current action refers to."""
+        self.last_search = ("", 0)
+        """The text that was scrolled to last, and the number of its occurrence, from 0."""
         self.status = 0
         """The HTTP status of the page; 0 for a page without a server."""
         self.content_type = ""
@@ -195,6 +205,17 @@ class Tab:
     def is_pdf(self) -> bool:
         """Return whether the tab shows a PDF, which has no elements."""
         return self.content_type.startswith("application/pdf")
+
+    @property
+    def source(self) -> str:
+        """The source of its content, for the frame of the page's text in prompts."""
+        url = self.page.url
+        host = None
+        if url.startswith("file:"):
+            host = FILE
+        elif url.startswith("http"):
+            host = urlsplit(url).hostname
+        return f"{WEB}: {host}" if host else WEB
 
     @property
     def route(self) -> str:

@@ -26,9 +26,13 @@ _MIN_SHARE = 0.25
 _OPTIONS: dict[str, Any] = dict.fromkeys(
     ("favor_recall", "include_tables", "include_links", "include_formatting"), True
 )
+_WHOLE_LENGTH = 8_000
+"""A page of this length is read whole; of a longer one the frame around its article is left out."""
 _MIN_LINKS = 3
 _ENTRY_LENGTH = 200
 """Typical length of a list entry; an article is longer than this times the missing titles."""
+_CELL_LENGTH = 200
+"""Longer cells of tables may contain lines of their own."""
 _BLOCKS = re.findall(
     r"\w+",
     "p div li ul ol dl dt dd tr table section article header footer main nav aside form h1 h2 h3 "
@@ -46,7 +50,8 @@ def main() -> None:
         if request["kind"] == "pdf":
             response = {"title": request["url"].rsplit("/", 1)[-1], "text": extract_pdf(data)}
         else:
-            response = extract_html(decode(data, request["charset"]), request["url"])
+            html = decode(data, request["charset"])
+            response = extract_html(html, request["url"], whole=request["kind"] == "rendered")
     except ValueError as error:
         response = {"error": str(error)}
     sys.stdout.buffer.write(json.dumps(response).encode())
@@ -75,8 +80,11 @@ def decode(data: bytes, charset: str | None) -> str:
     return data.decode(best.encoding if best else "utf-8", "replace")
 
 
-def extract_html(html: str, url: str) -> dict[str, str]:
-    """Return the title and the main text of a page as Markdown; all text if it has no main part."""
+def extract_html(html: str, url: str, *, whole: bool = False) -> dict[str, str]:
+    """Return the title and the main text of a page as Markdown; all text if it has no main part.
+
+    With `whole` it is all text of a page that is not long: the buttons and prices too.
+    """
     import lxml.html  # type: ignore[import-untyped]
     import trafilatura
     from lxml.etree import LxmlError, strip_elements  # type: ignore[import-untyped]
@@ -95,6 +103,8 @@ def extract_html(html: str, url: str) -> dict[str, str]:
     text = (article or "").strip()
     is_enough = len(text) >= _MIN_SHARE * len(" ".join(tree.text_content().split()))
     is_article = is_enough and not _is_list(text, tree)
+    if whole and len(" ".join(tree.text_content().split())) <= _WHOLE_LENGTH:
+        is_article = False
     return {"title": title, "text": text if is_article else _extract_all(tree, url)}
 
 
@@ -124,11 +134,31 @@ def _extract_all(tree: Any, url: str) -> str:
             link.clear()
             link.text = f"[{text}]({address})"
             link.tail = tail
+    in_cells = _separate_cells(tree)
+    for heading in tree.iter("h1", "h2", "h3", "h4", "h5", "h6"):
+        heading.text = f"{'#' * int(heading.tag[1])} {(heading.text or '').lstrip()}"
     for element in tree.iter(*_BLOCKS):
+        if element in in_cells:
+            continue
         element.text = "\n" + (element.text or "")
         element.tail = "\n" + (element.tail or "")
     block_lines = (" ".join(line.split()) for line in tree.text_content().split("\n"))
     return "\n".join(line for line in block_lines if line)
+
+
+def _separate_cells(tree: Any) -> set[Any]:
+    """Put a bar between the cells of a row; return the elements in cells that are one line each.
+
+    The cells of a table that lays out a page are long, and keep their lines.
+    """
+    inner_elements: set[Any] = set()
+    for cell in tree.iter("td", "th"):
+        previous = cell.getprevious()
+        if previous is not None and previous.tag in ("td", "th"):
+            cell.text = "| " + (cell.text or "")
+        if len(cell.text_content()) < _CELL_LENGTH and cell.find(".//table") is None:
+            inner_elements.update(cell.iterdescendants())
+    return inner_elements
 
 
 def extract_pdf(data: bytes) -> str:

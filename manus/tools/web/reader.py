@@ -147,6 +147,8 @@ async def read_page(
 async def parse(kind: str, url: str, data: bytes, charset: str | None = None) -> Page:
     """Extract the text of a page (`html`) or a PDF (`pdf`) in a process that can be killed.
 
+    Of a page that a browser shows (`rendered`) all is read, if it is not long.
+
     Raises:
         ToolError: it cannot be parsed, or not within the limits of time and memory.
     """

@@ -5,14 +5,18 @@ const openStore = () => {
   const KEY = Symbol.for("manus.page");
   const known = window[KEY];
   if (known && known.document === document) return known;
-  const store = { document, listening: new WeakSet(), ids: new WeakMap(), elements: new Map(), next: 1, token: Math.random().toString(36).slice(2), changedAt: performance.now() };
+  const store = { document, listening: new WeakMap(), ids: new WeakMap(), elements: new Map(), next: 1, token: Math.random().toString(36).slice(2), changedAt: performance.now() };
   Object.defineProperty(window, KEY, { value: store, enumerable: false, configurable: true });
   new MutationObserver(() => { store.changedAt = performance.now(); }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   if (known) return store; // a window that shows another document now
-  const KINDS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick", "touchstart"]);
+  const KINDS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick", "touchstart", "drop"]);
   EventTarget.prototype.addEventListener = new Proxy(EventTarget.prototype.addEventListener, {
     apply(target, self, args) {
-      if (self instanceof Element && KINDS.has(args[0])) window[KEY]?.listening.add(self);
+      if (self instanceof Element && KINDS.has(args[0]) && window[KEY]) {
+        const { listening } = window[KEY];
+        if (!listening.has(self)) listening.set(self, new Set());
+        listening.get(self).add(args[0]);
+      }
       return Reflect.apply(target, self, args);
     },
   });

@@ -1,32 +1,16 @@
 // One look at a document: what can be acted on in and near the viewport, and the text around it.
-// Takes {clip, near, maxElements, maxTexts}; needs openStore.
+// Takes {clip, origin, near, maxElements, maxTexts}; needs naming.js.
 (options) => {
-  const store = openStore();
   const width = window.innerWidth, height = window.innerHeight;
   const clip = options.clip || { left: 0, top: 0, right: width, bottom: height };
+  const origin = options.origin || { left: 0, top: 0 };
   const near = { top: clip.top - options.near, bottom: clip.bottom + options.near };
   const items = [];
   const counts = { above: 0, below: 0, elements: 0, texts: 0, left: 0 };
-
-  const SKIP = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "META", "LINK", "TITLE", "HR", "OPTION", "OPTGROUP", "DATALIST", "SOURCE", "TRACK", "PARAM", "AREA"]);
-  const NATIVE = new Set(["BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "CANVAS"]);
-  const ROLES = new Set(["button", "link", "checkbox", "radio", "switch", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "combobox", "textbox", "searchbox", "slider", "spinbutton", "treeitem", "gridcell"]);
-  const TAGS = { A: "link", BUTTON: "button", SUMMARY: "button", TEXTAREA: "textbox", CANVAS: "canvas", VIDEO: "video", AUDIO: "audio" };
-  const INPUTS = { button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", text: "textbox", "": "textbox" };
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
-  const SVG = "http://www.w3.org/2000/svg";
-
-  const squash = (text) => String(text ?? "").replace(/[\s\u200b\ufeff]+/g, " ").trim();
-  const quoted = (text) => `"${text.replaceAll('"', "'")}"`;
-  const called = (role, name) => (name ? `${role} ${quoted(name)}` : role);
-  const cut = (text, limit) => (text.length > limit ? text.slice(0, limit - 1) + "…" : text);
-  const parentOf = (node) => node.assignedSlot || node.parentElement || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
-  const childrenOf = (el) => (el.shadowRoot ? el.shadowRoot.childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes);
-  const holds = (outer, inner) => {
-    for (let node = inner; node; node = parentOf(node)) if (node === outer) return true;
-    return false;
-  };
-  const isShown = (el) => !el.checkVisibility || el.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: false });
+  const MAX_SHAPES = 30;
+  // Roles that say more than "link" or "clickable" where one thing consists of two elements.
+  const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
 
   const hitAt = (x, y) => {
     let hit = document.elementFromPoint(x, y);
@@ -49,6 +33,7 @@
       for (const [fx, fy] of [[0.5, 0.5], [0.15, 0.2], [0.85, 0.2], [0.15, 0.8], [0.85, 0.8]]) {
         const hit = hitAt(left + (right - left) * fx, top + (bottom - top) * fy);
         if (!hit) continue;
+        if (hit.shadowRoot && el.getRootNode() === hit.shadowRoot) return true; // text in a slot
         if (holds(el, hit) || labels.some((label) => holds(label, hit))) return true;
         if (passes && holds(hit, el)) return true;
       }
@@ -56,66 +41,15 @@
     return false;
   };
 
-  const textOf = (el, limit) => {
-    let text = "";
-    const collect = (node) => {
-      if (node.nodeType === Node.TEXT_NODE) text += node.data;
-      if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
-      const inner = node !== el;
-      if (inner && (node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
-      const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
-      if (said) { text += ` ${said} `; return; }
-      const block = inner && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION)$/.test(node.tagName);
-      if (block) text += " ";
-      for (const child of childrenOf(node)) collect(child);
-      if (block) text += " ";
-    };
-    collect(el);
-    return cut(squash(text), limit);
-  };
-
-  const byIds = (el, attribute) => {
-    const root = el.getRootNode();
-    return squash((el.getAttribute(attribute) || "").split(/\s+/).map((id) => (id && root.getElementById ? root.getElementById(id) : null)).filter(Boolean).map((other) => textOf(other, 100)).join(" "));
-  };
-
-  // An element without words may be told by how its author calls it.
-  const hintOf = (el) => {
-    const inner = el.querySelector?.("svg title, i[class], img[src]");
-    return cut(squash(el.getAttribute("data-testid") || el.id || el.getAttribute("class") || inner?.textContent || inner?.getAttribute("class") || inner?.getAttribute("src")?.split("/").pop()), 40);
-  };
-
-  const nameOf = (el, role) => {
-    const tag = el.tagName, type = (el.type || "").toLowerCase();
-    const labelled = byIds(el, "aria-labelledby") || squash(el.getAttribute("aria-label"));
-    if (labelled) return cut(labelled, 120);
-    if (tag === "INPUT" && ["button", "submit", "reset"].includes(type)) return squash(el.value) || type;
-    if (tag === "INPUT" && type === "image") return squash(el.alt || el.title);
-    const labels = squash(Array.from(el.labels || []).map((label) => textOf(label, 100)).join(" "));
-    if (labels) return cut(labels, 120);
-    if (["INPUT", "TEXTAREA", "SELECT"].includes(tag)) return cut(squash(el.placeholder || el.title || el.name || el.id), 100);
-    if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
-    return textOf(el, 120) || squash(el.title) || squash(el.getAttribute("alt"));
-  };
-
-  const roleOf = (el) => {
-    const given = squash(el.getAttribute("role")).split(" ")[0];
-    if (given && given !== "presentation" && given !== "none" && given !== "generic") return given;
-    const tag = el.tagName, type = (el.type || "").toLowerCase();
-    if (tag === "INPUT") return INPUTS[type] || `${type} field`;
-    if (tag === "SELECT") return el.multiple ? "listbox" : "combobox";
-    if (TAGS[tag] || el.isContentEditable) return TAGS[tag] || "textbox";
-    return el.namespaceURI === SVG || tag === "LABEL" || tag === "IMG" ? el.localName : "clickable";
-  };
-
-  // Attributes first: what it costs to ask decides the order, and most elements are nothing.
-  const isNative = (el) => {
-    const tag = el.tagName;
-    if (NATIVE.has(tag)) return tag !== "INPUT" || el.type !== "hidden";
-    if (tag === "A") return el.hasAttribute("href") || el.hasAttribute("onclick") || store.listening.has(el);
-    if ((tag === "VIDEO" || tag === "AUDIO") && el.controls) return true;
-    const role = el.getAttribute("role");
-    return role !== null && ROLES.has(role.trim().split(" ")[0]);
+  // The place of an element in pixels of the page's view, also of one in a frame.
+  const geometryOf = (el, rect) => {
+    const at = (x, y) => `${Math.round(x + origin.left)},${Math.round(y + origin.top)}`;
+    if (el.localName === "line" && el.getScreenCTM) {
+      const matrix = el.getScreenCTM();
+      const [from, to] = [[el.x1, el.y1], [el.x2, el.y2]].map(([x, y]) => new DOMPoint(x.baseVal.value, y.baseVal.value).matrixTransform(matrix));
+      return `from ${at(from.x, from.y)} to ${at(to.x, to.y)}`;
+    }
+    return `at ${at(rect.left, rect.top)} size ${Math.round(rect.width)}×${Math.round(rect.height)}`;
   };
 
   const isClickable = (el, style) => {
@@ -123,85 +57,79 @@
     const editing = el.getAttribute("contenteditable");
     if (editing !== null && editing !== "false") return true;
     if (el.tagName === "LABEL") return false;
-    const listens = store.listening.has(el) || typeof el.onclick === "function" || typeof el.onmousedown === "function";
-    const pointed = style.cursor === "pointer" && (!el.parentElement || getComputedStyle(el.parentElement).cursor !== "pointer");
+    const listens = !isRoot(el) && store.listening.has(el) || typeof el.onclick === "function" || typeof el.onmousedown === "function";
+    const outer = el.parentElement && getComputedStyle(el.parentElement).cursor;
+    const pointed = isDeclaredDraggable(el) || outer !== style.cursor && (style.cursor === "pointer" || GRABBED.test(style.cursor));
     // An area that scrolls is focusable for the keyboard's sake; it is listed as such.
     const focusable = el.hasAttribute("tabindex") && el.tabIndex >= 0 && !/(auto|scroll)/.test(style.overflowY);
-    if (!(listens || pointed || focusable)) return false;
+    const accepts = isDropTarget(el);
+    if (!(listens || pointed || focusable || accepts || isItem(el))) return false;
     // It listens for what happens to the things inside it.
-    if (!focusable && el.querySelectorAll("a[href], button, input, select, textarea, [role]").length > 1) return false;
+    if (listens && !(pointed || accepts) && hasEqualItems(el)) return false;
+    if (!(focusable || pointed || accepts) && el.querySelectorAll(INTERACTIVE).length > 1) return false;
     const rect = el.getBoundingClientRect();
     const large = rect.width * rect.height > 0.5 * width * height;
     return !(large && el.childElementCount > 1);
   };
 
-  const statesOf = (el, role) => {
-    const on = (name) => el.getAttribute(`aria-${name}`);
-    const states = [];
-    if (["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"].includes(role)) {
-      const checked = el.tagName === "INPUT" ? (el.indeterminate ? "mixed" : String(el.checked)) : on("checked");
-      states.push(checked === "mixed" ? "half checked" : checked === "true" ? "checked" : "unchecked");
-    }
-    if (el.tagName === "TEXTAREA") states.push("multiline");
-    if (el.disabled || on("disabled") === "true" || (el.matches && el.matches(":disabled"))) states.push("disabled");
-    if (el.tagName === "SUMMARY") states.push(el.parentElement && el.parentElement.open ? "expanded" : "collapsed");
-    else if (on("expanded")) states.push(on("expanded") === "true" ? "expanded" : "collapsed");
-    if (on("selected") === "true" || on("current") && on("current") !== "false") states.push("selected");
-    if (on("pressed") === "true") states.push("pressed");
-    if (el.required || on("required") === "true") states.push("required");
-    if (el.readOnly || on("readonly") === "true") states.push("read only");
-    if (on("invalid") === "true" || (["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName) && el.matches(":user-invalid"))) states.push("invalid");
-    if (el.getRootNode().activeElement === el) states.push("focused");
-    return states;
+  const describeElement = (el, rect, place) => {
+    const role = roleOf(el), name = nameOf(el, role), hint = name ? "" : hintOf(el);
+    const hasPlace = el.tagName === "CANVAS" || el.namespaceURI === SVG || (role === "slider" && el.tagName !== "INPUT") || (!name && role === "clickable") || isDraggable(el);
+    return {
+      kind: "element", el, place, role, name, hint, value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el), inner: [],
+      geometry: hasPlace ? geometryOf(el, rect) : "", color: SHAPES.has(el.localName) || el.localName === "text" || (!name && role === "clickable") ? colorOf(el) : "",
+      area: rect.width * rect.height,
+    };
   };
 
-  const valueOf = (el, role) => {
-    const type = (el.type || "").toLowerCase();
-    if (el.tagName === "INPUT") {
-      if (["checkbox", "radio", "button", "submit", "reset", "image"].includes(type)) return null;
-      if (type === "password") return el.value ? "••••" : "";
-      if (type === "file") return Array.from(el.files || []).map((file) => file.name).join(", ");
-      return cut(squash(el.value), 120);
-    }
-    if (el.tagName === "TEXTAREA") return cut(squash(el.value), 200);
-    if (el.tagName === "SELECT") return cut(Array.from(el.selectedOptions).map((o) => squash(o.label)).join(", "), 120);
-    if (el.isContentEditable) return cut(squash(el.innerText), 200);
-    return el.getAttribute("aria-valuetext") || el.getAttribute("aria-valuenow");
+  // Whether two elements, one in the other, are one thing to a person: a day and its link.
+  const areOne = (outer, inner) => {
+    if (outer.place !== inner.place || inner.inner.length || outer.el.namespaceURI === SVG) return false;
+    if ((outer.name || inner.name) && !isEditor(inner.el)) return outer.name === inner.name || squash(outer.el.textContent) === squash(inner.el.textContent) && !inner.hint && !outer.el.hasAttribute("aria-label");
+    return inner.area > outer.area / 2;
   };
 
-  const extrasOf = (el) => {
-    const type = (el.type || "").toLowerCase();
-    if (el.tagName === "INPUT" && ["range", "number"].includes(type) && (el.min || el.max)) return `${el.min || "…"} to ${el.max || "…"}`;
-    if (el.tagName === "SELECT") {
-      const all = Array.from(el.options).map((o) => squash(o.label));
-      const shown = all.slice(0, 6).map((text) => cut(text, 30)).join(" | ");
-      return `options: ${shown}${all.length > 6 ? ` … (${all.length} in all)` : ""}`;
-    }
-    return "";
-  };
-
-  const idOf = (el) => {
-    let id = store.ids.get(el);
-    if (!id) {
-      id = store.next++;
-      store.ids.set(el, id);
-      store.elements.set(id, new WeakRef(el));
-    }
-    return id;
+  const merge = (outer, inner) => {
+    const role = STATEFUL.has(outer.role) || inner.role === "clickable" && outer.role !== "gridcell" ? outer.role : inner.role;
+    const states = [...new Set([...isEditor(inner.el) ? [] : outer.states, ...inner.states])];
+    Object.assign(outer, inner, { role: isEditor(inner.el) ? inner.role : role, states, name: inner.name || (isEditor(inner.el) ? "" : outer.name), value: inner.value ?? outer.value });
+    inner.isMerged = true;
   };
 
   // An element as it is shown, behind its number, and what it is called when it is spoken of.
+  const render = (item) => {
+    const { el, role, name, value, place } = item;
+    const label = called(role, name), parts = [label];
+    if (item.color) parts.push(item.color);
+    if (item.hint) parts.push(`(looks like: ${item.hint})`);
+    if (value !== null && value !== name) parts.push(`= ${quoted(value)}`);
+    if (item.states.length) parts.push(`(${item.states.join(", ")})`);
+    if (item.extra) parts.push(`[${cut(item.extra, 260)}]`);
+    if (item.geometry) parts.push(item.geometry);
+    if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
+    const text = squash(parts.join(" ")); // an attribute makes no line
+    return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el) };
+  };
+
+  let enclosing = null, preformatted = false, bounds = null;
   const addElement = (el, rect, place) => {
     counts.elements++;
-    const role = roleOf(el), name = nameOf(el, role), value = valueOf(el, role), states = statesOf(el, role), extra = extrasOf(el);
-    const label = called(role, name), parts = [label], hint = name ? "" : hintOf(el);
-    if (hint) parts.push(`(looks like: ${hint})`);
-    if (value !== null && value !== name) parts.push(`= ${quoted(value)}`);
-    if (states.length) parts.push(`(${states.join(", ")})`);
-    if (extra) parts.push(`[${cut(extra, 260)}]`);
-    if (el.tagName === "CANVAS") parts.push(`at ${Math.round(rect.left)},${Math.round(rect.top)} size ${Math.round(rect.width)}×${Math.round(rect.height)}`);
-    if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
-    items.push({ kind: "element", id: idOf(el), place, label, text: squash(parts.join(" ")) }); // an attribute makes no line
+    const item = describeElement(el, rect, place);
+    if (enclosing) enclosing.inner.push(item);
+    items.push(item);
+    return item;
+  };
+
+  // A clickable element whose text is all in its parts is only their frame.
+  const isFrameOf = (outer, parts) => {
+    const letters = (el) => el.textContent.replace(/\s/g, "");
+    return outer.role === "clickable" && !outer.states.length && parts.length > 1 && letters(outer.el) === parts.map((part) => letters(part.el)).join("");
+  };
+
+  const finish = () => {
+    for (const item of items) if (item.inner && isFrameOf(item, item.inner)) item.isMerged = true;
+    for (const item of items.slice().reverse()) if (item.inner?.length === 1 && areOne(item, item.inner[0])) merge(item, item.inner[0]);
+    return items.filter((item) => !item.isMerged).map((item) => (item.el ? render(item) : item));
   };
 
   const placeOf = (rect) => {
@@ -228,22 +156,34 @@
     const replaced = (rect.width < 2 || rect.height < 2 || style.opacity === "0" || style.visibility !== "visible") && standIn(el);
     if (!replaced && style.visibility !== "visible") return false;
     const box = replaced ? replaced.getBoundingClientRect() : rect;
-    if (box.width < 1 || box.height < 1) return false;
+    const canvas = SHAPES.has(el.localName) && el.ownerSVGElement;
+    if (!canvas && (box.width < 1 || box.height < 1)) return false;
     const where = replaced ? placeOf(box) : place;
     if (counts.elements >= options.maxElements) { // enough: the costly questions are not worth it
       if (where === "view") counts.left++;
-      return true;
+      return { inner: [] };
     }
     if (where === "view") {
-      const shown = replaced || el;
+      const shown = replaced || canvas || el;
       const rects = Array.from(shown.getClientRects()).filter((one) => one.width >= 1 && one.height >= 1);
       if (!isUncovered(shown, rects.length ? rects : [box])) return false;
       if (!replaced && el.checkVisibility && !el.checkVisibility({ opacityProperty: true }) && !["checkbox", "radio", "file"].includes(el.type)) return false;
     }
     flush();
-    addElement(el, box, where);
-    return true;
+    return addElement(el, box, where);
   };
+
+  // A drawing is listed with its shapes if these are few: an icon and a large chart are not.
+  const drawings = new Map();
+  const isDrawing = (svg) => {
+    if (!drawings.has(svg)) {
+      const rect = svg.getBoundingClientRect();
+      const count = rect.width < 80 || rect.height < 80 ? 0 : svg.querySelectorAll([...SHAPES].join(",")).length;
+      drawings.set(svg, count > 0 && count <= MAX_SHAPES || count === 0 && store.listening.has(svg));
+    }
+    return drawings.get(svg);
+  };
+  const isInDrawing = (el) => el.namespaceURI === SVG && (el.localName === "svg" ? isDrawing(el) : SHAPES.has(el.localName) && el.ownerSVGElement && isDrawing(el.ownerSVGElement));
 
   const scrollArea = (el, style, rect, place) => {
     if (place !== "view" || el === document.scrollingElement || el === document.body) return;
@@ -251,12 +191,15 @@
     if (more < 12 || el.clientHeight < 40 || !/(auto|scroll|overlay)/.test(style.overflowY) || el.tagName === "TEXTAREA" || el.tagName === "SELECT") return;
     flush();
     const label = called("scroll area", cut(squash(el.getAttribute("aria-label")), 60));
-    items.push({ kind: "element", id: idOf(el), place, label, text: `${label} (${Math.round(el.scrollTop)} px above, ${Math.round(more - el.scrollTop)} px below)` });
+    items.push({ kind: "element", id: idOf(el), place, label, key: keyOf(el), row: "", text: `${label} (${Math.round(el.scrollTop)} px above, ${Math.round(more - el.scrollTop)} px below)` });
   };
 
   const walk = (node, inside, depth) => {
     if (node.nodeType === Node.TEXT_NODE) {
-      if (!inside && buffer.length < 1000) buffer += node.data;
+      if (inside || buffer.length > 1000) return;
+      const [first, ...rest] = preformatted ? node.data.split("\n") : [node.data];
+      buffer += first;
+      for (const line of rest) { flush(); buffer += line; }
       return;
     }
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || depth > 1500) return;
@@ -282,43 +225,68 @@
       if (place === "view" && rect.width > 4 && rect.height > 4 && style.visibility === "visible" && isUncovered(el, [rect])) {
         flush();
         const left = rect.left + el.clientLeft + parseFloat(style.paddingLeft || 0), top = rect.top + el.clientTop + parseFloat(style.paddingTop || 0);
-        items.push({ kind: "frame", id: idOf(el), place, text: called("frame", cut(squash(el.title || el.name || el.id), 60)), clip: { left: Math.max(0, clip.left - left), top: Math.max(0, clip.top - top), right: Math.min(rect.right, clip.right) - left, bottom: Math.min(rect.bottom, clip.bottom) - top } });
+        items.push({ kind: "frame", id: idOf(el), place, text: called("frame", cut(squash(el.title || el.name || el.id), 60)), origin: { left: origin.left + left, top: origin.top + top }, clip: { left: Math.max(0, clip.left - left), top: Math.max(0, clip.top - top), right: Math.min(rect.right, clip.right) - left, bottom: Math.min(rect.bottom, clip.bottom) - top } });
       }
       return;
     }
-    const inline = INLINE.test(style.display);
+    const outerBounds = bounds;
+    if (bounds && escapes(el, style)) bounds = null;
+    const isCut = !!bounds && !empty && isOutsideOf(bounds, rect);
+    if (isCut) inside = true;
+    bounds = boundsOf(el, style, rect);
+    const inline = INLINE.test(style.display) && el.tagName !== "LI" && el.getAttribute("role") !== "listitem";
     if (!inline && !inside) flush();
     scrollArea(el, style, rect, place);
-    const actable = native || (!empty && isClickable(el, style));
-    const acted = actable && consider(el, rect, style, place);
-    if (el.tagName === "SELECT" || el.tagName === "TEXTAREA" || el.tagName === "CANVAS") return;
+    const drawn = !inside && isInDrawing(el);
+    const isArea = items.length > 0 && items.at(-1).id !== undefined && items.at(-1).id === store.ids.get(el);
+    const actable = native || drawn || (!empty && !isArea && isClickable(el, style));
+    const acted = actable && !isCut && consider(el, rect, style, place);
+    if (/^(SELECT|TEXTAREA|CANVAS)$/.test(el.tagName) || isEditor(el)) { bounds = outerBounds; return; }
     const named = el.tagName === "LABEL" && el.control && el.control.type !== "hidden"; // said with its field
     // Of a large clickable thing, such as a card, only the beginning is its name: the rest is text.
-    const swallowed = actable && (native || el.textContent.length < 200);
+    const outerPreformatted = preformatted;
+    preformatted = /^(pre|break-spaces)/.test(style.whiteSpace);
+    const swallowed = actable && (native || el.textContent.length < 200 && !drawn && countLines(el) < MIN_LINES);
+    const surrounding = enclosing;
+    enclosing = acted || enclosing;
     const hidden = inside || swallowed || named || style.visibility !== "visible" && !el.firstElementChild;
     const outer = heading;
     const level = /^H[1-6]$/.test(el.tagName) ? Number(el.tagName[1]) : el.getAttribute("role") === "heading" ? Number(el.getAttribute("aria-level") || 2) : 0;
     if (level) heading = level;
     if (!hidden && !empty) bufferPlace = place;
     if (!hidden && (el.tagName === "TD" || el.tagName === "TH")) buffer += buffer.trim() ? " | " : "";
-    if (!hidden && el.tagName === "IMG" && el.alt) buffer += ` (image: ${el.alt}) `;
-    if (!hidden && place === "view" && !inline && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, [rect])) {
-      for (let child = el.firstElementChild; child; child = child.nextElementSibling) walk(child, inside, depth + 1);
+    if (!hidden && el.tagName === "IMG" && el.alt && (place !== "view" || isUncovered(el, [rect]))) buffer += ` (image: ${el.alt}) `;
+    if (!hidden && place === "view" && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, inline ? Array.from(el.getClientRects()) : [rect])) {
+      for (let child = el.firstElementChild; child; child = child.nextElementSibling) { buffer += " "; walk(child, inside, depth + 1); }
     } else {
       for (const child of Array.from(childrenOf(el))) walk(child, hidden, depth + 1);
     }
     if (!inline && !inside) { if (level) flush(); else if (el.tagName !== "TD" && el.tagName !== "TH") flush(); }
     heading = outer;
+    enclosing = surrounding;
+    preformatted = outerPreformatted;
+    bounds = outerBounds;
+  };
+
+  // The part of the view in which an area that scrolls or cuts off shows what it contains.
+  const isOutsideOf = (area, rect) => rect.right <= area.left || rect.left >= area.right || rect.bottom <= area.top || rect.top >= area.bottom;
+  const escapes = (el, style) => style.position === "fixed" || style.position === "absolute" && !(el.offsetParent && holds(bounds.el, el.offsetParent));
+  const boundsOf = (el, style, rect) => {
+    const cuts = style.overflow !== "visible" && !INLINE.test(style.display) && el !== document.body && rect.width > 0 && rect.height > 0;
+    if (!cuts) return bounds;
+    const area = bounds || { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+    return { el, left: Math.max(rect.left, area.left), top: Math.max(rect.top, area.top), right: Math.min(rect.right, area.right), bottom: Math.min(rect.bottom, area.bottom) };
   };
 
   const hasOwnText = (el) => Array.from(el.childNodes).some((child) => child.nodeType === Node.TEXT_NODE && child.data.trim());
 
   if (document.body) walk(document.body, false, 0);
   flush();
+  const lines = finish();
   const page = document.scrollingElement || document.documentElement;
   return {
     token: store.token, title: cut(squash(document.title), 200), ready: document.readyState,
-    items, counts,
+    items: lines, counts,
     scroll: { top: Math.round(window.scrollY), height: page ? page.scrollHeight : 0, view: height, left: Math.round(window.scrollX), width: page ? page.scrollWidth : 0, across: width },
   };
 }

@@ -1,0 +1,236 @@
+// What an element is called, how it is described, and what it is to a person.
+// Prepended to the scripts that read a page; needs openStore.
+const store = openStore();
+
+const SKIP = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "META", "LINK", "TITLE", "HR", "OPTION", "OPTGROUP", "DATALIST", "SOURCE", "TRACK", "PARAM", "AREA"]);
+const NATIVE = new Set(["BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "CANVAS"]);
+const ROLES = new Set(["button", "link", "checkbox", "radio", "switch", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "combobox", "textbox", "searchbox", "slider", "spinbutton", "treeitem", "gridcell"]);
+const TAGS = { A: "link", BUTTON: "button", SUMMARY: "button", TEXTAREA: "textbox", CANVAS: "canvas", VIDEO: "video", AUDIO: "audio" };
+const INPUTS = { button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", text: "textbox", "": "textbox" };
+const SVG = "http://www.w3.org/2000/svg";
+const SHAPES = new Set(["rect", "circle", "ellipse", "polygon", "polyline", "line"]);
+const MIN_LINES = 4; // Text of as many lines is listed beside a clickable thing, not as its name.
+const REPEATS = /^(UL|OL|MENU|TABLE|TBODY|TR)$/;
+const INTERACTIVE = "a[href], button, input, select, textarea, [role], [onclick]";
+const MIN_ROOT_KINDS = 5; // A framework listens at its root for all kinds of events.
+const LINE_BREAK = "⏎";
+
+const squash = (text) => String(text ?? "").replace(/[\s\u200b\ufeff]+/g, " ").trim();
+const quoted = (text) => `"${text.replaceAll('"', "'")}"`;
+const called = (role, name) => (name ? `${role} ${quoted(name)}` : role);
+const cut = (text, limit) => (text.length > limit ? text.slice(0, limit - 1) + "…" : text);
+const parentOf = (node) => node.assignedSlot || node.parentElement || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
+const childrenOf = (el) => (el.shadowRoot ? el.shadowRoot.childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes);
+const holds = (outer, inner) => {
+  for (let node = inner; node; node = parentOf(node)) if (node === outer) return true;
+  return false;
+};
+// Whether the element is laid out, also one that lays out its children alone, as a slot does.
+const hasBox = (el) => !el.checkVisibility || el.checkVisibility() || (getComputedStyle(el).display === "contents" && !!parentOf(el) && hasBox(parentOf(el)));
+const isShown = (el) => hasBox(el) && getComputedStyle(el).visibility === "visible";
+
+// The colour that tells a nameless thing from its neighbours, such as "#ff0000"; "" if it has none.
+const colorOf = (el) => {
+  const style = getComputedStyle(el);
+  const isShape = el.namespaceURI === SVG;
+  for (const color of isShape ? [style.fill, style.stroke] : [style.backgroundColor]) {
+    const parts = /^rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)$/.exec(color);
+    if (parts && parts[4] !== "0") return "#" + parts.slice(1, 4).map((part) => Number(part).toString(16).padStart(2, "0")).join("");
+  }
+  return "";
+};
+
+const GRABBED = /^(grab|move|all-scroll|(col|row|se|nwse|ew|ns)-resize)$/;
+const isDeclaredDraggable = (el) => el.getAttribute("draggable") === "true" || /(^|\s)(ui-draggable|ui-sortable-handle)(\s|$)/.test(el.getAttribute("class") || "");
+const isDraggable = (el) => isDeclaredDraggable(el) || GRABBED.test(getComputedStyle(el).cursor);
+
+// Whether a listener of the element is meant for the equal things in it, as in a sortable list.
+const hasEqualItems = (el) => {
+  const children = Array.from(el.children).filter((child) => !SKIP.has(child.tagName));
+  if (children.length < 2) return false;
+  const [first] = children;
+  const areEqual = children.every((child) => child.tagName === first.tagName && (REPEATS.test(el.tagName) || child.classList[0] === first.classList[0]));
+  return areEqual && (REPEATS.test(el.tagName) || first.classList.length > 0);
+};
+const isItem = (el) => {
+  const parent = parentOf(el);
+  return !!parent && store.listening.has(parent) && !isRoot(parent) && hasEqualItems(parent) && !el.querySelector(INTERACTIVE);
+};
+const isDropTarget = (el) => !isRoot(el) && (!!store.listening.get(el)?.has("drop") || typeof el.ondrop === "function" || el.classList.contains("ui-droppable"));
+const isRoot = (el) => (store.listening.get(el)?.size || 0) >= MIN_ROOT_KINDS;
+
+const textOf = (el, limit) => {
+  let text = "";
+  const collect = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) text += node.data;
+    if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
+    const inner = node !== el;
+    if (inner && (node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
+    const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
+    if (said) { text += ` ${said} `; return; }
+    const block = inner && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION)$/.test(node.tagName);
+    if (block) text += " ";
+    for (const child of childrenOf(node)) collect(child);
+    if (block) text += " ";
+  };
+  collect(el);
+  return cut(squash(text), limit);
+};
+
+const byIds = (el, attribute) => {
+  const root = el.getRootNode();
+  return squash((el.getAttribute(attribute) || "").split(/\s+/).map((id) => (id && root.getElementById ? root.getElementById(id) : null)).filter(Boolean).map((other) => textOf(other, 100)).join(" "));
+};
+
+// An element without words may be told by how its author calls it.
+const hintOf = (el) => {
+  const inner = el.querySelector?.("svg title, i[class], img[src]");
+  return cut(squash(el.getAttribute("data-testid") || el.getAttribute("data-value") || el.id || el.getAttribute("class") || inner?.textContent || inner?.getAttribute("class") || inner?.getAttribute("src")?.split("/").pop()), 40);
+};
+
+const nameOf = (el, role) => {
+  const tag = el.tagName, type = (el.type || "").toLowerCase();
+  const labelled = byIds(el, "aria-labelledby") || squash(el.getAttribute("aria-label"));
+  if (labelled) return cut(labelled, 120);
+  if (tag === "INPUT" && ["button", "submit", "reset"].includes(type)) return squash(el.value) || type;
+  if (tag === "INPUT" && type === "image") return squash(el.alt || el.title);
+  const labels = squash(Array.from(el.labels || []).map((label) => textOf(label, 100)).join(" "));
+  if (labels) return cut(labels, 120);
+  if (["INPUT", "TEXTAREA", "SELECT"].includes(tag)) return cut(squash(el.placeholder || el.title || el.name || el.id), 100);
+  if (el.localName === "svg" && el.namespaceURI === SVG) return cut(squash(el.querySelector(":scope > title")?.textContent), 100);
+  if (isEditor(el)) return "";
+  if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
+  const isLong = !isNative(el) && (isDropTarget(el) || countLines(el) >= MIN_LINES);
+  return textOf(el, isLong ? 60 : 120) || squash(el.title) || squash(el.getAttribute("alt"));
+};
+
+const roleOf = (el) => {
+  if (isEditor(el)) return "textbox";
+  const given = squash(el.getAttribute("role")).split(" ")[0];
+  if (given && given !== "presentation" && given !== "none" && given !== "generic") return given;
+  const tag = el.tagName, type = (el.type || "").toLowerCase();
+  if (tag === "INPUT") return INPUTS[type] || `${type} field`;
+  if (tag === "SELECT") return el.multiple ? "listbox" : "combobox";
+  if (TAGS[tag] || el.isContentEditable) return TAGS[tag] || "textbox";
+  return el.namespaceURI === SVG || tag === "LABEL" || tag === "IMG" ? el.localName : "clickable";
+};
+
+// An editor of code, whose text is only partly in the document: CodeMirror, Monaco, Ace.
+const isEditor = (el) => el.tagName === "DIV" && /(^|\s)(CodeMirror|cm-editor|monaco-editor|ace_editor)(\s|$)/.test(el.getAttribute("class") || "");
+const codeOf = (el) => {
+  if (el.CodeMirror) return el.CodeMirror.getValue();
+  if (el.env?.editor) return el.env.editor.getValue();
+  const monaco = window.monaco?.editor?.getEditors?.().find((editor) => editor.getDomNode() === el);
+  if (monaco) return monaco.getValue();
+  const content = el.querySelector(".cm-content");
+  const view = content?.cmTile?.view || content?.cmView?.view || content?.cmView?.rootView?.view;
+  if (view) return view.state.doc.toString();
+  const lines = Array.from(el.querySelectorAll(".cm-line, .view-line, .CodeMirror-line, .ace_line"));
+  return lines.map((line) => [line.getBoundingClientRect().top, line.textContent]).sort((one, other) => one[0] - other[0]).map(([, text]) => text.replaceAll("\u00a0", " ")).join("\n");
+};
+
+// The text of an editable element, a line for each block in it, as it was written.
+const writtenText = (el) => {
+  let text = "", isLineEmpty = true;
+  const end = () => { if (!isLineEmpty) { text += "\n"; isLineEmpty = true; } };
+  const collect = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const data = /^pre/.test(getComputedStyle(node.parentElement).whiteSpace) ? node.data : node.data.replace(/[^\S\u00a0]+/g, " ");
+      if (data.trim() || (data && !isLineEmpty)) { text += data; isLineEmpty = false; }
+      return;
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName)) return;
+    if (node.tagName === "BR") { text += "\n"; isLineEmpty = true; return; }
+    const isBlock = !/^(inline|contents)/.test(getComputedStyle(node).display);
+    if (isBlock) end();
+    node.childNodes.forEach(collect);
+    if (isBlock) end();
+  };
+  el.childNodes.forEach(collect);
+  return text.replaceAll("\u00a0", " ").replace(/\n$/, "");
+};
+
+// Attributes first: what it costs to ask decides the order, and most elements are nothing.
+const isNative = (el) => {
+  const tag = el.tagName;
+  if (isEditor(el)) return true;
+  if (NATIVE.has(tag)) return tag !== "INPUT" || el.type !== "hidden";
+  if (tag === "A") return el.hasAttribute("href") || el.hasAttribute("onclick") || store.listening.has(el);
+  if ((tag === "VIDEO" || tag === "AUDIO") && el.controls) return true;
+  const role = el.getAttribute("role");
+  return role !== null && ROLES.has(role.trim().split(" ")[0]);
+};
+
+const statesOf = (el, role) => {
+  const on = (name) => el.getAttribute(`aria-${name}`);
+  const states = [];
+  if (["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"].includes(role)) {
+    const checked = el.tagName === "INPUT" ? (el.indeterminate ? "mixed" : String(el.checked)) : on("checked");
+    states.push(checked === "mixed" ? "half checked" : checked === "true" ? "checked" : "unchecked");
+  }
+  if (el.tagName === "TEXTAREA" || isEditor(el)) states.push("multiline");
+  if (el.disabled || on("disabled") === "true" || (el.matches && el.matches(":disabled"))) states.push("disabled");
+  if (el.tagName === "SUMMARY") states.push(el.parentElement && el.parentElement.open ? "expanded" : "collapsed");
+  else if (on("expanded")) states.push(on("expanded") === "true" ? "expanded" : "collapsed");
+  if (on("selected") === "true" || on("current") && on("current") !== "false") states.push("selected");
+  if (on("pressed") === "true") states.push("pressed");
+  if (el.required || on("required") === "true") states.push("required");
+  if (el.readOnly || on("readonly") === "true") states.push("read only");
+  if (on("invalid") === "true" || (["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName) && el.matches(":user-invalid"))) states.push("invalid");
+  if (el.getRootNode().activeElement === el) states.push("focused");
+  if (role !== "slider" && isDraggable(el)) states.push("draggable");
+  if (isDropTarget(el)) states.push("drop target");
+  return states;
+};
+
+// A long text with its line breaks as a sign: an element is one line, whatever it contains.
+const shorten = (text, limit) => {
+  const value = String(text ?? "").replace(/\r\n?/g, "\n");
+  const line = value.replace(/[^\S\n]+/g, " ").trim().replace(/ ?\n ?/g, LINE_BREAK);
+  return line.length > limit ? `${line.slice(0, limit - 1)}… (${value.length.toLocaleString("en")} characters)` : line;
+};
+
+const valueOf = (el, role) => {
+  const type = (el.type || "").toLowerCase();
+  if (el.tagName === "INPUT") {
+    if (["checkbox", "radio", "button", "submit", "reset", "image"].includes(type)) return null;
+    if (type === "password") return el.value ? "••••" : "";
+    if (type === "file") return Array.from(el.files || []).map((file) => file.name).join(", ");
+    return shorten(el.value, 120);
+  }
+  if (isEditor(el)) return shorten(codeOf(el), 200);
+  if (el.tagName === "TEXTAREA") return shorten(el.value, 200);
+  if (el.tagName === "SELECT") return cut(Array.from(el.selectedOptions).map((o) => squash(o.label)).join(", "), 120);
+  if (el.isContentEditable) return shorten(writtenText(el), 200);
+  return el.getAttribute("aria-valuetext") || el.getAttribute("aria-valuenow");
+};
+
+const extrasOf = (el) => {
+  const type = (el.type || "").toLowerCase();
+  if (el.tagName === "INPUT" && ["range", "number"].includes(type) && (el.min || el.max)) return `${el.min || "…"} to ${el.max || "…"}`;
+  if (el.tagName === "SELECT") {
+    const all = Array.from(el.options).map((o) => squash(o.label));
+    const shown = all.slice(0, 6).map((text) => cut(text, 30)).join(" | ");
+    return `options: ${shown}${all.length > 6 ? ` … (${all.length} in all)` : ""}`;
+  }
+  return "";
+};
+
+const idOf = (el) => {
+  let id = store.ids.get(el);
+  if (!id) {
+    id = store.next++;
+    store.ids.set(el, id);
+    store.elements.set(id, new WeakRef(el));
+  }
+  return id;
+};
+
+// What tells an element from others with its label, also after the page has drawn it again.
+const keyOf = (el) => cut(squash(el.id || el.getAttribute("data-testid") || el.getAttribute("name") || el.getAttribute("href")), 100);
+const rowOf = (el) => {
+  const row = el.closest("li, tr, p, article, [role=row], [role=listitem]");
+  return row && row !== el ? textOf(row, 100) : "";
+};
+
+const countLines = (el) => (el.innerText || "").split("\n").filter((line) => line.trim()).length;

@@ -1,0 +1,168 @@
+"""What is one line of the page and what is several; shapes, colours and places."""
+
+import pytest
+
+from tests.browser.driver import Driver
+from tests.browser.site import Site
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ONE = [
+    ("<td onclick=x()><a href=#>5</a></td>", 'link "5"'),
+    ("<td onclick=x() aria-selected=true><a href=#>6</a></td>", 'link "6" (selected)'),
+    ("<li role=tab aria-selected=true tabindex=0><a href=#t>Mail</a></li>", "tab"),
+    ("<div onclick=x() style=cursor:pointer><button>Close</button></div>", 'button "Close"'),
+    ("<div onclick=x()><label><input type=checkbox> Gift</label></div>", "checkbox"),
+    ("<div onclick=x()><span onclick=x()>Twice</span></div>", 'clickable "Twice"'),
+    ("<ul onclick=x()><li onclick=x()><b onclick=x()>Deep</b></li></ul>", 'clickable "Deep"'),
+]
+
+
+def elements(text: str) -> list[str]:
+    return [line.partition("] ")[2] for line in text.splitlines() if line.startswith("[")][1:-1]
+
+
+@pytest.mark.parametrize(("html", "line"), ONE)
+async def test_nested_things_that_are_one_are_one_line(
+    driver: Driver, html: str, line: str
+) -> None:
+    table = f"<table><tr>{html}</table>" if html.startswith("<td") else html
+    [found] = elements(await driver.show(table))
+    assert found.startswith(line)
+
+
+async def test_a_click_on_such_a_line_reaches_both_elements(driver: Driver) -> None:
+    await driver.show("""<table><tr><td onclick="document.title += ' cell'">
+      <a href=# onclick="document.title += ' link'; return false">5</a></table>""")
+    await driver.click('link "5"')
+    assert "Title: link cell" in driver.text
+
+
+async def test_things_that_are_several_stay_several(driver: Driver) -> None:
+    text = await driver.show("""<div onclick=x() style=cursor:pointer>Mail from Ann
+      <button>Star</button></div><ul id=l><li>Ant</li><li>Bee</li></ul>
+      <script>l.addEventListener("click", () => 0)</script>""")
+    assert elements(text) == [
+        'clickable "Mail from Ann Star"',
+        'button "Star"',
+        'clickable "Ant"',
+        'clickable "Bee"',
+    ]
+
+
+async def test_entries_of_lists_and_lines_of_code_are_lines(driver: Driver) -> None:
+    text = await driver.show("""<ul><li style=display:inline>one</li>
+      <li style=display:inline-block>two</li></ul><span role=listitem>three</span><span
+      role=listitem>four</span><pre>five\n six</pre>""")
+    assert [line for line in text.splitlines() if line.startswith("|")] == [
+        "| one",
+        "| two",
+        "| three",
+        "| four",
+        "| five",
+        "| six",
+    ]
+
+
+async def test_the_root_of_an_application_is_no_element(driver: Driver) -> None:
+    text = await driver.show("""<div id=root><div><p>Count 0</p><button>+</button></div></div>
+      <script>for (const kind of ["click", "dblclick", "mousedown", "mouseup", "pointerdown",
+      "touchstart"]) root.addEventListener(kind, () => 0)</script>""")
+    assert "| Count 0" in text
+    assert elements(text) == ['button "+"']
+
+
+async def test_shapes_of_a_drawing_have_colour_and_place(driver: Driver) -> None:
+    text = await driver.show("""<body style="margin:0"><svg width=200 height=100>
+      <rect x=5 y=6 width=20 height=30 fill=red /><circle cx=60 cy=60 r=10 fill=#0000ff />
+      <line x1=10 y1=10 x2=110 y2=90 stroke=black /></svg>
+      <svg width=16 height=16><rect width=9 height=9 /></svg>""")
+    assert elements(text) == [
+        "svg at 0,0 size 200×100",
+        "rect #ff0000 at 5,6 size 20×30",
+        "circle #0000ff at 50,50 size 20×20",
+        "line #000000 from 10,10 to 110,90",
+    ]
+
+
+async def test_what_has_no_name_has_colour_and_place_also_in_a_frame(
+    driver: Driver, site: Site
+) -> None:
+    box = '<div onclick="x()" style="width:30px;height:20px;background:#008000"></div>'
+    site.pages["/inner"] = f"<body style='margin:0'>{box}"
+    await driver.show("<body style='margin:0'><iframe src=/inner style='border:0;margin:50px'>")
+    assert driver.line("clickable #008000").endswith("at 50,50 size 30×20")
+
+
+SHADOW = """<my-button></my-button><script>customElements.define("my-button",
+  class extends HTMLElement { connectedCallback() {
+    this.attachShadow({mode: "open"}).innerHTML = "<button><slot></slot></button>";
+    this.append("Order now") } })</script>"""
+
+
+async def test_an_element_is_called_by_what_its_slot_shows(driver: Driver) -> None:
+    assert 'button "Order now"' in await driver.show(SHADOW)
+
+
+async def test_a_frame_around_clickable_things_is_no_line(driver: Driver) -> None:
+    text = await driver.show("""<div tabindex=0 id=m><div id=a>Nepal</div><p id=b>Niger</p></div>
+      <script>for (const el of [m, a, b]) el.addEventListener("click", () => 0)</script>""")
+    assert elements(text) == ['clickable "Nepal"', 'clickable "Niger"']
+
+
+async def test_what_an_area_cuts_off_is_not_shown(driver: Driver) -> None:
+    """Neither its texts in a line, nor its pictures, nor its links above the view."""
+    rows = "".join(
+        f"<div style='height:50px'><span>Row {n}</span><img src=/x alt='Picture {n}' width=20"
+        f" height=20><a href=/{n}>Link {n}</a></div>"
+        for n in range(20)
+    )
+    await driver.show(f"""<div style='height:120px;overflow:auto' id=area>{rows}</div>
+      <script>area.scrollTop = 500</script>""")
+    text = await driver.look()
+    shown = [n for n in range(20) if f"Row {n}" in text and f'link "Link {n}"' in text]
+    assert shown == [10, 11, 12]
+    hidden = [n for n in range(20) if n not in shown]
+    assert not [n for n in hidden if f"Row {n}\n" in text or f'"Link {n}"' in text]
+    assert "Picture 3" not in text
+
+
+async def test_a_half_covered_button_is_clicked_where_it_is_free(driver: Driver) -> None:
+    await driver.show("""<body style="margin:0"><button style="position:absolute;left:0;top:0;
+      width:100px;height:40px" onclick="document.title='one'">One</button>
+      <div style="position:absolute;left:30px;top:0;width:100px;height:40px;background:red"></div>
+      """)
+    await driver.click('button "One"')
+    assert "Title: one" in driver.text
+
+
+async def test_the_mouse_moves_to_what_it_clicks(driver: Driver) -> None:
+    """A menu that opened under the mouse waits for a second movement."""
+    await driver.show("""<button onmousemove="this.n = (this.n || 0) + 1"
+      onclick="document.title = this.n > 1 ? 'moved' : 'jumped'">Go</button>""")
+    await driver.click('button "Go"')
+    assert "Title: moved" in driver.text
+
+
+async def test_a_text_that_stands_in_several_places_is_searched_on(driver: Driver) -> None:
+    await driver.show("""<p>Order tea</p><p style=height:1500px></p><p>Green tea</p>
+      <p style=height:1500px></p><p>Black tea</p>""")
+    assert "(2 of 3)" in await driver.say("scroll_to_text", text="tea")
+    assert "Green tea" in await driver.look()
+    assert "(3 of 3)" in await driver.say("scroll_to_text", text="tea")
+    assert "Black tea" in await driver.look()
+    assert "(1 of 3)" in await driver.say("scroll_to_text", text="tea")
+
+
+SUGGESTS = """<input aria-label=Land aria-autocomplete=list><ul id=l></ul><script>
+  document.querySelector("input").oninput = () => setTimeout(() => {
+    l.innerHTML = "<li role=option>Nepal" }, 300)</script>"""
+MENU = """<button aria-haspopup=true onmouseover="setTimeout(() => { m.hidden = false }, 300)">Menu
+  </button><div id=m hidden><a href=/save>Save</a></div>"""
+
+
+async def test_suggestions_and_menus_that_open_late_are_seen(driver: Driver) -> None:
+    await driver.show(SUGGESTS)
+    assert 'option "Nepal"' in await driver.say("input_text", index=1, text="Ne")
+    await driver.show(MENU)
+    assert 'link "Save"' in await driver.say("hover", index=1)

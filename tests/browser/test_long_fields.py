@@ -1,0 +1,131 @@
+"""Long fields: they are shown with their line breaks, read whole, filled from files, edited."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.driver import Driver
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LINES = "\n".join(f"Line {n}: 数据 value {n}" for n in range(120))
+FIELDS = {
+    "a textarea": "<textarea aria-label=Body></textarea>",
+    "an editor": "<div contenteditable aria-label=Body></div>",
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+async def test_a_long_text_is_written_from_a_file_and_read_back(driver: Driver, name: str) -> None:
+    root = driver.session.workspace.root
+    (root / "body.txt").write_text(LINES, "utf-8")
+    await driver.show(FIELDS[name])
+    number = driver.number('textbox "Body"')
+    said = await driver.say("input_text", index=number, path="body.txt")
+    assert said == f'Typed body.txt ({len(LINES):,} characters) into [{number}] textbox "Body".'
+    await driver.look()
+    shown = driver.line('textbox "Body"')
+    assert '= "Line 0: 数据 value 0⏎Line 1: ' in shown
+    assert f"… ({len(LINES):,} characters)" in shown
+    text = await driver.say("extract_content", index=number)
+    assert text.endswith(LINES)
+    await driver.say("extract_content", index=number, path="copy.txt")
+    assert (root / "copy.txt").read_text("utf-8") == LINES
+
+
+@pytest.mark.parametrize("name", FIELDS)
+async def test_a_part_of_a_field_is_replaced(driver: Driver, name: str) -> None:
+    (driver.session.workspace.root / "body.txt").write_text(LINES, "utf-8")
+    await driver.show(FIELDS[name])
+    number = driver.number('textbox "Body"')
+    await driver.say("input_text", index=number, path="body.txt")
+    old = "value 41\nLine 42: 数据"
+    said = await driver.say("input_text", index=number, old_text=old, text="VALUE\nZeile 42: 新")
+    assert "Replaced a part of" in said
+    text = await driver.say("extract_content", index=number)
+    assert text.endswith(LINES.replace(old, "VALUE\nZeile 42: 新"))
+    said = await driver.fail("input_text", index=number, old_text="Line 9", text="x")
+    assert "contains 11 times the `old_text`" in said
+    said = await driver.fail("input_text", index=number, old_text="nowhere", text="x")
+    assert "does not contain the `old_text`" in said
+
+
+async def test_a_part_of_one_line_is_replaced_and_removed(driver: Driver) -> None:
+    await driver.show("<input aria-label=Name value='Ann Smith'><input type=email value=a@b.test>")
+    await driver.say("input_text", index=1, old_text="Smith", text="Jones")
+    await driver.say("input_text", index=2, old_text="@b.test", text="@c.test")
+    await driver.look()
+    assert '= "Ann Jones"' in driver.line('textbox "Name"')
+    assert '= "a@c.test"' in driver.line("email field")
+    await driver.say("input_text", index=1, old_text=" Jones", text="")
+    await driver.look()
+    assert '= "Ann"' in driver.line('textbox "Name"')
+
+
+HEARD = """<textarea aria-label=Notes></textarea><p id=p></p><script>
+  const seen = []; const field = document.querySelector("textarea");
+  for (const kind of ["keydown", "beforeinput", "input", "keyup"])
+    field.addEventListener(kind, (e) => { seen.push(kind);
+      p.textContent = [...new Set(seen)].join(" ") });
+  field.addEventListener("keydown", (e) => { if (e.key === "Enter") document.title = "sent" });
+  </script>"""
+
+
+@pytest.mark.parametrize("text", ["Hi,\nAnn", "Hi,\n" + "word " * 500])
+async def test_a_page_hears_the_same_of_a_short_text_and_of_a_long_one(
+    driver: Driver, text: str
+) -> None:
+    await driver.show(HEARD)
+    await driver.write('textbox "Notes"', text)
+    heard = next(line for line in driver.text.splitlines() if line.startswith("| "))
+    assert set(heard[2:].split()) == {"keydown", "beforeinput", "input", "keyup"}
+    assert "Title: sent" not in driver.text, "a line break is no pressed Enter"
+
+
+async def test_keys_of_a_long_line_are_pressed_as_those_of_a_short_one(driver: Driver) -> None:
+    await driver.show("""<input aria-label=Token><p id=p></p><script>let keys = 0;
+      const count = (event) => { if (event.key === "x") p.textContent = ++keys };
+      document.querySelector("input").onkeydown = count</script>""")
+    await driver.write('textbox "Token"', "x" * 450)
+    assert "| 450" in driver.text
+
+
+async def test_files_that_cannot_be_entered_or_written_are_said(driver: Driver) -> None:
+    root: Path = driver.session.workspace.root
+    (root / "a.bin").write_bytes(b"\0\1\2")
+    await driver.show("<textarea aria-label=T>abc</textarea><input type=password value=hunter2>")
+    assert "not a file" in await driver.fail("input_text", index=1, path="none.txt")
+    assert "not a text file" in await driver.fail("input_text", index=1, path="a.bin")
+    assert "outside" in await driver.fail("input_text", index=1, path="/etc/passwd")
+    assert "not both" in await driver.fail("input_text", index=1, path="a.bin", text="x")
+    assert "needs `text`" in await driver.fail("input_text", index=1)
+    assert "outside" in await driver.fail("extract_content", index=1, path="/tmp/x.txt")
+    said = await driver.fail("extract_content", index=2)
+    assert "is a password" in said
+    assert "hunter2" not in said
+
+
+CODE = 'def double(x):\n    if x > (1):\n        return [x, x]\n    return "one"\n'
+EDITOR = """<div id=e class=CodeMirror style="height:60px;overflow:hidden"><textarea
+  style="position:absolute;opacity:0;height:1px"></textarea><pre id=seen></pre></div><script>
+  let code = "old\\n".repeat(300);
+  const draw = () => { seen.textContent = code.split("\\n").slice(0, 3).join("\\n") };
+  e.CodeMirror = { getValue: () => code };
+  e.addEventListener("paste", (event) => { event.preventDefault();
+    code = event.clipboardData.getData("text/plain"); draw() });
+  draw()</script>"""
+"""An editor as there are several: it shows a few lines, and knows the others."""
+
+
+async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -> None:
+    await driver.show(EDITOR)
+    assert "(1,200 characters)" in driver.line("textbox (looks like: e)")
+    await driver.say("input_text", index=1, text=CODE)
+    assert (await driver.say("extract_content", index=1)).endswith(CODE.rstrip("\n"))
+    await driver.say("input_text", index=1, old_text='"one"', text="[1]")
+    assert "    return [1]" in await driver.say("extract_content", index=1)
+
+
+async def test_paragraphs_are_read_as_the_lines_that_they_are(driver: Driver) -> None:
+    await driver.show("<div contenteditable><p>One</p><p><br></p><p>Two <b>bold</b></p></div>")
+    assert (await driver.say("extract_content", index=1)).endswith(":\nOne\n\nTwo bold")
