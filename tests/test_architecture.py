@@ -75,3 +75,59 @@ def test_functions_import_only_where_that_is_listed() -> None:
         if name in LOCAL_IMPORTS or name.startswith(("manus.cli.", "manus.runs."))
     }
     assert importing - listed == set(), "import at the top, or list the module with its reason"
+
+
+BROAD_EXCEPTS = {
+    # the code of others runs there, and may raise anything
+    "manus.execution.invoke.observe_call": "a tool: the model is told",
+    "manus.execution.packing.is_storable": "serializers and the value itself",
+    "manus.execution.user_tools.load_user_tool": "the user's module",
+    "manus.execution.user_tools.tool_from_function": "LangChain, for the user's types",
+    "manus.models.package_models.from_package": "each provider's client",
+    "manus.models.retry.with_retries": "each provider's client",
+    "manus.cli.model_check._try_tool_call": "each provider's client",
+    "manus.tools.chart.table.read_table": "pandas' readers",
+    # one failure must not end the others
+    "manus.execution.session.discard": "closing a resource",
+    "manus.models.chat_models._hold_models": "closing a client",
+    "manus.graph.thread_status.record_failure": "storing why a run failed",
+    "manus.nodes.subagent.run_subagent": "an agent in the run of another",
+    "manus.pages.ui.active_jobs._work": "a run of the web page",
+    # the last resort, or passed on
+    "manus.cli.entry.execute": "a sentence instead of a traceback",
+    "manus.cli.conversation._run_safely": "a sentence, and the conversation goes on",
+    "manus.store.sqlite._run_batch": "raised in the caller, which waits in another thread",
+}
+"""Functions that catch any exception, and what raises it. All others name what they expect."""
+
+
+def broad_excepts(tree: ast.AST, function: str = "") -> set[str]:
+    """Return the functions that catch `Exception` and do not raise it again at once."""
+    functions: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        inner = function
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = node.name
+        is_handler = isinstance(node, ast.ExceptHandler) and "Exception" in _caught(node.type)
+        if is_handler and ast.unparse(node).splitlines()[-1].strip() != "raise":
+            functions.add(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+            is_broad = any("Exception" in _caught(argument) for argument in node.args)
+            functions |= {function} if is_broad else set()
+        functions |= broad_excepts(node, inner)
+    return functions
+
+
+def _caught(expression: ast.expr | None) -> set[str]:
+    """Return the names of the exceptions in an expression; a bare `except` catches all."""
+    if expression is None:
+        return {"Exception"}
+    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+    return {name.replace("BaseException", "Exception") for name in names}
+
+
+def test_only_listed_functions_catch_any_exception() -> None:
+    functions = set()
+    for name, tree in MODULES.items():
+        functions |= {f"{name}.{function}" for function in broad_excepts(tree)}
+    assert functions == BROAD_EXCEPTS.keys(), "name the exceptions, or list the reason"
