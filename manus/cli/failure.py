@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 import click
@@ -19,28 +20,43 @@ def fail(words: list[str], error: Exception) -> int:
     if isinstance(error, click.Abort):
         return 130
     is_reported = isinstance(error, ReportedError)
-    cause = error.__cause__ if is_reported else error
+    cause: BaseException | None = error
+    if is_reported:
+        cause = error.__cause__
     if isinstance(cause, click.UsageError):
         message = _usage_message(cause)
+    elif isinstance(cause, ManusError):
+        message = str(cause)
     else:
-        message = str(cause) if isinstance(cause, ManusError) else _log_unexpected(cause)
+        message = _log_unexpected(cause)
     logging.getLogger("manus.cli.run").info("failed: %s", message)
     print_error(message)
-    options = words[: words.index("--")] if "--" in words else words
-    if words[:1] and words[0] in RUN_COMMANDS and "--json" in options and not is_reported:
+    if _wants_json(words) and not is_reported:
         from manus.graph.outcome import Outcome
         from manus.state.usage import no_usage
 
         print_json(Outcome("", "error", "error", False, message, [], no_usage()).as_json())
-    return 2 if isinstance(cause, (UsageError, click.UsageError)) else 1
+    is_usage = isinstance(cause, UsageError | click.UsageError)
+    return 2 if is_usage else 1
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Return whether the arguments are those of a run with `--json`, before any `--`."""
+    if not words or words[0] not in RUN_COMMANDS:
+        return False
+    options = itertools.takewhile(lambda word: word != "--", words)
+    return "--json" in options
 
 
 def _usage_message(error: click.UsageError) -> str:
+    message = error.format_message().rstrip(".")
     suggestions = getattr(error, "possibilities", None)
-    message = error.message if suggestions else error.format_message()
-    hint = f" (did you mean {suggestions[0]}?)" if suggestions else ""
-    path = error.ctx.command_path if error.ctx else "manus"
-    return f"{message.rstrip('.')}{hint}; `{path} --help` shows the usage."
+    if suggestions:
+        message = f"{error.message.rstrip('.')} (did you mean {suggestions[0]}?)"
+    command = "manus"
+    if error.ctx is not None:
+        command = error.ctx.command_path
+    return f"{message}; `{command} --help` shows the usage."
 
 
 def print_error(sentence: str) -> None:
@@ -61,7 +77,9 @@ def _log_unexpected(error: BaseException | None) -> str:
         import traceback
 
         traceback.print_exception(error)
+    log_hint = "the log file cannot be written"
     log_path = log_file()
-    log_hint = f"the traceback is in {log_path}" if log_path else "the log file cannot be written"
+    if log_path:
+        log_hint = f"the traceback is in {log_path}"
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     return f"Unexpected error ({reason}); {log_hint} (set MANUS_DEBUG=1 to print it)."

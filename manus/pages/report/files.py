@@ -43,21 +43,29 @@ def find_changed_files(run: TraceRun) -> tuple[list[ChangedFile], str]:
     """
     edits = _edits_by_path(run)
     root = Path(run.workspace)
-    if not run.workspace or not root.is_dir():
-        note = f"The workspace {root} no longer exists." if run.workspace else ""
-        return [ChangedFile(path, edits=edits[path]) for path in edits], note
+    if not run.workspace:
+        return _without_details(edits), ""
+    if not root.is_dir():
+        return _without_details(edits), f"The workspace {root} no longer exists."
     paths = dict.fromkeys([*edits, *changed_during(run)])
     for stage in run.stages:
         paths.update(dict.fromkeys(stage.files))
-    files = [ChangedFile(path, edits=edits.get(path, [])) for path in list(paths)[:_MAX_FILES]]
+    files = []
     images_left = _MAX_IMAGES
-    for file in files:
+    for path in list(paths)[:_MAX_FILES]:
+        file = ChangedFile(path, edits=edits.get(path, []))
         with contextlib.suppress(OSError, ToolError):
             _read_details(file, root, embeds_images=images_left > 0)
         images_left -= file.image is not None
-    hidden = len(paths) - len(files)
-    note = f"{hidden} more files are not listed." if hidden else ""
-    return [file for file in files if file.size is not None or file.edits], note
+        if file.size is not None or file.edits:
+            files.append(file)
+    hidden_count = max(0, len(paths) - _MAX_FILES)
+    note = f"{hidden_count} more files are not listed." if hidden_count else ""
+    return files, note
+
+
+def _without_details(edits: dict[str, list[Edit]]) -> list[ChangedFile]:
+    return [ChangedFile(path, edits=file_edits) for path, file_edits in edits.items()]
 
 
 def _edits_by_path(run: TraceRun) -> dict[str, list[Edit]]:
@@ -77,19 +85,24 @@ def changed_during(run: TraceRun) -> list[str]:
     if run.started_at is None or run.ended_at is None or not (run.workspace and root.is_dir()):
         return []
     end = math.inf if run.is_newest else run.ended_at.timestamp()
-    changed = changed_since(root, int(run.started_at.timestamp() * 1e9))
-    existing = [path for path in changed if os.path.lexists(root / path)]
-    return [path for path in existing if os.lstat(root / path).st_ctime <= end]
+    paths = []
+    for path in changed_since(root, int(run.started_at.timestamp() * 1e9)):
+        with contextlib.suppress(FileNotFoundError):  # deleted in the meantime
+            if os.lstat(root / path).st_ctime <= end:
+                paths.append(path)
+    return paths
 
 
 def _read_details(file: ChangedFile, root: Path, *, embeds_images: bool) -> None:
     path = Workspace(root).readable(file.path)
-    if (info := look_at(path)) is None:
+    info = look_at(path)
+    if info is None:
         return
     file.size = info.st_size
     if embeds_images and info.st_size <= _MAX_IMAGE_SIZE:
         with open_file(path) as handle:
             head = handle.read(16)
-            if (mime := image_type(head)) is not None:
+            mime = image_type(head)
+            if mime is not None:
                 data = base64.b64encode(head + handle.read(_MAX_IMAGE_SIZE)).decode("ascii")
                 file.image = Image(data, mime)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -40,30 +40,35 @@ class FlowRuns:
         return self._run
 
     def _take(self, superstep: Superstep, before: Superstep | None) -> None:
-        run = self._run
-        sends = _sent_tasks(before)
-        for task in sends:
-            stage = self._set_aside.pop(str(task.get("space")), None)
-            if stage is None:
-                stage = Stage("step", "")
-                run.stages.append(stage)
-            self._fill(stage, superstep, task)
-        if not sends:
-            run.notices += questions(superstep)
-        changes = superstep.writes_to("plan")
+        tasks = _sent_tasks(before)
+        for task in tasks:
+            self._fill(self._stage_for(task), superstep, task)
         plan_before = self._plan
-        self._plan = fold_plan(self._plan, changes)
-        is_new_plan = any(isinstance(change, dict) and "steps" in change for change in changes)
-        if (superstep.writes_to("run") or is_new_plan) and not sends:
-            stage = Stage(
-                "plan", _title(superstep, plan_before), superstep.started_at, superstep.ended_at
-            )
-            stage.plan = dict(self._plan) or None
-            run.stages.append(stage)
+        self._plan = fold_plan(self._plan, superstep.writes_to("plan"))
+        if not tasks:
+            self._run.notices += questions(superstep)
+            if superstep.writes_to("run") or _has_new_steps(superstep):
+                stage = self._add_stage("plan", _title(superstep, plan_before), superstep)
+                stage.plan = dict(self._plan) or None
         has_reply = any(isinstance(message, AIMessage) for message in superstep.messages)
         if has_reply and superstep.writes_to("stop_reason"):
-            run.stages.append(Stage("summary", "Summary", superstep.started_at, superstep.ended_at))
-        end_run(run, superstep)
+            self._add_stage("summary", "Summary", superstep)
+        end_run(self._run, superstep)
+
+    def _stage_for(self, task: Mapping[str, Any]) -> Stage:
+        """Return the stage of a step that was set aside, or a new one."""
+        stage = self._set_aside.pop(str(task.get("space")), None)
+        if stage is None:
+            stage = Stage("step", "")
+            self._run.stages.append(stage)
+        return stage
+
+    def _add_stage(
+        self, kind: Literal["plan", "summary"], title: str, superstep: Superstep
+    ) -> Stage:
+        stage = Stage(kind, title, superstep.started_at, superstep.ended_at)
+        self._run.stages.append(stage)
+        return stage
 
     def _fill(self, stage: Stage, superstep: Superstep, task: Mapping[str, Any]) -> None:
         """Fill in the stage of a plan step from what the superstep wrote.
@@ -130,6 +135,11 @@ def _sent_tasks(before: Superstep | None) -> list[dict[str, Any]]:
     if before is None:
         return []
     return [send.arg for send in before.writes_to(_SENDS) if "step" in send.arg]
+
+
+def _has_new_steps(superstep: Superstep) -> bool:
+    changes = superstep.writes_to("plan")
+    return any(isinstance(change, dict) and "steps" in change for change in changes)
 
 
 def _describe(stage: Stage, index: int, step: Mapping[str, Any]) -> None:

@@ -24,6 +24,8 @@ _PAGE_SECONDS = 8.0
 _FRAME_SECONDS = 2.0
 """Timeout of a frame: one whose page never loaded does not answer at all."""
 _OPTIONS = {"maxElements": 300, "maxTexts": 300}
+_NEAR_PIXELS = 400
+"""How far above and below the viewport elements are listed."""
 _MAX_FRAMES = 20
 _MAX_DEPTH = 4
 
@@ -47,25 +49,35 @@ async def take_snapshot(page: Page) -> FrameView:
 
 
 async def _inspect_frame(frame: Frame, area: dict[str, Any], depth: int) -> FrameView:
-    options = {**_OPTIONS, **area, "near": 0 if depth else 400}
-    seconds = _FRAME_SECONDS if depth else _PAGE_SECONDS
+    seconds = _FRAME_SECONDS
+    near = 0
+    if depth == 0:
+        seconds = _PAGE_SECONDS
+        near = _NEAR_PIXELS
+    options = {**_OPTIONS, **area, "near": near}
     content = await with_timeout(seconds, frame.evaluate(script("walk"), options))
-    max_frames = _MAX_FRAMES if depth < _MAX_DEPTH else 0
-    frames = [item for item in content["items"] if item["kind"] == "frame"][:max_frames]
-    children = (
-        _inspect_child(
-            Reference(frame, content["token"], i["id"]),
-            {"clip": i["clip"], "origin": i["origin"]},
-            depth,
-        )
-        for i in frames
-    )
-    views = await asyncio.gather(*children)
-    by_element = {}
-    for item, view in zip(frames, views, strict=True):
+    children = {}
+    if depth < _MAX_DEPTH:
+        children = await _inspect_children(frame, content, depth)
+    return FrameView(frame, content, children)
+
+
+async def _inspect_children(
+    frame: Frame, content: dict[str, Any], depth: int
+) -> dict[int, FrameView]:
+    """Return the child frames that answer in time, by the id of their element."""
+    items = [item for item in content["items"] if item["kind"] == "frame"][:_MAX_FRAMES]
+    inspections = []
+    for item in items:
+        reference = Reference(frame, content["token"], item["id"])
+        area = {"clip": item["clip"], "origin": item["origin"]}
+        inspections.append(_inspect_child(reference, area, depth))
+    views = await asyncio.gather(*inspections)
+    children = {}
+    for item, view in zip(items, views, strict=True):
         if view is not None:
-            by_element[item["id"]] = view
-    return FrameView(frame, content, by_element)
+            children[item["id"]] = view
+    return children
 
 
 async def _inspect_child(
@@ -74,8 +86,11 @@ async def _inspect_child(
     """Return the content of the frame in an element; None if it does not answer in time."""
     with contextlib.suppress(PlaywrightError, PageStuckError):
         element = await get_element(reference, _FRAME_SECONDS)
-        frame = await with_timeout(_FRAME_SECONDS, element.content_frame()) if element else None
-        return await _inspect_frame(frame, area, depth + 1) if frame else None
+        if element is None:
+            return None
+        frame = await with_timeout(_FRAME_SECONDS, element.content_frame())
+        if frame is not None:
+            return await _inspect_frame(frame, area, depth + 1)
     return None
 
 
@@ -110,25 +125,35 @@ def render_lines(
     """Render a frame and its children as lines. Elements not in `existing` are marked as new."""
     lines: list[Line] = []
     for item in view.content["items"]:
-        text = item["text"]
-        is_near = item["place"] != "view"
         if item["kind"] == "text":
-            rank = _HEADING if item["heading"] else _TEXT
-            lines.append(Line(text, _NEAR_TEXT if is_near else rank))
+            lines.append(Line(item["text"], _rank_text(item)))
         elif item["kind"] == "frame":
             child = view.children.get(item["id"])
-            lines.extend(_render_frame(child, text, numbering, existing))
+            lines.extend(_render_frame(child, item["text"], numbering, existing))
         else:
-            number = numbering.number(Reference(view.frame, view.content["token"], item["id"]))
-            numbering.labels[number] = item["label"]
-            numbering.keys[number] = item["key"]
-            numbering.rows[number] = item["row"]
-            marker = "*" if existing is not None and number not in existing else ""
-            rank = _NEAR if is_near else _ELEMENT
-            lines.append(Line(f"{marker}[{number}] {text}", rank, number, item["label"]))
+            lines.append(_render_element(item, view, numbering, existing))
     if omitted_count := view.content["counts"].get("left"):
         lines.append(Line(f"… {omitted_count} more elements in view", _ELEMENT))
     return lines
+
+
+def _rank_text(item: dict[str, Any]) -> int:
+    if item["place"] != "view":
+        return _NEAR_TEXT
+    return _HEADING if item["heading"] else _TEXT
+
+
+def _render_element(
+    item: dict[str, Any], view: FrameView, numbering: Numbering, existing: Collection[int] | None
+) -> Line:
+    number = numbering.number(Reference(view.frame, view.content["token"], item["id"]))
+    numbering.labels[number] = item["label"]
+    numbering.keys[number] = item["key"]
+    numbering.rows[number] = item["row"]
+    is_new = existing is not None and number not in existing
+    marker = "*" if is_new else ""
+    rank = _ELEMENT if item["place"] == "view" else _NEAR
+    return Line(f"{marker}[{number}] {item['text']}", rank, number, item["label"])
 
 
 def _render_frame(
@@ -175,8 +200,10 @@ def describe_extent(view: FrameView) -> str:
     parts: list[str] = []
     for pixels, side in ((scroll["top"], "above"), (_pixels_below(view), "below")):
         screens = pixels / max(scroll["view"], 1)
+        part = f"nothing {side}"
+        if screens > 0.1:
+            part = f"{screens:.1f} screens {side}"
         count = view.content["counts"].get(side, 0)
-        part = f"{screens:.1f} screens {side}" if screens > 0.1 else f"nothing {side}"
         if count:
             part += f" ({count} element{'s' * (count > 1)})"
         parts.append(part)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -35,26 +36,50 @@ def select_trusted(name: str, server: McpServer, tools: list[types.Tool]) -> lis
     fingerprint = _fingerprint(server)
     record = read_record(_record_name(name))
     offered = {tool.name: tool.model_dump(mode="json", include=_PINNED_FIELDS) for tool in tools}
-    pinned = record.get(fingerprint, {}) if record else offered
-    pinned = {tool: _complete(pin, offered.get(tool)) for tool, pin in pinned.items()}
-    changed = {tool: fields for tool, fields in offered.items() if pinned.get(tool) != fields}
-    updated = (
-        {**record, _PENDING: [fingerprint, changed]} if changed else {**record, fingerprint: pinned}
-    )
+    is_first_use = not record
+    pins: dict[str, Any] = offered if is_first_use else record.get(fingerprint, {})
+    pinned = {}
+    for tool_name, fields in pins.items():
+        pinned[tool_name] = _complete(fields, offered.get(tool_name))
+    changed = {}
+    for tool_name, fields in offered.items():
+        if pinned.get(tool_name) != fields:
+            changed[tool_name] = fields
+    if changed:
+        _write(name, record, {**record, _PENDING: [fingerprint, changed]})
+        reason = "is another program or address"
+        if fingerprint in record:
+            reason = "has changed"
+        _warn(name, reason, changed, pinned)
+    else:
+        _write(name, record, {**record, fingerprint: pinned})
+    return [tool for tool in tools if tool.name not in changed]
+
+
+def _write(name: str, record: dict[str, Any], updated: dict[str, Any]) -> None:
+    """Write the pins of a server if they differ from the record; log a warning if that fails."""
+    if updated == record:
+        return
     try:
-        if updated != record:
-            write_record(_record_name(name), updated)
+        write_record(_record_name(name), updated)
     except OSError as error:
         log.warning("The tools of the MCP server `%s` cannot be pinned: %s.", name, error)
-    if changed:
-        reason = "has changed" if fingerprint in record else "is another program or address"
-        descriptions = (f"`{t}` ({'changed' if t in pinned else 'new'})" for t in changed)
-        log.warning(
-            "The MCP server `%s` %s since it was first used, so %s cannot be called; "
-            "say `manus trust --mcp %s` if that is all right.",
-            *(name, reason, ", ".join(descriptions), name),
-        )
-    return [tool for tool in tools if tool.name not in changed]
+
+
+def _warn(name: str, reason: str, changed: Iterable[str], pinned: Collection[str]) -> None:
+    """Log which tools of a server cannot be called, and what to do."""
+    descriptions = []
+    for tool_name in changed:
+        kind = "changed" if tool_name in pinned else "new"
+        descriptions.append(f"`{tool_name}` ({kind})")
+    log.warning(
+        "The MCP server `%s` %s since it was first used, so %s cannot be called; "
+        "say `manus trust --mcp %s` if that is all right.",
+        name,
+        reason,
+        ", ".join(descriptions),
+        name,
+    )
 
 
 def _complete(pinned: dict[str, Any], offered: dict[str, Any] | None) -> dict[str, Any]:
@@ -70,9 +95,8 @@ def trust(name: str) -> dict[str, dict[str, Any]]:
     if _PENDING not in record:
         return {}
     fingerprint, changed = record.pop(_PENDING)
-    write_record(
-        _record_name(name), {**record, fingerprint: {**record.get(fingerprint, {}), **changed}}
-    )
+    pins = {**record.get(fingerprint, {}), **changed}
+    write_record(_record_name(name), {**record, fingerprint: pins})
     return dict(changed)
 
 
