@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ _MAX_NAMES = 8
 @last_option
 @click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
 def history(thread: str | None, last: bool, json: bool) -> int:
-    """List the steps of a thread, and the files that each has changed."""
+    """List the steps of a thread and the files that each changed."""
     from manus.cli.settings import with_store
 
     prefix = resolve_thread(thread, last=last)
@@ -33,6 +32,8 @@ def history(thread: str | None, last: bool, json: bool) -> int:
 
 
 async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
+    import asyncio
+
     from manus.cli.output import print_json, print_output
     from manus.prompts.formatting import fit, flat
     from manus.runs.rewind import find_changes, list_steps
