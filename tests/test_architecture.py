@@ -16,6 +16,7 @@ LOCAL_IMPORTS = {
     "manus.graph": "lazy names of the public API",
     # each import loads a library that most runs do not need
     "manus.execution.records.select": "psycopg, an optional dependency",
+    "manus.graph.agent": "langchain, an optional dependency, for middleware",
     "manus.models.chat_models": "only the client of the configured provider",
     "manus.nodes.exchange.notes": "Playwright, for runs with a browser",
     "manus.store.open_store": "only the configured database",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.config.secret_texts import mask
@@ -33,6 +33,7 @@ from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
 from manus.execution.siblings import Needs
 from manus.execution.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate
+from manus.execution.wrapped_call import ToolCallWrapper, WrappedCall
 from manus.prompts import approval as prompts
 from manus.prompts.agent import ruled_out
 from manus.prompts.sources import COMMAND
@@ -86,12 +87,14 @@ async def call_tool(
     key: str,
     config: RunnableConfig | None = None,
     start: Callable[[], None] | None = None,
+    wrapper: ToolCallWrapper | None = None,
 ) -> ToolResult:
     """Execute one call under its locks, journalled under `key`: a claim before, a result after.
 
     The call is idempotent: a journalled result is replayed, and a call with only a claim is not
     repeated. It waits for earlier calls of its message that use the same resources, and is not
-    executed if one of those has failed. `start` is called when its turn has come.
+    executed if one of those has failed. `start` is called when its turn has come. A `wrapper` may
+    execute it several times, or not at all.
 
     Raises:
         GraphBubbleUp: the call interrupts for approval, or its tool interrupts.
@@ -110,6 +113,9 @@ async def call_tool(
             start()
         if cause:
             result = await _to_result(task, refusal(ruled_out(cause)), session)
+        elif wrapper is not None and config is not None and "refusal" not in task:
+            call = WrappedCall(task, session, catalog, key, config, _execute_or_refuse, _to_result)
+            result = await call.run(wrapper, tool)
         else:
             result = await _execute_or_refuse(task, tool, session, catalog, key, config)
     except BaseException:
@@ -184,6 +190,9 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
         declared = {k: v for k, v in observation.update.items() if k in call.tool.channels}
         observation = replace(observation, update=declared)
     message = ToolMessage(**{**entry.message, "artifact": observation.artifact})
+    if FAILED in message.additional_kwargs:
+        # a middleware may try again, as it did after the failure itself
+        observation = replace(observation, error=ToolException(message.text))
     return ToolResult(message, observation)
 
 

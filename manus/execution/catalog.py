@@ -39,7 +39,7 @@ class Catalog:
         self, tools: Iterable[BaseTool] = (), provider_tools: Iterable[dict[str, Any]] = ()
     ) -> None:
         self._tools: dict[str, BaseTool] = {}
-        self._provider_tools = list(provider_tools)
+        self.provider_tools = list(provider_tools)
         """Schemas of tools that the model's provider executes, in its format."""
         self._schemas: list[dict[str, Any]] | None = None
         self.on_demand_names: set[str] = set()
@@ -124,8 +124,12 @@ class Catalog:
             self._schemas = [_build_schema(tool) for tool in direct if tool.name != USE_TOOL]
             if on_demand:
                 self._schemas.append(self._dispatcher_schema(on_demand))
-            self._schemas += self._provider_tools
+            self._schemas += self.provider_tools
         return self._schemas
+
+    def schema_of(self, tool: BaseTool) -> dict[str, Any]:
+        """Return the schema of one tool for the model."""
+        return _build_schema(tool)
 
     def _dispatcher_schema(self, on_demand: list[BaseTool]) -> dict[str, Any]:
         parameters = {tool.name: self.get_parameters(tool) for tool in on_demand}

@@ -55,9 +55,13 @@ async def observe_call(
         return failure(f"`{tool.name}` was cancelled before it was done.")
     except Exception as error:  # noqa: BLE001 - any error of a tool is reported to the model
         if isinstance(error, TimeoutError) and clock.expired():
-            return failure(f"`{tool.name}` timed out after {limit:g} s and was cancelled.")
+            text = f"`{tool.name}` timed out after {limit:g} s and was cancelled."
+            return replace(failure(text), error=error)
         source = error.source if isinstance(error, ToolError) else ""
-        return replace(failure(_describe_error(tool, error)), source=source)
+        observation = replace(failure(_describe_error(tool, error)), source=source)
+        if isinstance(error, ToolInvocationError) or _is_about_arguments(tool, error):
+            return observation  # the same arguments are as wrong the next time
+        return replace(observation, error=error)
 
 
 async def _observe_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observation:
@@ -115,7 +119,9 @@ def _describe_error(tool: BaseTool, error: Exception) -> str:
     return f"`{tool.name}` failed: {kind}: {text}" if text else f"`{tool.name}` failed: {kind}."
 
 
-def _is_about_arguments(tool: BaseTool, error: ValidationError) -> bool:
+def _is_about_arguments(tool: BaseTool, error: Exception) -> bool:
     """Return whether an error is about the arguments, rather than data that the tool has read."""
+    if not isinstance(error, ValidationError):
+        return False
     schema = tool.args_schema
     return is_model(schema) and error.title in (schema.__name__, schema.model_config.get("title"))

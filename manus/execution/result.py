@@ -53,6 +53,8 @@ class Observation:
     """Messages that the tool inserts into the history before its own."""
     following: tuple[AnyMessage, ...] = ()
     """Messages that the tool inserts into the history after its own."""
+    error: Exception | None = field(default=None, compare=False, repr=False)
+    """The exception of a tool that failed, for middleware that retries."""
     handoff: Command[Any] | None = None
     """The command with which the tool hands over to another node of the parent graph."""
 

@@ -26,8 +26,10 @@ NO_REQUEST = (
 )
 
 
-def to_input(graph_input: Any) -> Any:
+def to_input(graph_input: Any, *, needs_request: bool = True) -> Any:
     """Return the graph's input, with the `request` as a message of the user.
+
+    `needs_request=False`: a middleware may add it.
 
     Raises:
         UsageError: there is no request.
@@ -43,10 +45,12 @@ def to_input(graph_input: Any) -> Any:
         history = messages if isinstance(messages, list) else []
         message = HumanMessage(sanitize(request), id=str(uuid.uuid4()))
         values["messages"] = [*map(_to_storable, history), message]
-    elif not messages or not any(map(_is_request, append_messages([], [messages]))):
+    elif needs_request and not (
+        messages and any(map(_is_request, append_messages([], [messages])))
+    ):
         raise UsageError(NO_REQUEST)
     else:
-        values["messages"] = _to_storable(messages)
+        values["messages"] = _to_storable(messages or [])
     return values
 
 

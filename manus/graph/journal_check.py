@@ -14,6 +14,7 @@ from manus.execution.approval import APPROVE
 from manus.execution.call import JOURNALLED
 from manus.execution.catalog import Catalog
 from manus.execution.journal import Journal
+from manus.execution.wrapped_call import ATTEMPT
 from manus.graph.pending_calls import held_tasks
 
 log = logging.getLogger("manus")
@@ -139,7 +140,8 @@ def _find_mismatch(
     if recorded and journal.look_up(str(recorded[-1].id)) is None:
         return "The record of this thread's tool calls lacks the last of them"
     known_ids = {task.id for task in tasks} | {answer.id for answer in answers}
-    if journal.newest is not None and journal.newest not in known_ids:
+    newest = journal.newest
+    if newest is not None and newest.partition(ATTEMPT)[0] not in known_ids:
         return "This thread's stored state is older than the record of its tool calls"
     return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, Self, overload
 
@@ -46,6 +46,7 @@ from manus.graph.thread_status import record_failure
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, get_parent_run, open_run
 from manus.nodes.subgraph_config import CHECKPOINTER
+from manus.nodes.wrapping import AgentOptions
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
 
@@ -75,12 +76,14 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         build_subagent: Callable[[str], RunGraph[Any]],
         active_runs: ActiveRuns | None = None,
         subagents: dict[str, RunGraph[Any]] | None = None,
+        agent_options: AgentOptions | None = None,
         **parts: Any,
     ) -> None:
         super().__init__(**parts)
         self.profile = profile
         self.build_subagent = build_subagent
         """Builds the graph of a profile for tasks that are delegated to it."""
+        self.agent_options = agent_options or AgentOptions()
         self.active_runs = active_runs or ActiveRuns()
         self.subagents = subagents if subagents is not None else {}
         """Graphs of the profiles that a task was delegated to, by name."""
@@ -204,7 +207,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         options: dict[str, Any],
     ) -> AsyncGenerator[Any]:
         is_request = isinstance(graph_input, dict) and graph_input.get("request") is not None
-        graph_input = to_input(graph_input)
+        graph_input = to_input(graph_input, needs_request=self.agent_options.wrappers is None)
         run_context, tool_context = self._resolve_context(context)
         recursion_limit = (config or {}).get("recursion_limit")
         config = with_usable_saver(ensure_config(config), self.checkpointer)
@@ -237,10 +240,16 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
                     yield part
                     handle.is_idle = False
                     handle.task = asyncio.current_task()
-            if options.get("interrupt_before") or options.get("interrupt_after"):
+            if self._has_breakpoints(options):
                 snapshot = await self.stored_state(configurable)
                 # a run that stopped at a breakpoint has more to do
                 session.waiting |= snapshot is not None and not is_over(snapshot)
+
+    def _has_breakpoints(self, options: Mapping[str, Any]) -> bool:
+        """Return whether a run may stop before or after a node."""
+        if self.interrupt_before_nodes or self.interrupt_after_nodes:
+            return True
+        return bool(options.get("interrupt_before") or options.get("interrupt_after"))
 
     async def _watch(self, stream: Any, config: RunnableConfig) -> AsyncGenerator[Any]:
         """Yield the parts of a stream; store the exception that ends it."""
@@ -263,7 +272,9 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         """Return the context of the run, and the one that its tools get."""
         source = outer_context() if context is None else context
         is_ours = context is not None and self.builder.context_schema is Context
-        if is_ours or source is None:
+        if source is None:
+            return to_context(None), None
+        if is_ours:
             run_context = to_context(source)
             return run_context, run_context
         return to_context(shared_fields(source)), context
@@ -315,6 +326,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             )
             handle.active_run = active_run
             active_run.load_agent = self.load_agent
+            active_run.agent_options = self.agent_options
             active_run.session.question_slot = None
             if active_run.is_served:
                 slot = parent.session.question_slot if parent else QuestionSlot()
@@ -429,9 +441,12 @@ def _run_config(
     """Return the configuration with the active run, and its journal in the metadata."""
     if recursion_limit is None:
         recursion_limit = _SUPERSTEPS
+    metadata = {**config.get("metadata", {}), MARK: active_run.session.journal.id}
+    if active_run.agent_options.name:
+        metadata["lc_agent_name"] = active_run.agent_options.name
     return {
         **config,
         "configurable": {**configurable, KEY: RunReference(active_run)},
-        "metadata": {**config.get("metadata", {}), MARK: active_run.session.journal.id},
+        "metadata": metadata,
         "recursion_limit": recursion_limit,
     }

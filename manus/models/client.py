@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -114,6 +114,10 @@ class ModelClient:
             self._caches[role] = RequestCache()
         return self._caches[role]
 
+    async def open_model(self, role: str) -> Runnable[Any, Any]:
+        """Return the chat model of the first endpoint of a role, with the caller's wrappers."""
+        return await self._model_at(self.chain_of(role)[0])
+
     async def look_up_window(self, role: str) -> None:
         """Ask the server of a role for its context window; warn if it is small."""
         endpoint = self.chain_of(role)[0]
@@ -133,15 +137,17 @@ class ModelClient:
         request: Sequence[BaseMessage],
         *,
         tools: list[dict[str, Any]] | None = None,
-        tool_choice: str = "auto",
+        tool_choice: Any = "auto",
         quiet: bool = False,
+        options: Mapping[str, Any] | None = None,
     ) -> Reply:
         """Call the model of a role and return its reply.
 
         Transient failures (429, 5xx, connection error, timeout) are retried for `retry_for`
         seconds; permanent ones (key, model name, bad request) are not. When an endpoint fails for
         good, the role's fallbacks are called in order. An empty or truncated reply is requested
-        once more. A `quiet` reply is not streamed: it is not addressed to the user.
+        once more. A `quiet` reply is not streamed: it is not addressed to the user. `options` are
+        more keyword arguments for the chat model.
 
         Raises:
             BudgetError: the budget is used up, or its seconds end during the call.
@@ -150,7 +156,9 @@ class ModelClient:
             SettingsError: no model is configured, or its package is missing.
         """
         cache = self.find_cache(role)
-        model_request = ModelRequest(role, request, tools, tool_choice, quiet, cache)
+        model_request = ModelRequest(
+            role, request, tools, tool_choice, quiet, options or {}, cache=cache
+        )
         chain = self.chain_of(role)
         failures: list[ModelError] = []
         for endpoint, fallback in zip_longest(chain, chain[1:]):
@@ -297,7 +305,7 @@ def _needs_second_try(message: AIMessage, request: ModelRequest) -> bool:
     An empty reply where a tool call is required is excluded: the caller asks again with a hint.
     """
     if is_empty(message):
-        return request.tool_choice != "required"
+        return bool(request.tool_choice != "required")
     return bool(message.additional_kwargs.get(CUT_OFF))
 
 

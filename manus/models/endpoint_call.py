@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -70,9 +70,12 @@ class ModelRequest:
     messages: Sequence[BaseMessage]
     tools: list[dict[str, Any]] | None
     """In OpenAI's form."""
-    tool_choice: str
+    tool_choice: Any
+    """`auto`, `required`, `none`, or a choice in the provider's form."""
     quiet: bool
     """Whether the reply is not streamed to those who watch the tokens."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """More keyword arguments for the chat model."""
     cache: RequestCache = field(default_factory=RequestCache)
     """That of the requests which this one extends."""
 
@@ -105,7 +108,7 @@ async def ask_endpoint(
     is_native = model_with_tools is not None
     has_prompted_tools = not is_native and bool(request.tools)
     messages = _adapt_messages(model, package, endpoint, request, is_native=is_native)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = dict(request.options)
     if request.quiet or has_prompted_tools:  # calls in the text are not for those who watch
         options["config"] = {"tags": [TAG_NOSTREAM]}
     if package is None:
@@ -137,6 +140,8 @@ def _bind_native_tools(
     choice = {}
     if request.tool_choice == "required":
         choice["tool_choice"] = "any"
+    elif request.tool_choice not in ("auto", "none"):
+        choice["tool_choice"] = request.tool_choice
     try:
         return with_tools(model, request.tools, **choice)
     except NotImplementedError:
@@ -175,8 +180,8 @@ def _client_options(
     }
     if is_native and request.tools:
         options["tools"] = request.tools
-        if request.tool_choice == "required":
-            options["tool_choice"] = "required"
+        if request.tool_choice != "auto":
+            options["tool_choice"] = request.tool_choice
     return options
 
 

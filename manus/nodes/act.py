@@ -165,6 +165,7 @@ async def _call(
     """Return the result of the call, and the model calls of its tool."""
     lines = active_run.ledger.start()
     agent_at_work.set(partial(run_delegated, task["id"], lines))
+    wrappers = active_run.agent_options.wrappers
     try:
         result = await call_tool(
             task,
@@ -173,6 +174,7 @@ async def _call(
             key=key,
             config=config,
             start=start,
+            wrapper=wrappers.tool_calls if wrappers is not None else None,
         )
     except ParentCommand:
         raise

@@ -10,13 +10,13 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
@@ -38,10 +38,11 @@ from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
 from manus.execution.workspace import Workspace
 from manus.models.client import ModelClient
 from manus.models.ledger import UsageLedger, check_prices
-from manus.models.providers import select_endpoint
+from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
 from manus.nodes.context.turns import HistoryRepair
+from manus.nodes.wrapping import AgentOptions
 from manus.prompts import render
 from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
@@ -75,6 +76,8 @@ class ActiveRun:
     """Ids of tasks that were waiting for a person when the run was resumed."""
     load_agent: Callable[[str], Any] | None = None
     """Returns the graph of a profile that a task can be delegated to; blocking."""
+    agent_options: AgentOptions = field(default_factory=AgentOptions)
+    """What `build_agent` was given besides the profile."""
     uses_mcp: bool = field(init=False)
     """Whether the profile has the tools of MCP servers, and servers are configured."""
     slots: asyncio.Semaphore = field(init=False)
@@ -112,6 +115,15 @@ class ActiveRun:
         """Return a completion for a tool; its usage is counted with the tool's call."""
         reply = await self.client.complete(role, messages, quiet=True)
         return get_text(reply.message)
+
+    def client_for(self, model: Runnable[Any, Any], role: str) -> ModelClient:
+        """Return a client that asks another chat model than the run's, within the same budget."""
+        endpoint = build_endpoint(model, self.settings.for_role(role))
+        client = replace(
+            self.client, chain_of=lambda _: [endpoint], chat_models={}, _caches={}, _servers={}
+        )
+        client.caller_model = model
+        return client
 
     def model_settings(self, role: str) -> ModelSettings:
         """Return the endpoint of a role."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, StreamWriter, interrupt
+from pydantic import TypeAdapter
 
 from manus.config.context import Context
 from manus.execution.catalog import Catalog
@@ -25,6 +26,7 @@ from manus.nodes.exchange.stop_conditions import (
     last_text,
 )
 from manus.nodes.exchange.untested_changes import note_untested_changes
+from manus.nodes.think import start_if_new
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
 from manus.state.events import LoopEvent, StatusEvent
@@ -46,6 +48,19 @@ async def stuck_check(
 ) -> Update:
     """Count the newest step, and end the run or warn the model if it is stuck in a loop."""
     active_run = get_active_run(config)
+    if active_run.agent_options.wrappers is None:
+        return await _check(state, runtime, active_run)
+    started: Update = {**start_if_new(state, active_run)}
+    cleared = {name for name, value in started.items() if isinstance(value, Overwrite)}
+    state = cast(AgentState, {**state, **started, **{name: [] for name in cleared}})
+    update = await _check(state, runtime, active_run)
+    for name in cleared & update.keys():
+        update[name] = Overwrite(update[name])
+    return {**started, **update}
+
+
+async def _check(state: AgentState, runtime: Runtime[Context], active_run: ActiveRun) -> Update:
+    """Count the newest step of a run that has started."""
     emit = runtime.stream_writer
     run = state["run"]
     before = state.get("loop")
@@ -61,6 +76,8 @@ async def stuck_check(
     over = run.get("closing") or active_run.ledger.over
     special = special_call(message, answers, active_run.settings.profile.special_tools)
     direct = direct_answer(message, answers, active_run.catalog)
+    if direct is None:
+        direct = _structured_answer(state)
     sends_back = is_sent_back(state, active_run, message, is_last=is_last)
     if sends_back:
         update["run"] = {**run, "sent_back": run["step"]}
@@ -192,13 +209,22 @@ def direct_answer(
     calls = list_calls(message) if message is not None else []
     if not calls or len(answers) != len(calls):
         return None
-    for call in calls:
-        tool = catalog.find(call["name"] or "")
+    for answer in answers:
+        # not the name in the call: a middleware may have executed another tool
+        tool = catalog.find(answer.name or "")
         if tool is None or not tool.return_direct:
             return None
     if any(answer.status == "error" for answer in answers):
         return None
     return "\n\n".join(filter(None, map(get_text, answers)))
+
+
+def _structured_answer(state: AgentState) -> str | None:
+    """Return the structured response of the step as text, or None."""
+    response = cast(dict[str, Any], state).get("structured_response")
+    if response is None:
+        return None
+    return TypeAdapter(Any).dump_json(response, fallback=str).decode()
 
 
 def ask_about_loop(active_run: ActiveRun, run: Run, loop: Loop) -> Update:

@@ -6,10 +6,10 @@ import asyncio
 import uuid
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 
 from manus.config.context import Context
 from manus.execution.changed_files import next_tick
@@ -21,8 +21,9 @@ from manus.nodes.context.compaction import ThreadHistory
 from manus.nodes.context.turns import replacement_writes
 from manus.nodes.exchange.environment_info import describe_environment
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
-from manus.nodes.exchange.notes import build_notes
+from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
+from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
@@ -34,7 +35,9 @@ from manus.tools.python_execute import OWN_PYTHON, PYTHON
 Update = dict[str, Any]
 
 
-async def think(state: AgentState, runtime: Runtime[Context], config: RunnableConfig) -> Update:
+async def think(
+    state: AgentState, runtime: Runtime[Context], config: RunnableConfig
+) -> Update | list[Any]:
     """Ask the model for the next step and append its message to the history."""
     active_run = get_active_run(config)
     emit = runtime.stream_writer
@@ -49,7 +52,7 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
     if run["step"] == 1 or not environment:
         environment = await _describe_environment(environment, active_run)
         start["place"] = environment
-    system = active_run.render_system(workspace=run["workspace"], place=environment)
+    system = _system_prompt(active_run, run, environment)
     entries = active_run.ledger.start(start["usage"])
     _emit_start(run, start["usage"], emit)
     stored = state.get("messages", [])
@@ -59,27 +62,61 @@ async def think(state: AgentState, runtime: Runtime[Context], config: RunnableCo
         active_run.session.described = described_tools(messages)
     history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, messages)
+    commands: list[Command[Any]] = []
     try:
-        reply = await ask_model(active_run, history, system, notes)
+        answer = await _ask(state, runtime, active_run, run, history, system, notes)
     except ModelUnavailableError as error:
         raise model_interrupt(error, active_run, config) from error
     except ManusError as error:
         usage = active_run.ledger.count(entries, start["usage"])
         update = {**_end_run(error, state, run), "usage": usage}
     else:
-        ids = active_run.rendered_history.ids
-        message = prepare_reply(reply.message, ids, run, notes.choice, active_run.catalog)
-        history.writes.append(message)
+        message = answer.reply.message
+        history.writes += answer.messages
+        commands = answer.commands
         usage = active_run.ledger.count(entries, start["usage"])
         status = "executing" if has_calls(message) else "thinking"
-        update = {**notes.update, "usage": usage, "status": status}
-        emit(_thought(run, message, reply, usage))
+        update = {**notes.update, **answer.update, "usage": usage, "status": status}
+        emit(_thought(run, message, answer.reply, usage))
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
         emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
     if history.compaction is not state.get("compaction"):
         update["compaction"] = history.compaction
-    return {**start, **update, "messages": [*repairs, *history.writes]}
+    update = {**start, **update, "messages": [*repairs, *history.writes]}
+    return [update, *commands] if commands else update
+
+
+def _system_prompt(active_run: ActiveRun, run: Run, environment: str) -> str | SystemMessage:
+    """Return the caller's system message as it is, else the profile's prompt with its variables."""
+    message = active_run.agent_options.system_message
+    if message is not None:
+        return message
+    return active_run.render_system(workspace=run["workspace"], place=environment)
+
+
+async def _ask(
+    state: AgentState,
+    runtime: Runtime[Context],
+    active_run: ActiveRun,
+    run: Run,
+    history: ThreadHistory,
+    system: str | SystemMessage,
+    notes: StepNotes,
+) -> ModelAnswer:
+    """Return the answer of the model, or that of the middleware around it."""
+    options = active_run.agent_options
+
+    def prepare(message: AIMessage) -> AIMessage:
+        message.name = options.name or message.name
+        ids = active_run.rendered_history.ids
+        return prepare_reply(message, ids, run, notes.choice, active_run.catalog)
+
+    if options.wrappers is None:
+        reply = await ask_model(active_run, history, system, notes)
+        return ModelAnswer(reply, [prepare(reply.message)])
+    step = ModelStep(active_run, history, system, notes, state, runtime, prepare)
+    return await options.wrappers.ask_model(step)
 
 
 async def _describe_environment(before: str, active_run: ActiveRun) -> str:
@@ -109,9 +146,7 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
         "workspace": str(active_run.session.workspace.root),
         "profile": active_run.settings.profile.name,
     }
-    request_ids = (before["request_id"], before.get("guidance_id")) if before is not None else ()
-    is_over = state.get("stop_reason") is not None
-    if before is not None and request.id in request_ids and not is_over:
+    if before is not None and _is_under_way(state, before, request):
         resumed: Run = {**before, **current, "step": before["step"] + 1}
         return {"run": resumed, "usage": state["usage"].copy()}
     run: Any = {"id": uuid.uuid4().hex[:12], "request_id": str(request.id), "step": 1, **current}
@@ -131,6 +166,24 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     if active_run.refused or state.get("refused"):
         start["refused"] = Overwrite(list(active_run.refused))  # type: ignore[typeddict-item]
     return start
+
+
+def start_if_new(state: AgentState, active_run: ActiveRun) -> AgentState:
+    """Return the channels of a run that a hook leads past its first step; else nothing."""
+    run = state.get("run")
+    facts = active_run.facts
+    facts.read(state.get("messages", []))
+    if run is not None and _is_under_way(state, run, facts.request):
+        return {}
+    return start_step(state, active_run)
+
+
+def _is_under_way(state: AgentState, run: Run, request: HumanMessage) -> bool:
+    """Return whether the newest request is that of a run that has not ended."""
+    if state.get("stop_reason") is not None:
+        return False
+    # a middleware may have replaced the request by a summary
+    return not request.id or request.id in (run["request_id"], run.get("guidance_id"))
 
 
 def _end_run(error: ManusError, state: AgentState, run: Run) -> Update:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMe
 from manus.config.context import ToolChoice
 from manus.execution.catalog import Catalog
 from manus.execution.on_demand import unwrap_calls
-from manus.models.client import Reply
+from manus.models.client import ModelClient, Reply
 from manus.models.reasoning import drop_sealed, move_sealed
 from manus.models.tokens import estimate_request, learn_window
 from manus.nodes.active_run import ActiveRun
@@ -37,43 +37,73 @@ _KEPT_METADATA = ("finish_reason", "model_name", "output_version", "model_provid
 
 
 async def ask_model(
-    active_run: ActiveRun, history: ThreadHistory, system: str, notes: StepNotes
+    active_run: ActiveRun, history: ThreadHistory, system: str | SystemMessage, notes: StepNotes
 ) -> Reply:
     """Return the model's reply. A request that is too large is compacted and sent once more.
 
     Raises:
         ModelError: there is no usable reply.
     """
-    has_images = bool(notes.images) or _has_unseen_image(history.messages)
-    role = active_run.role_for(pictures=has_images)
-    if history.compaction is not None:
-        await offer_recall(active_run, history.compaction)
-    await active_run.client.look_up_window(role)
+    role = await select_role(active_run, history, notes)
     request: list[BaseMessage] = []
     overflow: ContextOverflowError | None = None
     for tight in (False, True):
-        window = context_window(active_run, role, system)
-        rendered = await fit_history(history, active_run, window, tight=tight)
+        rendered = await render_history(active_run, role, history, system, tight=tight)
         before = request
         request = to_request(rendered, system, notes)
         if tight and estimate_request(request) >= estimate_request(before):
             break
         try:
-            return await _request_reply(active_run, role, request, notes.choice)
+            tools = None if notes.choice == "none" else active_run.catalog.schemas()
+            return await request_reply(active_run.client, role, request, tools, notes.choice)
         except ContextOverflowError as error:
             overflow = error
         if not tight:
             learn_window(overflow, estimate_request(request, active_run.catalog.schemas()))
     assert overflow is not None
-    raise ContextOverflowError(
+    raise explain_overflow(overflow)
+
+
+def explain_overflow(overflow: ContextOverflowError) -> ContextOverflowError:
+    """Return the error for a request that is too large and cannot be compacted further."""
+    return ContextOverflowError(
         f"{str(overflow).rstrip('.')}. What is left of it cannot be made shorter; put long "
         "texts into files, offer fewer tools, or use a model with a larger window.",
         overflow.endpoint,
     )
 
 
-async def _request_reply(
-    active_run: ActiveRun, role: str, request: Sequence[BaseMessage], choice: ToolChoice
+async def select_role(active_run: ActiveRun, history: ThreadHistory, notes: StepNotes) -> str:
+    """Return the role whose model is asked; look up its window, and offer `recall` if needed."""
+    has_images = bool(notes.images) or _has_unseen_image(history.messages)
+    role = active_run.role_for(pictures=has_images)
+    if history.compaction is not None:
+        await offer_recall(active_run, history.compaction)
+    await active_run.client.look_up_window(role)
+    return role
+
+
+async def render_history(
+    active_run: ActiveRun,
+    role: str,
+    history: ThreadHistory,
+    system: str | SystemMessage,
+    *,
+    tight: bool,
+) -> list[AnyMessage]:
+    """Return the history as it fits into the window of a role's model."""
+    text = system if isinstance(system, str) else get_text(system)
+    window = context_window(active_run, role, text)
+    return await fit_history(history, active_run, window, tight=tight)
+
+
+async def request_reply(
+    client: ModelClient,
+    role: str,
+    request: Sequence[BaseMessage],
+    tools: list[dict[str, Any]] | None,
+    choice: Any,
+    options: Mapping[str, Any] | None = None,
 ) -> Reply:
     """Return a usable reply. Ask again for a shorter one, or for a call that is required.
 
@@ -81,11 +111,12 @@ async def _request_reply(
         ModelReplyError: the second reply has no answer either.
         ModelRefusedError: the third reply has no call either.
     """
-    tools = None if choice == "none" else active_run.catalog.schemas()
     unusable = 0
     without_call = 0
     while True:
-        reply = await active_run.client.complete(role, request, tools=tools, tool_choice=choice)
+        reply = await client.complete(
+            role, request, tools=tools, tool_choice=choice, options=options
+        )
         problem = find_reply_fault(reply.message)
         if problem is not None:
             unusable += 1
@@ -104,20 +135,25 @@ async def _request_reply(
             request = [*request, reply.message, ephemeral(prompts.TOOL_REQUIRED)]
 
 
-def to_request(rendered: Sequence[AnyMessage], system: str, notes: StepNotes) -> list[BaseMessage]:
+def to_request(
+    rendered: Sequence[AnyMessage], system: str | SystemMessage | None, notes: StepNotes
+) -> list[BaseMessage]:
     """Return the messages of a request: the system prompt, the history, the notes of this step.
 
     Only the last message is new at each step. So a request begins with the one before, up to its
     last message, and the provider's prompt cache keeps that prefix. Empty notes are omitted,
     because several servers refuse a message without content.
     """
+    first: list[BaseMessage] = []
+    if system:
+        first.append(SystemMessage(system) if isinstance(system, str) else system)
     text = "\n\n".join(filter(None, notes.texts))
     images = [image.as_block() for image in notes.images]
     if not (text or images):
         if not (rendered and isinstance(rendered[-1], AIMessage)):
-            return [SystemMessage(system), *rendered]
+            return [*first, *rendered]
         text = prompts.GO_ON  # servers refuse a request that ends with an assistant message
-    return [SystemMessage(system), *rendered, ephemeral(text, images)]
+    return [*first, *rendered, ephemeral(text, images)]
 
 
 def _has_unseen_image(messages: Sequence[AnyMessage]) -> bool:

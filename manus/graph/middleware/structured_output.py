@@ -1,0 +1,144 @@
+"""Structured output: offer its schema to the model, and parse and check the reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain.agents import factory
+from langchain.agents.structured_output import (
+    AutoStrategy,
+    MultipleStructuredOutputsError,
+    OutputToolBinding,
+    ProviderStrategy,
+    ProviderStrategyBinding,
+    StructuredOutputValidationError,
+    ToolStrategy,
+)
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
+
+from manus.state.messages import CALL_FACTS
+
+Strategy = ToolStrategy[Any] | ProviderStrategy[Any]
+Handled = tuple[list[AnyMessage], Any]
+"""The messages of a reply, and the structured response or None."""
+
+_MISTAKES = "Error: {error}\n Please fix your mistakes."
+
+
+class StructuredOutput:
+    """The response format of an agent."""
+
+    def __init__(self, response_format: Any) -> None:
+        if not isinstance(response_format, AutoStrategy | ToolStrategy | ProviderStrategy):
+            response_format = AutoStrategy(schema=response_format)
+        self.format = response_format
+        self._by_tool: ToolStrategy[Any] | None = None
+        if isinstance(response_format, AutoStrategy):
+            self._by_tool = ToolStrategy(schema=response_format.schema)
+        elif isinstance(response_format, ToolStrategy):
+            self._by_tool = response_format
+        self.bindings: dict[str, OutputToolBinding[Any]] = {}
+        """The tools by which a model returns a structured response, by name."""
+        for spec in self._by_tool.schema_specs if self._by_tool else ():
+            self.bindings[spec.name] = OutputToolBinding.from_schema_spec(spec)
+
+    def select(self, response_format: Any, model: Any, tools: list[Any]) -> Strategy | None:
+        """Return the strategy for a request, whose format a middleware may have changed.
+
+        Raises:
+            ValueError: the format has a tool that was not passed to `build_agent`.
+        """
+        if response_format is None:
+            return None
+        if not isinstance(response_format, AutoStrategy | ToolStrategy | ProviderStrategy):
+            response_format = AutoStrategy(schema=response_format)
+        if isinstance(response_format, AutoStrategy):
+            if supports_provider_strategy(model, tools):
+                return ProviderStrategy(schema=response_format.schema)
+            if response_format is self.format and self._by_tool is not None:
+                return self._by_tool
+            response_format = ToolStrategy(schema=response_format.schema)
+        if isinstance(response_format, ToolStrategy):
+            for spec in response_format.schema_specs:
+                if spec.name not in self.bindings:
+                    raise ValueError(
+                        f"The response format of the request has the tool `{spec.name}`, which "
+                        "was not declared in the original response format of the agent."
+                    )
+        strategy: Strategy = response_format
+        return strategy
+
+    def tools_for(self, strategy: Strategy | None) -> list[BaseTool]:
+        """Return the tools that a request offers for its structured response."""
+        if not isinstance(strategy, ToolStrategy):
+            return []
+        return [self.bindings[spec.name].tool for spec in strategy.schema_specs]
+
+    def handle(self, reply: AIMessage, strategy: Strategy | None) -> Handled:
+        """Return the messages of a reply, and the structured response if it has one.
+
+        Raises:
+            StructuredOutputError: the reply is invalid, and the strategy does not handle it.
+        """
+        if isinstance(strategy, ProviderStrategy) and not reply.tool_calls:
+            return [reply], _parse_text(reply, strategy)
+        if not isinstance(strategy, ToolStrategy):
+            return [reply], None
+        calls = [call for call in reply.tool_calls if call["name"] in self.bindings]
+        if len(calls) > 1:
+            names = [call["name"] for call in calls]
+            text = _explain(MultipleStructuredOutputsError(names, reply), strategy)
+            return [reply, *(_answer(call, text) for call in calls)], None
+        if not calls:
+            return [reply], None
+        return self._parse_call(reply, calls[0], strategy)
+
+    def _parse_call(self, reply: AIMessage, call: ToolCall, strategy: ToolStrategy[Any]) -> Handled:
+        try:
+            response = self.bindings[call["name"]].parse(call["args"])
+        except Exception as error:  # noqa: BLE001 - the user's validators raise anything
+            failure = StructuredOutputValidationError(call["name"], error, reply)
+            failure.__cause__ = error
+            return [reply, _answer(call, _explain(failure, strategy))], None
+        text = strategy.tool_message_content or f"Returning structured response: {response}"
+        return [reply, _answer(call, text)], response
+
+
+def _answer(call: ToolCall, text: str) -> ToolMessage:
+    facts = {CALL_FACTS: {"executed": False}}
+    call_id = str(call["id"])
+    return ToolMessage(text, tool_call_id=call_id, name=call["name"], additional_kwargs=facts)
+
+
+def _parse_text(reply: AIMessage, strategy: ProviderStrategy[Any]) -> Any:
+    spec = strategy.schema_spec
+    try:
+        return ProviderStrategyBinding.from_schema_spec(spec).parse(reply)
+    except Exception as error:  # a validator of the user may raise anything
+        name = getattr(spec.schema, "__name__", "response_format")
+        raise StructuredOutputValidationError(name, error, reply) from error
+
+
+def _explain(error: Exception, strategy: ToolStrategy[Any]) -> str:
+    """Return the text with which the model is asked again.
+
+    Raises:
+        StructuredOutputError: the strategy does not handle this error.
+    """
+    handle: Any = strategy.handle_errors
+    if isinstance(handle, str):
+        return handle
+    is_handled = handle is True
+    if (isinstance(handle, type) and issubclass(handle, Exception)) or isinstance(handle, tuple):
+        is_handled = isinstance(error, handle)
+    elif callable(handle):
+        return str(handle(error))
+    if not is_handled:
+        raise error
+    return _MISTAKES.format(error=error)
+
+
+def supports_provider_strategy(model: Any, tools: list[Any]) -> bool:
+    """Return whether a model has structured output of its own, according to LangChain."""
+    return bool(factory._supports_provider_strategy(model, tools=tools))

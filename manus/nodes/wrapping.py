@@ -1,0 +1,63 @@
+"""The interface between the nodes and LangChain's middleware, which `manus.graph` implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langgraph.types import Command
+
+from manus.models.client import Reply
+
+if TYPE_CHECKING:
+    from manus.execution.wrapped_call import ToolCallWrapper
+    from manus.nodes.active_run import ActiveRun
+    from manus.nodes.context.compaction import ThreadHistory
+    from manus.nodes.exchange.notes import StepNotes
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStep:
+    """All that one model call of a step is made from."""
+
+    active_run: ActiveRun
+    history: ThreadHistory
+    system: str | SystemMessage
+    notes: StepNotes
+    state: Any
+    """The whole state of the graph."""
+    runtime: Any
+    prepare: Callable[[AIMessage], AIMessage]
+    """Gives a reply and its calls their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """The messages of a model call, the reply among them, and other changes of the state."""
+
+    reply: Reply
+    messages: list[AnyMessage]
+    update: dict[str, Any] = field(default_factory=dict)
+    commands: list[Command[Any]] = field(default_factory=list)
+
+
+class Wrappers(Protocol):
+    """What surrounds the model calls and the tool calls of a run."""
+
+    tool_calls: ToolCallWrapper | None
+
+    async def ask_model(self, step: ModelStep) -> ModelAnswer:
+        """Return the answer of the model, or of a middleware in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """What `build_agent` was given besides the profile."""
+
+    wrappers: Wrappers | None = None
+    system_message: SystemMessage | None = None
+    """Sent as it is, in place of the profile's prompt."""
+    name: str | None = None
+    """Name in the agent's messages."""
