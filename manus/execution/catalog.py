@@ -127,7 +127,7 @@ class Catalog:
             self._schemas += self.provider_tools
         return self._schemas
 
-    def schema_of(self, tool: BaseTool) -> dict[str, Any]:
+    def build_schema(self, tool: BaseTool) -> dict[str, Any]:
         """Return the schema of one tool for the model."""
         return _build_schema(tool)
 

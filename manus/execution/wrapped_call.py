@@ -140,8 +140,8 @@ class WrappedCall:
 
     def _find(self, outcome: object) -> ToolResult | None:
         """Return the result that belongs to what an execution has returned or raised."""
-        for known, result in self.results:
-            if known is outcome:
+        for earlier, result in self.results:
+            if earlier is outcome:
                 return result
         return None
 
@@ -151,7 +151,7 @@ class WrappedCall:
         if result is not None:
             return result
         observation = replace(as_observation(answer, self.task["id"]), executed=False)
-        executed = [known for _, known in self.results if known.observation.executed]
+        executed = [earlier for _, earlier in self.results if earlier.observation.executed]
         if executed:
             source = executed[-1].observation.source
             observation = replace(observation, executed=True, source=source)
@@ -159,8 +159,8 @@ class WrappedCall:
         if isinstance(answer, ToolMessage) and answer.name:
             result.message.name = answer.name
         approved: tuple[str, ...] = ()
-        for _, known in self.results:
-            approved += known.approved
+        for _, earlier in self.results:
+            approved += earlier.approved
         return replace(result, approved=approved)
 
 

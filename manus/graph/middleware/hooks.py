@@ -103,10 +103,10 @@ def mark_authors(
     Otherwise the first would start another run, with its words as the user's, and the second would
     count as an executed call.
     """
-    known_ids = {message.id for message in existing}
+    existing_ids = {message.id for message in existing}
     marked: list[BaseMessage] = []
     for message in as_messages(writes):
-        is_new = message.id is None or message.id not in known_ids
+        is_new = message.id is None or message.id not in existing_ids
         if isinstance(message, HumanMessage) and is_new:
             kwargs = {FROM_TOOL: middleware.name, **message.additional_kwargs}
             message = message.model_copy(update={"additional_kwargs": kwargs})

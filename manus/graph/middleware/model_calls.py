@@ -62,8 +62,8 @@ class ModelCall:
         except ManusError:
             raise
         except Exception as error:
-            for known, failure in self.failures:
-                if known is error:
+            for raised, failure in self.failures:
+                if raised is error:
                     raise failure from error
             raise
         messages: list[Any] = []
@@ -242,7 +242,7 @@ def _to_schema(tool: Any, catalog: Catalog) -> dict[str, Any]:
     if isinstance(tool, dict):
         return tool
     if isinstance(tool, BaseTool) and catalog.find(tool.name) is tool:
-        return catalog.schema_of(tool)
+        return catalog.build_schema(tool)
     return convert_to_openai_tool(tool)
 
 
