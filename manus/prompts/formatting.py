@@ -25,8 +25,14 @@ _DROPPED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
+_SPECIAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Matches whatever `clean` changes, which most texts do not have."""
+
+
 def clean(text: str) -> str:
     """Remove escape sequences and control characters; keep line breaks and tabs."""
+    if _SPECIAL.search(text) is None:
+        return text
     text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _SURROGATES.sub("\ufffd", _DROPPED.sub("", text))
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import BaseMessage
 from langgraph.types import Overwrite
 
+from manus.store.serializer import DecodedValues
+
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
@@ -87,8 +89,18 @@ def unwrap_overwrite(write: Any) -> Any:
     return write.value if isinstance(write, Overwrite) else write
 
 
-async def read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> History:
-    """Return all supersteps that lead to the newest one; empty if there is no such thread."""
+async def read_history(
+    saver: BaseCheckpointSaver[Any], thread_id: str, decoded: DecodedValues | None = None
+) -> History:
+    """Return all supersteps that lead to the newest one; empty if there is no such thread.
+
+    `decoded`: the values of the previous reading of the thread, which need no deserialization.
+    """
+    with (decoded or DecodedValues()).reading():
+        return await _read_history(saver, thread_id)
+
+
+async def _read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> History:
     by_namespace: dict[str, dict[str, CheckpointTuple]] = {}
     async for checkpoint in saver.alist({"configurable": {"thread_id": thread_id}}):
         namespace = str(checkpoint.config["configurable"].get("checkpoint_ns", ""))

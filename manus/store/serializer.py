@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer
 
 from manus.state.errors import StorageError
 from manus.store.dictionary import DICTIONARY
@@ -22,6 +26,56 @@ _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplemente
 """Errors that deserialization may raise; the base class has no error type of its own."""
 
 
+class _DisplaySerializer(JsonPlusSerializer):
+    """Leaves out full copies of channels that are stored as deltas.
+
+    They hold all messages of a thread, and what is shown of it is read from the deltas.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+        decode = self._unpack_ext_hook
+
+        def decode_others(code: int, data: bytes) -> Any:
+            return None if code == EXT_DELTA_SNAPSHOT else decode(code, data)
+
+        self._unpack_ext_hook = decode_others
+
+
+class DecodedValues:
+    """Deserialized values by their stored form, for a reader that reads a thread again and again.
+
+    The values are shared, so nobody may change them. Those that a reading does not use are dropped
+    after it.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, bytes], Any] = {}
+        self._used: dict[tuple[str, bytes], Any] = {}
+
+    def get(self, stored: tuple[str, bytes], decode: Callable[[tuple[str, bytes]], Any]) -> Any:
+        """Return a value; deserialize it if it is not known yet."""
+        key = (stored[0], bytes(stored[1]))
+        value = self._values[key] if key in self._values else decode(key)
+        self._used[key] = value
+        return value
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Use the values in this block, which reads all of a thread."""
+        self._used = {}
+        token = decoded_values.set(self)
+        try:
+            yield
+        finally:
+            decoded_values.reset(token)
+        self._values = self._used
+
+
+decoded_values: ContextVar[DecodedValues | None] = ContextVar("decoded_values", default=None)
+"""Set while a thread is read only to be shown."""
+
+
 class CompactSerializer(JsonPlusSerializer):
     """LangGraph's serializer with compression; reads compressed and plain values.
 
@@ -31,6 +85,7 @@ class CompactSerializer(JsonPlusSerializer):
 
     def __init__(self) -> None:
         super().__init__(allowed_msgpack_modules=None)
+        self._display = _DisplaySerializer()
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """Serialize a value; the type name of a compressed value ends in `+d1`."""
@@ -49,6 +104,12 @@ class CompactSerializer(JsonPlusSerializer):
         Raises:
             StorageError: the value is damaged or has an unknown format.
         """
+        known = decoded_values.get()
+        if known is None:
+            return self._decode(data, super().loads_typed)
+        return known.get(data, partial(self._decode, load=self._display.loads_typed))
+
+    def _decode(self, data: tuple[str, bytes], load: Callable[[tuple[str, bytes]], Any]) -> Any:
         kind, stored = data
         try:
             if kind.endswith(_COMPRESSED):
@@ -57,7 +118,7 @@ class CompactSerializer(JsonPlusSerializer):
             elif kind.endswith(_COMPRESSED_WITHOUT_DICTIONARY):
                 kind = kind.removesuffix(_COMPRESSED_WITHOUT_DICTIONARY)
                 stored = zlib.decompress(stored, _RAW_DEFLATE)
-            return super().loads_typed((kind, stored))
+            return load((kind, stored))
         except _UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
             raise StorageError(

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextvars import Context, copy_context
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -234,12 +235,15 @@ class SqliteStore(SqliteSaver, Store):
         self, config: RunnableConfig | None, **filters: Any
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints as `list` does."""
-        for checkpoint in await self._list_all(config, **filters):
+        context = copy_context()  # of the reader, for the store's thread
+        for checkpoint in await self._list_all(context, config, **filters):
             yield checkpoint
 
     @_run_in_store_thread
-    def _list_all(self, config: RunnableConfig | None, **filters: Any) -> list[CheckpointTuple]:
-        return [*self.list(config, **filters)]
+    def _list_all(
+        self, context: Context, config: RunnableConfig | None, **filters: Any
+    ) -> list[CheckpointTuple]:
+        return context.run(lambda: [*self.list(config, **filters)])
 
     aget_tuple = _run_in_store_thread(get_tuple)
     aput = _run_in_store_thread(SqliteSaver.put)

@@ -13,19 +13,25 @@ from manus.pages.trace.model import Stage, TraceRun, TraceStep
 from manus.state.messages import messages_since
 from manus.state.plan import Step as PlanStep
 from manus.store.history import ROOT, History, Superstep, find_children, is_waiting, read_history
+from manus.store.serializer import DecodedValues
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
 
 async def read_trace(
-    saver: BaseCheckpointSaver[Any], thread_id: str, *, is_running: bool = False
+    saver: BaseCheckpointSaver[Any],
+    thread_id: str,
+    *,
+    is_running: bool = False,
+    decoded: DecodedValues | None = None,
 ) -> list[TraceRun]:
     """Return all runs of a thread; empty if there is no such thread.
 
     `is_running`: whether a process is running the thread, which checkpoints do not record.
+    `decoded`: values of its previous reading.
     """
-    return read_runs(await read_history(saver, thread_id), is_running=is_running)
+    return read_runs(await read_history(saver, thread_id, decoded), is_running=is_running)
 
 
 def read_runs(history: History, *, is_running: bool = False) -> list[TraceRun]:

@@ -37,6 +37,7 @@ from manus.state.errors import ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.store.base import Store
 from manus.store.history import read_fingerprint
+from manus.store.serializer import DecodedValues
 from manus.store.threads import Thread, is_being_worked_on, read_thread
 
 _TRUST = "trust"
@@ -67,6 +68,9 @@ class PageBackend:
         self._settings = settings
         self._args = replace(args, interactive=True, chat=True)
         self.jobs = ActiveJobs(store)
+        self._decoded = DecodedValues()
+        """Values of the thread that was shown last: a page is read again at each change."""
+        self._decoded_thread = ""
 
     async def version(self, thread: str) -> str:
         """Return a hash that changes whenever the page does."""
@@ -103,7 +107,10 @@ class PageBackend:
 
     async def _page(self, kind: str, thread: str, **values: Any) -> tuple[str, str]:
         is_running = await self._is_running(thread)
-        runs = await read_trace(self._store, thread, is_running=is_running)
+        if thread != self._decoded_thread:
+            self._decoded_thread = thread
+            self._decoded = DecodedValues()
+        runs = await read_trace(self._store, thread, is_running=is_running, decoded=self._decoded)
         return await asyncio.to_thread(
             render_page, kind, thread, runs, self._store.location, **values
         )
