@@ -20,6 +20,7 @@ _VARIES = [
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.+]+"), "…"),
     (re.compile(r"\b\d+(\.\d+)? (ms|s)\b"), "… s"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "…"),
+    (re.compile(r"\b[0-9a-f]{40}\b"), "…"),
     (re.compile(r"(?<='id': ')[0-9a-f]{12}(?=')"), "…"),
     (re.compile(r"(?<='seconds': )[\d.e-]+"), "…"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:…"),
@@ -43,7 +44,9 @@ def run(path: Path) -> None:
     """Run one notebook in its folder, and write it with its outputs."""
     notebook = nbformat.reads(path.read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=200, resources=where, record_timing=False).execute()
+    NotebookClient(
+        notebook, coalesce_streams=True, timeout=200, resources=where, record_timing=False
+    ).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.execution_count = None
