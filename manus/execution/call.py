@@ -27,7 +27,7 @@ from manus.execution.downloads import note_downloads
 from manus.execution.egress_guard import Access
 from manus.execution.git_guard import GIT
 from manus.execution.invoke import failure, observe_call, refusal
-from manus.execution.journal import JournalEntry
+from manus.execution.journal import UNKNOWN_EFFECT, JournalEntry
 from manus.execution.packing import pack, unpack
 from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
@@ -47,10 +47,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("manus")
 
-UNKNOWN_EFFECT = (
-    "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
-    "it was not executed again. Look at what is there before you decide to repeat it."
-)
 NO_GRAPH_AROUND = (
     "This tool hands over to another node of the graph around this agent, but the agent is not a "
     "node of any graph. Go on without it."

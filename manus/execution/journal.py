@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import ToolMessage
@@ -24,6 +25,10 @@ from manus.execution.records.seal import Seal
 
 log = logging.getLogger("manus")
 
+UNKNOWN_EFFECT = (
+    "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
+    "it was not executed again. Look at what is there before you decide to repeat it."
+)
 # Only the calls of the last superstep can be replayed; older ones are kept for diagnosis.
 _MAX_ENTRIES = 200
 
@@ -120,6 +125,11 @@ class Journal:
         """Return whether a call started and did not end."""
         return any(entry.state == "begun" for entry in self._entries.values())
 
+    @property
+    def entries(self) -> Mapping[str, JournalEntry]:
+        """The latest state of each call by key, the oldest first."""
+        return self._entries
+
     def answer_to(self, call_id: str) -> ToolMessage | None:
         """Return the tool message of a call id; None if the call has not ended."""
         for entry in reversed(self._entries.values()):
@@ -163,6 +173,19 @@ class Journal:
         """Record the result of a call, as `finish`."""
         await self._awrite(_result(key, message, update, packed))
 
+    def finish_before(self, key: str, message: dict[str, Any], later: Sequence[str]) -> None:
+        """Record a result as older than those of other calls, in one write. Blocking.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        records = [_result(key, message, None, None)]
+        records += [{"key": name, **self._entries[name]._asdict()} for name in later]
+        if self._lines is not None and self._is_open:
+            self._lines.append(b"".join(map(self._seal.seal, records)))
+        for record in records:
+            self._apply(record)
+
     def release(self, key: str) -> None:
         """Release a claim: the call stopped before it had any effect. Blocking."""
         self._write({"key": key, "state": "released"})
@@ -178,6 +201,23 @@ class Journal:
     async def afork(self) -> None:
         """Record that the thread continues from an earlier checkpoint, as `fork`."""
         await self._awrite({"state": "forked"})
+
+    @contextmanager
+    def claiming(self) -> Iterator[None]:
+        """Exclude other processes in the block, to look a call up and claim it. Blocking.
+
+        It is for agents that nothing else excludes from a thread. The lines are read again if
+        another process has written.
+        """
+        if self._lines is None:
+            yield
+            return
+        with self._lines.claim():
+            if not self.is_current():
+                self.close()
+                self._entries.clear()
+            self.open()
+            yield
 
     def close(self) -> None:
         """Close the lines; nothing is recorded until they are opened again."""

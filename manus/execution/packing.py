@@ -32,17 +32,27 @@ def pack(observation: Observation) -> str | None:
         log.warning(
             "not stored for a resume, because it cannot be serialized: %s", ", ".join(unstorable)
         )
-    kind, data = JsonPlusSerializer().dumps_typed(storable)
-    return f"{kind}:{base64.b64encode(data).decode()}"
+    return pack_value(storable)
 
 
 def unpack(packed: str, observation: Observation) -> Observation:
     """Return the observation with the packed values."""
-    kind, _, data = packed.partition(":")
-    values = JsonPlusSerializer().loads_typed((kind, base64.b64decode(data)))
+    values = unpack_value(packed)
     for name in ("preceding", "following"):
         values[name] = tuple(values.get(name, ()))
     return replace(observation, **values)
+
+
+def pack_value(value: Any) -> str:
+    """Serialize a value that JSON cannot represent."""
+    kind, data = JsonPlusSerializer().dumps_typed(value)
+    return f"{kind}:{base64.b64encode(data).decode()}"
+
+
+def unpack_value(packed: str) -> Any:
+    """Return the value that `pack_value` has serialized."""
+    kind, _, data = packed.partition(":")
+    return JsonPlusSerializer().loads_typed((kind, base64.b64decode(data)))
 
 
 def is_storable(value: Any, serializer: Any = None) -> bool:

@@ -9,12 +9,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from manus.config.trust import approved_rules
+from manus.execution.records.select import CHECKPOINTER
 from manus.execution.siblings import Siblings
 from manus.graph.journal_check import approval_digests, mark_unfinished
 from manus.graph.pending_calls import siblings_in
 from manus.graph.waiting import CHECKPOINT
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.subgraph_config import CHECKPOINTER
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph

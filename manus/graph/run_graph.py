@@ -22,7 +22,7 @@ from manus.config.context import HELD, Context
 from manus.config.profile import Profile
 from manus.execution.decisions import QuestionSlot
 from manus.execution.records.base import Records
-from manus.execution.records.select import fence_saver, select_records
+from manus.execution.records.select import CHECKPOINTER, fence_saver, select_records
 from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
@@ -45,7 +45,6 @@ from manus.graph.sync_calls import ResultT, SyncCalls
 from manus.graph.thread_status import record_failure
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import KEY, ActiveRun, RunReference, get_parent_run, open_run
-from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.nodes.wrapping import AgentOptions
 from manus.state.agent import AgentInput
 from manus.state.errors import UsageError

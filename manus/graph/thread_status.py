@@ -13,9 +13,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Interrupt, StateSnapshot
 
+from manus.execution.records.select import CHECKPOINTER
 from manus.graph.outcome import format_question
 from manus.graph.saver_threads import with_usable_saver
-from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.usage import no_usage
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from manus.execution.changed_files import now
 from manus.execution.on_demand import mark_description
 from manus.execution.packing import is_storable
 from manus.execution.process_output import listener
+from manus.execution.records.select import CHECKPOINTER
 from manus.execution.result import ToolResult
 from manus.execution.session import Session
 from manus.nodes.active_run import ActiveRun, get_active_run
@@ -29,7 +30,6 @@ from manus.nodes.exchange.fingerprint import result_fingerprint
 from manus.nodes.exchange.untested_changes import runs_tests
 from manus.nodes.handoff import parent_command
 from manus.nodes.subagent import run_delegated
-from manus.nodes.subgraph_config import CHECKPOINTER
 from manus.state.agent import ToolTask
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import CALL_FACTS, FROM_TOOL

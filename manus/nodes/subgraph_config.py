@@ -7,8 +7,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-CHECKPOINTER = "__pregel_checkpointer"
-"""Key of the checkpointer of a nested graph."""
+from manus.execution.records.select import CHECKPOINTER
+
 _RESUMING = "__pregel_resuming"
 _ANSWERS = "__pregel_resume_map"
 _PARENTS = "checkpoint_map"

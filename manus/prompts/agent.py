@@ -148,6 +148,11 @@ def loop_refused(loop: str) -> str:
     )
 
 
+def describe_stuck_end(loop: str) -> str:
+    """Return the last message of a run that ends because of a loop."""
+    return f"The run was stopped because the agent was stuck: {loop}"
+
+
 def loop_question(loop: str) -> str:
     """Return the question to the person if neither hint nor refusal has helped."""
     return f"The agent is stuck: {loop} What should it do?"

@@ -18,8 +18,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from manus.execution.records.base import Records
-from manus.execution.records.files import FileRecords
-from manus.execution.records.seal import KEY_LENGTH
+from manus.execution.records.sqlite import open_records
 from manus.state.errors import StorageError
 from manus.store.base import Store, make_ids_later_than
 from manus.store.serializer import CompactSerializer
@@ -64,9 +63,6 @@ _WRITES = """
 """
 
 
-_KEYS = "CREATE TABLE IF NOT EXISTS record_keys (name TEXT PRIMARY KEY, value BLOB NOT NULL)"
-_ADD_KEY = "INSERT OR IGNORE INTO record_keys VALUES ('journal', ?)"
-_KEY = "SELECT value FROM record_keys WHERE name = 'journal'"
 _NEWEST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
 _RECENT = """
     SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
@@ -149,14 +145,12 @@ class SqliteStore(SqliteSaver, Store):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._key: bytes | None = None
         self.location = str(path)
         # Thread-safe: the base class takes a lock around each use.
         connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, check_same_thread=False)
         super().__init__(connection, serde=CompactSerializer())
         self.thread = _BatchThread()
-        folder = path.with_name(f"{path.name}.journal")
-        self.records: Records = FileRecords(folder, self._load_key)
+        self.records: Records = open_records(path)
         try:
             self._inode = path.stat().st_ino
             self._configure()
@@ -176,18 +170,6 @@ class SqliteStore(SqliteSaver, Store):
         if not self.is_setup:
             self.conn.execute(_WRITES)
         super().setup()
-
-    def _load_key(self) -> bytes:
-        """Return the key of the journals, which is stored with the checkpoints. Blocking."""
-        if self._key is None:
-            with self.cursor() as cursor:
-                cursor.execute(_KEYS)
-                row = cursor.execute(_KEY).fetchone()
-                if row is None:
-                    cursor.execute(_ADD_KEY, (os.urandom(KEY_LENGTH),))
-                    row = cursor.execute(_KEY).fetchone()
-            self._key = bytes(row[0])
-        return self._key
 
     def close(self) -> None:
         """Finish queued operations and close the file. Blocking."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
 from manus.state.errors import StorageError, ThreadBusyError
@@ -54,6 +54,10 @@ class JournalLog(Protocol):
 
     def remove(self) -> None:
         """Remove the journal, if there is one."""
+        ...
+
+    def claim(self) -> AbstractContextManager[None]:
+        """Exclude other processes from claiming a call while this one does, without a hold."""
         ...
 
     def close(self) -> None:

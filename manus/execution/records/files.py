@@ -6,8 +6,8 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
@@ -133,6 +133,17 @@ class FileLog:
             raise StorageError(
                 f"Cannot delete {self.path} ({error.strerror}); delete it by hand, then repeat."
             ) from None
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """As in the protocol: lock a file beside the journal, which may be replaced."""
+        try:
+            file = open_record(self.path.with_suffix(".lock"))
+        except OSError as error:
+            raise self._unusable(error) from None
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
+            yield
 
     def close(self) -> None:
         """As in the protocol."""

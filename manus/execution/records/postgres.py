@@ -133,9 +133,10 @@ class PostgresRecords:
         """
         with self._mutex:
             hold = self._holds.get(thread_id)
-            if hold is not None and not may_share:
+            is_held = hold is not None and hold.users > 0
+            if is_held and not may_share:
                 raise thread_busy_error(thread_id, "another run of this process")
-            if hold is not None:
+            if hold is not None and is_held:
                 hold.users += 1
                 return
             self._prepare()
@@ -190,6 +191,16 @@ class PostgresRecords:
                 connection.execute(sql.UNLOCK, (thread_id,))
             except psycopg.Error:
                 connection.close()
+
+    def take(self, thread_id: str) -> None:
+        """Take a new token for a thread that no lock protects; a held thread has one."""
+        with self._mutex:
+            hold = self._holds.get(thread_id)
+            if hold is not None and hold.users:
+                return
+        with self.connection() as connection:
+            token = _fetch(connection, sql.TAKE, thread_id, None)
+        self._holds[thread_id] = _Hold(token, users=0)
 
     def token(self, thread_id: str) -> int | None:
         """Return the token with which this process holds a thread; None if it does not."""
@@ -311,6 +322,8 @@ class PostgresRecords:
                 return self._locks
         connection = psycopg.connect(self._conninfo, **_OPTIONS)
         for thread_id, hold in self._holds.items():
+            if not hold.users:
+                continue
             is_locked = _lock_patiently(connection, thread_id)
             is_ours = _fetch(connection, sql.TOKEN, thread_id) == hold.token
             hold.is_lost = hold.is_lost or not (is_locked and is_ours)
@@ -374,6 +387,13 @@ class PostgresLog:
         """As in the protocol."""
         with self._records.translate_errors(), self._records.connection() as connection:
             connection.execute(sql.DELETE_JOURNAL, self._place)
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """As in the protocol: take a new token, with which no other process can write."""
+        with self._records.translate_errors():
+            self._records.take(self._thread_id)
+        yield
 
     def close(self) -> None:
         """Do nothing: the connections are those of the store."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from manus.execution.records.base import Records
 
+CHECKPOINTER = "__pregel_checkpointer"
+"""Key of the checkpointer in the configuration of a nested graph, and of a node."""
 _ASYNC_SAVER = "langgraph.checkpoint.postgres.aio"
 _SCHEMES = ("postgresql://", "postgres://")
 

@@ -17,10 +17,10 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from manus.execution.records.select import CHECKPOINTER
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.subagent import SubagentResult
 from manus.nodes.subgraph_config import (
-    CHECKPOINTER,
     has_checkpointer,
     is_from_this_task,
     newest_checkpoint,
