@@ -95,49 +95,56 @@ def build(setting: Setting, saver: Any, folder: Path) -> Any:
     )
 
 
-async def work(setting: Setting, folder: Path) -> list[BaseMessage]:
-    """Start the run, or resume it; return its messages."""
+async def work(setting: Setting, folder: Path, ready: int) -> list[BaseMessage]:
+    """Start the run, or resume it; return its messages. Write to `ready` before it starts."""
     async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
         agent = build(setting, saver, folder)
         config = {"configurable": {"thread_id": "t"}, "recursion_limit": 1000}
         started = (await agent.aget_state(config)).values.get("messages")
         start = None if started else {"messages": [("user", "Append.")]}
+        os.write(ready, b".")
         state = await agent.ainvoke(start, config, durability=setting.durability)
         messages: list[BaseMessage] = state["messages"]
         return messages
 
 
-def run_until_killed(setting: Setting, folder: Path, delay: float | None) -> bool:
-    """Work in a process of its own; kill it after a delay. Return whether it ended before."""
+def run_until_killed(setting: Setting, folder: Path, delay: float | None) -> float | None:
+    """Work in a process of its own; kill it after a delay.
+
+    Return the seconds that the run took, or None if it was killed.
+    """
+    reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            messages = asyncio.run(work(setting, folder))
+            messages = asyncio.run(work(setting, folder, writer))
             texts = [str(m.content) for m in messages if isinstance(m, ToolMessage)]
             (folder / "answers").write_text("\n".join(texts))
             os._exit(0)
         finally:
             os._exit(1)
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    start = time.monotonic()
     if delay is not None:
         time.sleep(delay)
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
         raise RuntimeError("the run failed")
-    return os.WIFEXITED(status)
+    return time.monotonic() - start if os.WIFEXITED(status) else None
 
 
 def measure(setting: Setting, kills: int, randomness: random.Random) -> Count:
     """Return what became of the calls of runs that were killed so many times in all."""
     count = Count()
     with tempfile.TemporaryDirectory() as name:
-        start = time.monotonic()
-        run_until_killed(setting, Path(name), None)
-        duration = time.monotonic() - start
+        duration = run_until_killed(setting, Path(name), None) or 0.0
     while count.kills < kills:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            while not run_until_killed(setting, folder, randomness.uniform(0, duration)):
+            while run_until_killed(setting, folder, randomness.uniform(0, duration)) is None:
                 count.kills += 1
             _add(count, folder)
     return count
