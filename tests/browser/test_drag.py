@@ -73,7 +73,8 @@ async def test_an_entry_of_a_list_takes_the_place_of_another(
 ) -> None:
     await driver.show(SORTED)
     start, end = (driver.number(f'clickable "{name}"') for name in (moved, target))
-    await driver.say("drag", index=start, to=end)
+    said = await driver.say("drag", index=start, to=end)
+    assert f"- The order now: {order.replace(' ', ', ')}" in said
     text = await driver.look()
     names = [line.split('"')[1] for line in text.splitlines() if '] clickable "' in line]
     assert " ".join(names) == order

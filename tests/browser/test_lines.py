@@ -166,3 +166,20 @@ async def test_suggestions_and_menus_that_open_late_are_seen(driver: Driver) -> 
     assert 'option "Nepal"' in await driver.say("input_text", index=1, text="Ne")
     await driver.show(MENU)
     assert 'link "Save"' in await driver.say("hover", index=1)
+
+
+async def test_rows_of_tables_and_of_boxes_are_lines(driver: Driver) -> None:
+    text = await driver.show("""<table><tr><td><div>201</div><td><p>created</p></table>
+      <div style=display:flex><span>Sun</span><b>Mon</b></div>""")
+    assert "| 201 | created\n| Sun | Mon" in text
+
+
+async def test_what_stands_in_a_labelled_day_is_shown(driver: Driver) -> None:
+    text = await driver.show("""<div role=gridcell aria-label="10 November">10
+      <span>Meeting</span></div>""")
+    assert '[1] gridcell "10 November"\n| 10 Meeting' in text
+
+
+async def test_a_value_keeps_its_quotes(driver: Driver) -> None:
+    await driver.show("""<textarea aria-label=Body>{"name": "tea"}</textarea>""")
+    assert driver.line('textbox "Body"').startswith('textbox "Body" = "{"name": "tea"}"')

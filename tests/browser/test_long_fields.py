@@ -126,6 +126,11 @@ async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -
     assert "    return [1]" in await driver.say("extract_content", index=1)
 
 
+async def test_a_field_is_not_called_by_what_it_contains(driver: Driver) -> None:
+    await driver.show("<label>Notes <textarea>a very long text</textarea></label>")
+    assert driver.line('textbox "Notes"') == 'textbox "Notes" = "a very long text" (multiline)'
+
+
 async def test_paragraphs_are_read_as_the_lines_that_they_are(driver: Driver) -> None:
     await driver.show("<div contenteditable><p>One</p><p><br></p><p>Two <b>bold</b></p></div>")
     assert (await driver.say("extract_content", index=1)).endswith(":\nOne\n\nTwo bold")

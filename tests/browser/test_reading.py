@@ -96,3 +96,9 @@ async def test_a_page_is_kept_in_a_file(driver: Driver) -> None:
     assert "Depart:" not in said
     kept = (driver.session.workspace.root / "flights.md").read_text("utf-8")
     assert kept.count("Depart:") == 5
+
+
+async def test_code_keeps_its_lines(driver: Driver) -> None:
+    code = "def f(x):\n    return x  # twice"
+    await driver.show(f"<h1>Code</h1><pre><b>def</b> {code.removeprefix('def ')}\n</pre>")
+    assert code in await driver.say("extract_content")

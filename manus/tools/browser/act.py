@@ -71,7 +71,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         result = Report(loss)
         is_error = True
     browser.last_error = ""
-    changes, events = await _describe_changes(browser, before)
+    changes, events = await _describe_changes(browser, before, result.text)
     own_lines = [line for line in (notice, result.text, *changes) if line]
     page_lines = [result.page_text, *events] if result.page_text else events
     if not (session.page_is_prompted or browser.dead):
@@ -213,8 +213,13 @@ async def _recover(browser: Browser, tab: Tab, problem: str) -> ToolError:
     return ToolError(f"{problem} So it was closed; there is an empty tab now.")
 
 
-async def _describe_changes(browser: Browser, before: _StateBefore) -> tuple[list[str], list[str]]:
-    """Describe each change since the action began: in our words, and with text of the page."""
+async def _describe_changes(
+    browser: Browser, before: _StateBefore, result: str
+) -> tuple[list[str], list[str]]:
+    """Describe each change since the action began: in our words, and with text of the page.
+
+    An address that the result of the action names is not repeated.
+    """
     tab = browser.active
     if browser.dead:
         return [], []
@@ -227,9 +232,10 @@ async def _describe_changes(browser: Browser, before: _StateBefore) -> tuple[lis
         current = (tab.id, tab.page.url, tab.arrivals)
         if tab not in opened_tabs and current != (before.tab, before.url, before.arrivals):
             subject = "The page is now" if tab.id == before.tab else f"Tab {tab.id} shows"
-            lines.append(f"- {subject} {_address(tab)}")
-        if lines and tab.status >= 400:
-            lines.append(f"- The server answered with HTTP {tab.status}.")
+            if f" {tab.page.url}." not in result:
+                lines.append(f"- {subject} {_address(tab)}")
+            if tab.status >= 400:
+                lines.append(f"- The server answered with HTTP {tab.status}.")
     if before.tab not in browser.tabs:
         lines.append(f"- Tab {before.tab} was closed.")
     failures, events = _describe_events(browser, before)

@@ -19,6 +19,9 @@ _STEPS = 8
 _FIRST_PIXELS = 6
 """Length of the first move: pages begin to drag after some pixels."""
 _MAX_VALUE = 80
+_MAX_ORDER = 300
+_ENTRIES = """e => !e.isConnected ? "" : Array.from(e.parentElement.children, one =>
+  one.textContent.replace(/\\s+/g, " ").trim().slice(0, 30)).filter(Boolean).join(", ")"""
 _BIAS = 0.25
 """In a list, the drop is beyond the middle of the target by this share of its size."""
 _VALUE = """e => e.getAttribute("aria-valuetext") || e.getAttribute("aria-valuenow")
@@ -65,8 +68,10 @@ async def drag(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
         target = await find_target(tab, numbers[0])
         if source is not None:
             start = await _bring_into_view(tab, source, target)
-        await _drag_to_element(tab, start, source, target)
-        return Report(f"Dragged {subject} to {target.label}.")
+        is_sorting = await _drag_to_element(tab, start, source, target)
+        order = await target.ask(_ENTRIES) if is_sorting else ""
+        page_text = f"- The order now: {one_line(order, _MAX_ORDER)}" if order else ""
+        return Report(f"Dragged {subject} to {target.label}.", page_text)
     points = [_Point(x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
     for point in points:
         check_point(tab, point.x, point.y)
@@ -101,8 +106,8 @@ def _center(box: FloatRect) -> _Point:
     return _Point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
-async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, target: Target) -> None:
-    """Drag to an element, which may move when the drag begins."""
+async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, target: Target) -> bool:
+    """Drag to an element, which may move when the drag begins; return whether this sorts a list."""
     is_sorting = False
     if source is not None:
         is_sorting = bool(await source.ask(_ARE_ENTRIES, target.element))
@@ -118,6 +123,7 @@ async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, targe
         await mouse.move(*end)
     finally:
         await mouse.up()
+    return is_sorting
 
 
 def _aim(start: _Point, box: FloatRect, *, is_sorting: bool) -> _Point:

@@ -160,7 +160,7 @@ def _remember_lines(numbering: Numbering, view: FrameView, lines: list[Line]) ->
 async def find_new_lines(browser: Browser) -> str:
     """Return what has appeared on the active page since it was read: texts and elements.
 
-    Empty if the document or the scroll position changed, or if most of the page is new.
+    Empty if the document or the scroll position changed.
     """
     tab = browser.active
     view = await _take_snapshot(browser, tab) if tab and not tab.is_pdf else None
@@ -172,7 +172,7 @@ async def find_new_lines(browser: Browser) -> str:
     lines = render_lines(view, tab.numbering, None)
     _remember_lines(tab.numbering, view, lines)
     new = [line for line in lines if _is_new(line, before, numbers)]
-    if top != tab.numbering.top or len(new) > max(_MAX_NEW, len(lines) // 2):
+    if top != tab.numbering.top:
         return ""
     more = f" … and {len(new) - _MAX_NEW} more" if len(new) > _MAX_NEW else ""
     return ", ".join(map(_quote_line, new[:_MAX_NEW])) + more
@@ -190,7 +190,7 @@ def _is_new(line: Line, before: Collection[str], numbers: Collection[int]) -> bo
 
 def _quote_line(line: Line) -> str:
     if line.number is not None:
-        return shorten(line.text.strip(), _NEW_CHARACTERS)
+        return shorten(f"[{line.number}] {line.label}", _NEW_CHARACTERS)
     return f'"{line.content[:_NEW_CHARACTERS]}"'
 
 

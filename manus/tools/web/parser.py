@@ -31,6 +31,8 @@ _WHOLE_LENGTH = 8_000
 _MIN_LINKS = 3
 _ENTRY_LENGTH = 200
 """Typical length of a list entry; an article is longer than this times the missing titles."""
+_LINE_MARK = "\ue000"
+_SPACE_MARK = "\ue001"
 _CELL_LENGTH = 200
 """Longer cells of tables may contain lines of their own."""
 _BLOCKS = re.findall(
@@ -121,6 +123,8 @@ def _is_list(article: str, tree: Any) -> bool:
 
 def _extract_all(tree: Any, url: str) -> str:
     """Return all text of a page, a line for each block, and links with their addresses."""
+    for preformatted in list(tree.iter("pre")):
+        _mark_lines(preformatted)
     for element in tree.iter():
         if isinstance(element.tag, str):
             element.text = " ".join((element.text or "").split()) + " "
@@ -143,7 +147,17 @@ def _extract_all(tree: Any, url: str) -> str:
         element.text = "\n" + (element.text or "")
         element.tail = "\n" + (element.tail or "")
     block_lines = (" ".join(line.split()) for line in tree.text_content().split("\n"))
-    return "\n".join(line for line in block_lines if line)
+    text = "\n".join(line for line in block_lines if line)
+    return text.replace(_LINE_MARK, "\n").replace(_SPACE_MARK, " ")
+
+
+def _mark_lines(preformatted: Any) -> None:
+    """Replace the white space of preformatted text by marks, so that it is not squashed."""
+    text = preformatted.text_content().strip("\n")
+    tail = preformatted.tail
+    preformatted.clear()
+    preformatted.text = text.replace("\n", _LINE_MARK).replace(" ", _SPACE_MARK)
+    preformatted.tail = tail
 
 
 def _separate_cells(tree: Any) -> set[Any]:

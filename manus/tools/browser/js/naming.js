@@ -65,10 +65,10 @@ const textOf = (el, limit) => {
     if (node.nodeType === Node.TEXT_NODE) text += node.data;
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
     const inner = node !== el;
-    if (inner && (node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
+    if (inner && (node.tagName === "TEXTAREA" || node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
     const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
     if (said) { text += ` ${said} `; return; }
-    const block = inner && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION)$/.test(node.tagName);
+    const block = inner && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION|BUTTON)$/.test(node.tagName);
     if (block) text += " ";
     for (const child of childrenOf(node)) collect(child);
     if (block) text += " ";
@@ -233,4 +233,6 @@ const rowOf = (el) => {
   return row && row !== el ? textOf(row, 100) : "";
 };
 
+// A day, an entry or a panel whose label is not what stands in it.
+const isLabelledBox = (el) => /^(gridcell|treeitem|tabpanel)$/.test(el.getAttribute("role") || "") && el.hasAttribute("aria-label") && !el.getAttribute("aria-label").includes(squash(el.textContent));
 const countLines = (el) => (el.innerText || "").split("\n").filter((line) => line.trim()).length;

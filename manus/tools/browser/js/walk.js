@@ -9,6 +9,7 @@
   const counts = { above: 0, below: 0, elements: 0, texts: 0, left: 0 };
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
   const MAX_SHAPES = 30;
+  const MAX_CELL = 200; // A longer cell of a table may have lines of its own.
   // Roles that say more than "link" or "clickable" where one thing consists of two elements.
   const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
 
@@ -102,7 +103,7 @@
     const label = called(role, name), parts = [label];
     if (item.color) parts.push(item.color);
     if (item.hint) parts.push(`(looks like: ${item.hint})`);
-    if (value !== null && value !== name) parts.push(`= ${quoted(value)}`);
+    if (value !== null && value !== name) parts.push(`= "${value}"`); // with its own quotes, which an edit repeats
     if (item.states.length) parts.push(`(${item.states.join(", ")})`);
     if (item.extra) parts.push(`[${cut(item.extra, 260)}]`);
     if (item.geometry) parts.push(item.geometry);
@@ -111,7 +112,7 @@
     return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el) };
   };
 
-  let enclosing = null, preformatted = false, bounds = null;
+  let enclosing = null, preformatted = false, bounds = null, isInRow = false, isInCell = false;
   const addElement = (el, rect, place) => {
     counts.elements++;
     const item = describeElement(el, rect, place);
@@ -120,10 +121,12 @@
     return item;
   };
 
-  // A clickable element whose text is all in its parts is only their frame.
+  // A clickable element whose text is in its parts, or most of it in many, is only their frame.
   const isFrameOf = (outer, parts) => {
-    const letters = (el) => el.textContent.replace(/\s/g, "");
-    return outer.role === "clickable" && !outer.states.length && parts.length > 1 && letters(outer.el) === parts.map((part) => letters(part.el)).join("");
+    if (outer.role !== "clickable" || outer.states.length || parts.length < 2) return false;
+    const letters = (el) => el.textContent.replace(/\s/g, "").length;
+    const share = parts.reduce((sum, part) => sum + letters(part.el), 0) / Math.max(1, letters(outer.el));
+    return share === 1 || parts.length > 4 && share > 0.6;
   };
 
   const finish = () => {
@@ -234,19 +237,24 @@
     const isCut = !!bounds && !empty && isOutsideOf(bounds, rect);
     if (isCut) inside = true;
     bounds = boundsOf(el, style, rect);
-    const inline = INLINE.test(style.display) && el.tagName !== "LI" && el.getAttribute("role") !== "listitem";
+    const isEntry = el.tagName === "LI" || el.getAttribute("role") === "listitem";
+    const isCell = el.tagName === "TD" || el.tagName === "TH" || isInRow && !el.firstElementChild && !isEntry && !/^H[1-6]$/.test(el.tagName);
+    const inline = (INLINE.test(style.display) || isCell || isInCell) && !isEntry;
+    const outerRow = isInRow, outerCell = isInCell;
+    isInCell = isInCell || isCell && el.textContent.length < MAX_CELL && !el.querySelector("table, li, p + p, h1, h2, h3");
+    isInRow = /^(inline-)?(flex|grid)$/.test(style.display) && !style.flexDirection.startsWith("column");
     if (!inline && !inside) flush();
     scrollArea(el, style, rect, place);
     const drawn = !inside && isInDrawing(el);
     const isArea = items.length > 0 && items.at(-1).id !== undefined && items.at(-1).id === store.ids.get(el);
     const actable = native || drawn || (!empty && !isArea && isClickable(el, style));
     const acted = actable && !isCut && consider(el, rect, style, place);
-    if (/^(SELECT|TEXTAREA|CANVAS)$/.test(el.tagName) || isEditor(el)) { bounds = outerBounds; return; }
+    if (/^(SELECT|TEXTAREA|CANVAS)$/.test(el.tagName) || isEditor(el)) { bounds = outerBounds; isInRow = outerRow; isInCell = outerCell; return; }
     const named = el.tagName === "LABEL" && el.control && el.control.type !== "hidden"; // said with its field
     // Of a large clickable thing, such as a card, only the beginning is its name: the rest is text.
     const outerPreformatted = preformatted;
     preformatted = /^(pre|break-spaces)/.test(style.whiteSpace);
-    const swallowed = actable && (native || el.textContent.length < 200 && !drawn && countLines(el) < MIN_LINES);
+    const swallowed = actable && (!isLabelledBox(el) && (native || el.textContent.length < 200 && !drawn && countLines(el) < MIN_LINES));
     const surrounding = enclosing;
     enclosing = acted || enclosing;
     const hidden = inside || swallowed || named || style.visibility !== "visible" && !el.firstElementChild;
@@ -254,18 +262,20 @@
     const level = /^H[1-6]$/.test(el.tagName) ? Number(el.tagName[1]) : el.getAttribute("role") === "heading" ? Number(el.getAttribute("aria-level") || 2) : 0;
     if (level) heading = level;
     if (!hidden && !empty) bufferPlace = place;
-    if (!hidden && (el.tagName === "TD" || el.tagName === "TH")) buffer += buffer.trim() ? " | " : "";
+    if (!hidden && isCell) buffer += buffer.trim() ? " | " : "";
     if (!hidden && el.tagName === "IMG" && el.alt && (place !== "view" || isUncovered(el, [rect]))) buffer += ` (image: ${el.alt}) `;
     if (!hidden && place === "view" && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, inline ? Array.from(el.getClientRects()) : [rect])) {
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) { buffer += " "; walk(child, inside, depth + 1); }
     } else {
       for (const child of Array.from(childrenOf(el))) walk(child, hidden, depth + 1);
     }
-    if (!inline && !inside) { if (level) flush(); else if (el.tagName !== "TD" && el.tagName !== "TH") flush(); }
+    if (!inline && !inside) flush();
     heading = outer;
     enclosing = surrounding;
     preformatted = outerPreformatted;
     bounds = outerBounds;
+    isInRow = outerRow;
+    isInCell = outerCell;
   };
 
   // The part of the view in which an area that scrolls or cuts off shows what it contains.
