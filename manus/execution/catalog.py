@@ -198,22 +198,24 @@ def _build_schema(tool: BaseTool) -> dict[str, Any]:
     schemas = _SCHEMA_CACHE.setdefault(tool.args_schema, {})
     key = (tool.name, tool.description)
     if key not in schemas:
-        schemas[key] = _drop_null(convert_to_openai_tool(tool))
+        schemas[key] = _shorten(convert_to_openai_tool(tool))
     return schemas[key]
 
 
-def _drop_null(schema: Any) -> Any:
-    """Copy a schema without the null of optional arguments, which only costs tokens."""
+def _shorten(schema: Any) -> Any:
+    """Copy a schema without what only costs tokens: titles, and the null of optional arguments."""
     if isinstance(schema, list):
-        return [_drop_null(part) for part in schema]
+        return [_shorten(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    converted = {name: _drop_null(part) for name, part in schema.items()}
-    match converted:
-        case {"anyOf": [member, {"type": "null"}], "default": None}:
-            rest = {name: converted[name] for name in converted if name not in ("anyOf", "default")}
-            return {**member, **rest}
-    return converted
+    shorter = {name: _shorten(part) for name, part in schema.items()}
+    if isinstance(shorter.get("title"), str):  # else a property of that name
+        del shorter["title"]
+    match shorter:
+        case {"anyOf": [*members, {"type": "null"}], "default": None}:
+            del shorter["anyOf"], shorter["default"]
+            return {**members[0], **shorter} if len(members) == 1 else {"anyOf": members, **shorter}
+    return shorter
 
 
 def asks_for_mcp(entry: Any) -> bool:
