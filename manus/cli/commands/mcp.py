@@ -69,10 +69,13 @@ async def list_servers(settings: Settings) -> bool:
 
 def _describe_state(server: ServerClient | None) -> str:
     from manus.prompts.formatting import flat
+    from manus.tools.mcp.tools import is_on_demand
 
     if server is None:
         return "disabled"
-    return f"not available: {flat(server.problem)}" if server.problem else "ready"
+    if server.problem:
+        return f"not available: {flat(server.problem)}"
+    return "ready, tools on demand" if is_on_demand(server) else "ready"
 
 
 def _existing_workspace(settings: Settings) -> Path | None:
