@@ -106,6 +106,13 @@ class Archive:
         """Return the messages of a number: one, or several if the thread has branches."""
         return [Archived(*row) for row in self._rows(_BY_NUMBER, number)]
 
+    def ids(self) -> set[str]:
+        """Return the ids of all archived messages."""
+        if self.path is None:
+            return {message_id for _, message_id in self._messages}
+        with self._connect() as connection:
+            return {row[0] for row in connection.execute("SELECT id FROM archived")}
+
     def search(self, query: str, limit: int = 5) -> list[Archived]:
         """Return the messages that match a query best, the best first."""
         searched = query[:_MAX_QUERY].encode("utf-8", "ignore").decode()

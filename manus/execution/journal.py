@@ -64,6 +64,8 @@ class Journal:
         it."""
         self.newest: str | None = None
         """The key of the call that ended last; None after a fork."""
+        self._ended: dict[str, None] = {}
+        """Keys of the calls that have ended since the last fork, in that order."""
 
     def open(self) -> None:
         """Read the lines, and prepare for appending. Blocking.
@@ -136,6 +138,15 @@ class Journal:
             if entry.message is not None and entry.message.get("tool_call_id") == call_id:
                 return ToolMessage(**entry.message)
         return None
+
+    def ended_calls(self) -> list[ToolMessage]:
+        """Return the results of the newest calls since the last fork; their ids are the keys."""
+        results = []
+        for key in self._ended:
+            entry = self._entries.get(key)
+            if entry is not None and entry.message is not None:
+                results.append(ToolMessage(**{**entry.message, "id": key}))
+        return results
 
     def begin(self, key: str, tool: str) -> None:
         """Write the claim of a call, before its effect. Blocking.
@@ -243,13 +254,17 @@ class Journal:
                 self._entries.pop(key, None)  # so that the latest entry is last
                 values = (record.get(name) for name in ("message", "update", "packed"))
                 self._entries[key] = JournalEntry(state, *values)
-                self.newest = key if state == "done" else self.newest
+                if state == "done":
+                    self.newest = key
+                    self._ended.pop(key, None)
+                    self._ended[key] = None
                 if len(self._entries) > 2 * _MAX_ENTRIES:
                     self._forget()
             case {"key": key, "state": "released"}:
                 self._entries.pop(key, None)
             case {"state": "forked"}:
                 self.newest = None
+                self._ended.clear()
             case {"journal": name}:
                 self.id = name
             case _:
@@ -271,6 +286,7 @@ class Journal:
         finished = [key for key, entry in self._entries.items() if entry.state == "done"]
         for key in finished[:-_MAX_ENTRIES]:
             del self._entries[key]
+            self._ended.pop(key, None)
 
 
 def _result(

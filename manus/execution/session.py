@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import Settings
@@ -125,6 +125,10 @@ class Session:
         """The next-step prompt shows the browser's page, so observations need not."""
         self.waiting = False
         """The run is interrupted until the user answers."""
+        self.recorded_calls: list[ToolMessage] = []
+        """Results in the journal that the stored state should have, until it is compared."""
+        self.lost_calls = ""
+        """What the model is told of effects that the stored state does not have."""
         self.approved: list[str] = []
         """Rules that the user has approved so far."""
         self.question_slot: QuestionSlot | None = None

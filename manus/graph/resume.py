@@ -6,10 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
 from manus.config.trust import approved_rules
 from manus.execution.records.select import CHECKPOINTER
+from manus.execution.session import Session
 from manus.execution.siblings import Siblings
 from manus.graph.journal_check import approval_digests, mark_unfinished
 from manus.graph.pending_calls import siblings_in
@@ -48,6 +50,7 @@ async def restore_run(
         StorageError: the journal cannot be written.
     """
     session = active_run.session
+    session.lost_calls = ""
     is_fork = bool(configurable.get("checkpoint_id"))
     if is_fork:
         await session.journal.afork()  # a fork repeats effects on purpose
@@ -57,6 +60,8 @@ async def restore_run(
         root = session.workspace.root
         active_run.approved = await asyncio.to_thread(approved_rules, root)
         active_run.refused = []
+        saver = configurable.get(CHECKPOINTER, graph.checkpointer)
+        await _compare_newest(saver, session, configurable)
     else:
         snapshot = await graph.stored_state(configurable)
     session.asked = approval_digests(snapshot)
@@ -76,6 +81,24 @@ async def restore_run(
     else:
         saver = configurable.get(CHECKPOINTER, graph.checkpointer)
         await mark_unfinished(saver, session.journal, snapshot, active_run.catalog)
+        if not active_run.is_inside:
+            session.recorded_calls = session.journal.ended_calls()
+
+
+async def _compare_newest(saver: Any, session: Session, configurable: dict[str, Any]) -> None:
+    """Let the calls in the journal be compared with the history of the new run.
+
+    A new thread, or one that a person has edited or rewound, may lack them on purpose.
+    """
+    journal = session.journal
+    if journal.newest is None or not isinstance(saver, BaseCheckpointSaver):
+        return
+    names = ("thread_id", "checkpoint_ns")
+    newest = {name: configurable[name] for name in names if name in configurable}
+    stored = await saver.aget_tuple({"configurable": newest})
+    if stored is None or stored.metadata.get("source") in ("update", "fork"):
+        await journal.afork()
+    session.recorded_calls = journal.ended_calls()
 
 
 def _interrupted_tasks(snapshot: StateSnapshot | None) -> set[str]:

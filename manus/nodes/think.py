@@ -20,6 +20,7 @@ from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.context.compaction import ThreadHistory
 from manus.nodes.context.turns import replacement_writes
 from manus.nodes.exchange.environment_info import describe_environment
+from manus.nodes.exchange.lost_calls import report_lost_calls
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
 from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
@@ -60,6 +61,8 @@ async def think(
     repairs = [] if messages is stored else replacement_writes(stored, messages)
     if active_run.catalog.on_demand_names:
         active_run.session.described = described_tools(messages)
+    if active_run.session.recorded_calls:
+        await report_lost_calls(active_run.session, messages, state.get("compaction"))
     history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, messages)
     commands: list[Command[Any]] = []

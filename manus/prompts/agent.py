@@ -200,6 +200,17 @@ TOOL_REQUIRED = "Answer with a tool call: in this run every reply must call one 
 NOT_ANSWERED = "The question was not answered; the user went on with something else."
 
 
+def lost_calls(calls: Sequence[str], total: int) -> str:
+    """Return the note on calls that were executed and of which the conversation knows nothing."""
+    omitted = [f"({total - len(calls)} more before these)"] if total > len(calls) else []
+    listing = "\n".join(f"- {call}" for call in (*omitted, *calls))
+    return (
+        "This conversation is older than the record of your tool calls: later calls, which are "
+        f"missing from it, were executed, and their effects remain:\n{listing}\nLook at what is "
+        "there before you repeat any of it."
+    )
+
+
 def untested_changes(files: Sequence[str], total: int) -> str:
     """Return the note below an answer: `total` files, these among them, changed after the tests."""
     names = [f"`{file}`" for file in files]

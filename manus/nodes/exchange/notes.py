@@ -73,7 +73,8 @@ async def build_notes(
     steps = step_notes(run, loop, active_run.settings.tool_choice)
     # the profile's prompt is about calling tools, which the closing reply cannot
     prompt = "" if last else active_run.settings.profile.next_step_prompt
-    return StepNotes([*page, *plan, *budget, *steps, prompt], images, choice, update)
+    lost = [active_run.session.lost_calls]
+    return StepNotes([*lost, *page, *plan, *budget, *steps, prompt], images, choice, update)
 
 
 def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:
