@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.tasks.__main__ import Result, table
 from benchmarks.tasks.task import Task, all_tasks, begun
 
 
@@ -12,6 +13,8 @@ from benchmarks.tasks.task import Task, all_tasks, begun
 def test_the_check_takes_the_solution_and_nothing_else(
     task: Task, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
+    if task.missing:
+        pytest.skip(task.missing)
     one, other = task.wrong
     scripts = {"solution": task.solution, "untouched": "", "wrong": one, "wrong, too": other}
 
@@ -27,3 +30,20 @@ def test_the_check_takes_the_solution_and_nothing_else(
         with subtests.test(outcome=outcome, why=why):
             assert why, f"it takes the outcome: {outcome}"
             assert "Traceback" not in why
+
+
+def test_the_minimum_is_stated_for_each_task_and_printed_beside_the_turns() -> None:
+    results = [
+        Result(task.name, task.kind, "", "answered", 5, task.minimum_turns, 1000, None, 2.0)
+        for task in all_tasks()
+    ]
+    lines = table(results).splitlines()
+    assert lines[0].split() == ["task", "solved", "turns", "minimum", "tokens", "cost", "seconds"]
+    total = sum(task.minimum_turns for task in all_tasks())
+    assert lines[-1].split()[:4] == [
+        "all",
+        f"{len(results)}/{len(results)}",
+        str(5 * len(results)),
+        str(total),
+    ]
+    assert all(task.minimum_turns >= 2 for task in all_tasks())

@@ -12,13 +12,9 @@ from pathlib import Path
 
 from benchmarks.miniwob.episode import EPISODE_SECONDS, FULL_REWARD, Episode, play
 from benchmarks.miniwob.pages import PagesMissingError, find_pages, served
+from benchmarks.miniwob.player import open_session
 from benchmarks.miniwob.solvers import SOLVERS
 from benchmarks.miniwob.solvers.unsolved import UNSOLVED
-from manus.config.browser_settings import EgressSettings
-from manus.config.run_settings import resolve_settings
-from manus.config.settings import Settings
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
 
 _NOTE = """\
 # MiniWoB++ pages, played with the browser tool
@@ -46,11 +42,7 @@ async def play_all(
     """Play each page with each seed in one browser."""
     episodes = []
     with tempfile.TemporaryDirectory() as root, served(find_pages()) as base:
-        workspace = Workspace(root)
-        workspace.prepare()
-        settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
-        session = Session(workspace, settings=resolve_settings(settings))
-        session.page_is_prompted = True
+        session = open_session(root)
         for page in pages:
             for seed in seeds:
                 episodes.append(await play(session, base, page, seed))

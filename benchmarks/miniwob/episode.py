@@ -8,6 +8,7 @@ from benchmarks.miniwob.player import ActionError, Player
 from benchmarks.miniwob.solvers import SOLVERS
 from manus.execution.session import Session
 from manus.tools.browser.browser import NAME, Browser
+from manus.tools.browser.tab import Tab
 
 FULL_REWARD = 0.9
 """Reward, before the page's discount for time, from which an episode counts as solved."""
@@ -38,24 +39,34 @@ async def play(session: Session, base: str, page: str, seed: int) -> Episode:
     Scripts run in the page only to set the seed and the time limit, and to read the reward.
     """
     player = Player(session)
-    await player.do("go_to_url", url=f"{base}/miniwob/{page}.html")
-    browser = session.peek(NAME)
-    assert isinstance(browser, Browser)
-    tab = await browser.tab()
-    await tab.page.wait_for_function("() => window.core && core.cover_div")
+    tab = await _open(session, player, f"{base}/miniwob/{page}.html")
     await tab.page.evaluate(_SEED, [f"{page} {seed}", EPISODE_SECONDS * 1000])
-    await player.click(name="START")
-    player.actions = 0
-    instruction = player.instruction
-    failure = ""
-    try:
-        await SOLVERS[page](player)
-    except (ActionError, LookupError, ValueError, RuntimeError) as error:
-        failure = str(error)
+    failure = await solve(player, page)
     is_done, reward = await tab.page.evaluate(_VERDICT)
     if reward >= FULL_REWARD:
         failure = ""
     elif is_done:
         failure = f"reward {reward:.2f}"
     failure = failure or ("" if is_done else "the episode did not end")
-    return Episode(page, seed, instruction, player.actions, failure, tuple(player.log))
+    return Episode(page, seed, player.task, player.actions, failure, tuple(player.log))
+
+
+async def solve(player: Player, page: str) -> str:
+    """Start the episode of the open page and let its solver play; return why it gave up, if so."""
+    await player.click(name="START")
+    player.actions = 0
+    player.task = player.instruction
+    try:
+        await SOLVERS[page](player)
+    except (ActionError, LookupError, ValueError, RuntimeError) as error:
+        return str(error)
+    return ""
+
+
+async def _open(session: Session, player: Player, url: str) -> Tab:
+    await player.do("go_to_url", url=url)
+    browser = session.peek(NAME)
+    assert isinstance(browser, Browser)
+    tab = await browser.tab()
+    await tab.page.wait_for_function("() => window.core && core.cover_div")
+    return tab

@@ -7,8 +7,12 @@ from typing import Any
 
 from benchmarks.miniwob.picture import Picture, read_png
 from benchmarks.miniwob.view import Element, View
+from manus.config.browser_settings import EgressSettings
+from manus.config.run_settings import resolve_settings
+from manus.config.settings import Settings
 from manus.execution.invoke import observe_call
 from manus.execution.session import Session
+from manus.execution.workspace import Workspace
 from manus.tools.browser.state import browser_state
 from manus.tools.browser_use import BrowserUse
 
@@ -20,6 +24,16 @@ class ActionError(Exception):
     """An action of `browser_use` failed."""
 
 
+def open_session(root: str) -> Session:
+    """Return a session whose browser may open pages on loopback."""
+    workspace = Workspace(root)
+    workspace.prepare()
+    settings = Settings(egress=EgressSettings(allow_private=("127.0.0.1",)))
+    session = Session(workspace, settings=resolve_settings(settings))
+    session.page_is_prompted = True
+    return session
+
+
 class Player:
     """Plays one episode. Each action is followed by a look, as in a run of the agent."""
 
@@ -29,6 +43,8 @@ class Player:
         self.actions = 0
         self.view = View("")
         self.log: list[str] = []
+        self.task = ""
+        """The instruction of the episode."""
         self.message = ""
         """What the last action reported."""
 

@@ -22,16 +22,18 @@ _SETTINGS = '[egress]\nallow_private = ["127.0.0.1"]\n'
 
 @dataclass
 class Result:
-    """What came of a task. `failure` is what the check says; empty for a task that is solved.
+    """The result of a task. `failure` is what the check says; empty for a task that is solved.
 
-    `steps` are those of all its agents.
+    `turns` are the requests of all its agents to the model; `minimum_turns` those of a run without
+    detours.
     """
 
     name: str
     kind: str
     failure: str
     stop_reason: str
-    steps: int
+    turns: int
+    minimum_turns: int
     tokens: int
     cost: float | None
     seconds: float
@@ -49,6 +51,7 @@ def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> R
             work.failure(),
             str(outcome.get("stop_reason")),
             usage.get("roles", {}).get("main", {}).get("model_calls", 0),
+            task.minimum_turns,
             usage.get("input_tokens", 0) + usage.get("output_tokens", 0),
             usage.get("cost"),
             round(took, 1),
@@ -82,7 +85,8 @@ def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> d
 
 def table(results: Sequence[Result]) -> str:
     """The results, one a line, and their sums by kind."""
-    lines = [f"{'task':<20} {'solved':<7} {'steps':>5} {'tokens':>9} {'cost':>8} {'seconds':>8}"]
+    head = f"{'task':<22} {'solved':<7} {'turns':>5} {'minimum':>7} {'tokens':>9}"
+    lines = [f"{head} {'cost':>8} {'seconds':>8}"]
     for one in results:
         why = f"  {one.stop_reason}: {one.failure}" if one.failure else ""
         lines.append(_line(one.name, "no" if one.failure else "yes", [one]) + why[:120])
@@ -98,9 +102,12 @@ def table(results: Sequence[Result]) -> str:
 def _line(name: str, solved: str, results: Sequence[Result]) -> str:
     costs = [one.cost for one in results if one.cost is not None]
     cost = f"{sum(costs):.3f}" if costs else "-"
-    steps, tokens = sum(r.steps for r in results), sum(r.tokens for r in results)
-    seconds = sum(one.seconds for one in results)
-    return f"{name:<20} {solved:<7} {steps:>5} {tokens:>9,} {cost:>8} {seconds:>8.1f}"
+    turns = sum(result.turns for result in results)
+    minimum = sum(result.minimum_turns for result in results)
+    tokens = sum(result.tokens for result in results)
+    seconds = sum(result.seconds for result in results)
+    numbers = f"{turns:>5} {minimum:>7} {tokens:>9,} {cost:>8} {seconds:>8.1f}"
+    return f"{name:<22} {solved:<7} {numbers}"
 
 
 def main() -> None:
@@ -119,6 +126,9 @@ def main() -> None:
     out = (given.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
     results = []
     for task in tasks:
+        if task.missing:
+            print(f"{task.name}: skipped. {task.missing}", file=sys.stderr)
+            continue
         options = ["--profile", given.profile or task.profile, "--approve", "yolo"]
         options += ["--model", given.model] if given.model else []
         results.append(attempt(task, out / task.name, options, given.seconds))

@@ -1,7 +1,8 @@
 """A task: what is asked, the files it begins with, and a program that says whether it is solved.
 
-A folder each: `task.toml`, `workspace/`, `check.py`, and `site/` for one on the web. The check runs
-in the workspace as it was left, and ends with 0 or with a sentence that says what is missing.
+A folder each: `task.toml`, `workspace/`, `check.py`, and `site/` for one on the web. `setup` makes
+what a folder cannot hold, such as a Git history. The check runs in the workspace as it was left,
+and ends with 0 or with a sentence that says what is missing.
 """
 
 from __future__ import annotations
@@ -17,9 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.miniwob.pages import PagesMissingError, find_pages
 from benchmarks.tasks.site import served
 
 FOLDER = Path(__file__).parent
+_GIT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}
 _PATIENCE = 60.0
 """Seconds that a check, or a recorded solution, may take."""
 
@@ -31,13 +40,30 @@ class Task:
     name: str
     kind: str
     profile: str
+    minimum_turns: int
+    """Turns of a run without detours: look, act, check, answer; and each page to be seen."""
     instruction: str
     solution: str
     wrong: tuple[str, ...]
+    setup: str = ""
+    """A shell script that prepares the workspace."""
+    page: str = ""
+    """A page of MiniWoB++ that is served as its site."""
 
     @property
     def folder(self) -> Path:
         return FOLDER / self.name
+
+    @property
+    def missing(self) -> str:
+        """Return what has to be installed for the task; empty if it can begin."""
+        if not self.page:
+            return ""
+        try:
+            find_pages()
+        except PagesMissingError as error:
+            return str(error)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +96,7 @@ class Attempt:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {"PATH": path, "SITE": self.site, "POSTED": str(self._posted)}
         environment |= {"HOME": str(self.workspace), "LC_ALL": "C.UTF-8"}
+        environment |= {"REPOSITORY": str(FOLDER.parents[1]), **_GIT}
         kept = {"cwd": self.workspace, "env": environment, "timeout": _PATIENCE}
         return {**kept, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
 
@@ -86,11 +113,13 @@ def begun(task: Task, folder: Path) -> Iterator[Attempt]:
     given = task.folder / "workspace"
     if given.is_dir():
         shutil.copytree(given, workspace, dirs_exist_ok=True)
-    site = task.folder / "site"
+    if task.setup:
+        Attempt(task, workspace, "").run(task.setup)
+    site = find_pages() if task.page else task.folder / "site"
     if not site.is_dir():
         yield Attempt(task, workspace, "")
         return
-    with served(site, folder / "posted.jsonl") as address:
+    with served(site, folder / "posted.jsonl", seed=task.page) as address:
         yield Attempt(task, workspace, address)
 
 

@@ -1,6 +1,6 @@
 """Everyday tasks, with the calls that a plausible model makes for each.
 
-The thirty of `benchmarks/tasks`, whose sites are served under a public name here, and more that
+Those of `benchmarks/tasks`, whose sites are served under a public name here, and more that
 touch what the rules are about: searches, forms, packages, attached files, protected names.
 """
 

@@ -54,8 +54,15 @@ async def collect_questions(agent: ScriptedAgent, script: list[Call], given: Any
     return asked
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
-async def test_a_task_of_the_benchmark_costs_none(
+# the pages of MiniWoB++ are played in a browser, by other tests
+OFFLINE = [task for task in all_tasks() if not task.page]
+
+ASKED = {"terminal-lost-commit": 1}
+"""Questions that a task has to cost: whether its Git history may be changed."""
+
+
+@pytest.mark.parametrize("task", OFFLINE, ids=lambda task: task.name)
+async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
     agent: ScriptedAgent, internet: Internet, task: Task, tmp_path: Path
 ) -> None:
     profile = "manus" if task.profile == "browser" else task.profile
@@ -65,7 +72,7 @@ async def test_a_task_of_the_benchmark_costs_none(
         internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
         asked = await collect_questions(agent, calls_for(task), {"request": attempt.instruction})
-        assert asked == []
+        assert len(asked) == ASKED.get(task.name, 0), asked
         assert attempt.failure() == "", await agent.observations()
 
 

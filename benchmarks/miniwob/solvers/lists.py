@@ -133,24 +133,30 @@ async def choose_and_answer(player: Player) -> None:
 
 @solves("order-food")
 async def order_food(player: Player) -> None:
-    for name in player.instruction.partition(": ")[2].split(", "):
+    """Order dishes by name, or one of a type as often as wanted."""
+    if "items that are" in player.instruction:
+        quantity, kind = player.read(r"Order (\d+) items that are (\S+)")
+        orders = [(f"image: {kind})", int(quantity))]
+    else:
+        (names,) = player.read("each item: (.*)")
+        orders = [(name, 1) for name in names.split(", ")]
+    for words, count in orders:
         await scroll_area(player, -2000)
-        while not (buttons := _buttons_of(player, name)):
+        while not (buttons := _find_buttons(player, words)):
             await scroll_area(player, 60)
-        await player.click_on(buttons[0])
+        for _ in range(count):
+            await player.click_on(buttons[0])
     while not player.view.find("button", "Order!"):
         await scroll_area(player, 400)
     await player.click("button", "Order!")
 
 
-def _buttons_of(player: Player, name: str) -> list[Element]:
-    """Return the plus of a dish, if both are in view."""
-    lines = [line.text for line in player.view.lines[1:]]
-    if name not in lines:
-        return []
-    at = lines.index(name) + 1
+def _find_buttons(player: Player, words: str) -> list[Element]:
+    """Return the plus signs below lines with a dish's name or type, if they are in view."""
+    lines = [line.text for line in player.view.lines]
+    rows = [at for at, text in enumerate(lines) if at and words in text]
     signs = player.view.find("clickable", "+")
-    return [sign for sign in signs if at < sign.position <= at + 3]
+    return [sign for at in rows for sign in signs if at < sign.position <= at + 3]
 
 
 async def scroll_area(player: Player, pixels: int) -> None:

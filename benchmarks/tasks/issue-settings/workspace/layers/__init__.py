@@ -1,0 +1,5 @@
+"""Settings in layers."""
+
+from layers.settings import Settings
+
+__all__ = ["Settings"]
