@@ -181,8 +181,17 @@ def _client_options(
     if is_native and request.tools:
         options["tools"] = request.tools
         if request.tool_choice != "auto":
-            options["tool_choice"] = request.tool_choice
+            options["tool_choice"] = _to_wire(request.tool_choice)
     return options
+
+
+def _to_wire(tool_choice: Any) -> Any:
+    """Return a tool choice in OpenAI's form; LangChain names `any`, or a tool."""
+    if tool_choice in ("any", True):
+        return "required"
+    if not isinstance(tool_choice, str) or tool_choice in ("none", "required"):
+        return tool_choice
+    return {"type": "function", "function": {"name": tool_choice}}
 
 
 def _normalize_reply(
