@@ -20,8 +20,10 @@ from psycopg_pool import AsyncConnectionPool
 
 from manus.execution.records.postgres import PostgresRecords
 from manus.execution.records.postgres_saver import FencedSaver
-from manus.state.errors import SettingsError, StorageError
+from manus.state.errors import SettingsError, StorageError, UsageError
 from manus.state.events import RetryEvent
+from manus.store import maintenance_texts as texts
+from manus.store import postgres_maintenance as maintenance
 from manus.store.base import Store, make_ids_later_than
 from manus.store.postgres_retry import (
     CONNECT_TIMEOUT,
@@ -110,6 +112,46 @@ class PostgresStore(FencedSaver, Store):
         await self.records.run(partial(self.records.forget, str(thread_id)))
         await self._retry.call(partial(super().adelete_thread, thread_id))
 
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """As in the base class; with `delete`, the records of the threads are deleted, too."""
+        if strategy == "delete":
+            for thread_id in thread_ids:
+                await self.adelete_thread(str(thread_id))
+            return
+        await self._retry.call(partial(super().aprune, thread_ids, strategy=strategy))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread to a new one.
+
+        Raises:
+            UsageError: the target exists.
+        """
+        target = str(target_thread_id)
+        if await self._rows(maintenance.EXISTS, (target,)):
+            raise UsageError(texts.explain_existing(target))
+        await self._execute(maintenance.COPY, (target, str(source_thread_id)))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints of runs that no later run needs.
+
+        Raises:
+            UsageError: a later run on the thread needs one of them.
+        """
+        runs = {"runs": [*map(str, run_ids)]}
+        for row in await self._rows(maintenance.NEEDED, runs):
+            raise UsageError(texts.explain_needed(row["thread_id"]))
+        await self._execute(maintenance.DELETE_RUNS, runs)
+
+    async def _execute(self, statements: Sequence[LiteralString], values: Any) -> None:
+        """Execute idempotent statements in one transaction."""
+
+        async def write() -> None:
+            async with self._pool.connection() as connection, connection.transaction():
+                for statement in statements:
+                    await connection.execute(statement, values)
+
+        await self._retry.call(write)
+
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
@@ -121,7 +163,7 @@ class PostgresStore(FencedSaver, Store):
         """Return thread ids, most recently used first."""
         return [str(row["thread_id"]) for row in await self._rows(_RECENT, (limit,))]
 
-    async def _rows(self, query: LiteralString, values: tuple[Any, ...]) -> list[DictRow]:
+    async def _rows(self, query: LiteralString, values: Any) -> list[DictRow]:
         async def read() -> list[DictRow]:
             async with self._pool.connection() as connection:
                 return await (await connection.execute(query, values)).fetchall()

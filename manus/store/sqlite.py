@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from contextvars import Context, copy_context
@@ -20,6 +20,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from manus.execution.records.base import Records
 from manus.execution.records.sqlite import open_records
 from manus.state.errors import StorageError
+from manus.store import maintenance
 from manus.store.base import Store, make_ids_later_than
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
@@ -232,6 +233,25 @@ class SqliteStore(SqliteSaver, Store):
     aput_writes = _run_in_store_thread(SqliteSaver.put_writes)
     adelete_thread = _run_in_store_thread(SqliteSaver.delete_thread)
     aget_delta_channel_history = _run_in_store_thread(SqliteSaver.get_delta_channel_history)
+
+    @_run_in_store_thread
+    def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete threads, or those of their checkpoints that the newest ones do not need."""
+        with self.cursor() as cursor:
+            for thread_id in thread_ids:
+                maintenance.prune(cursor, self.serde, str(thread_id), strategy)
+
+    @_run_in_store_thread
+    def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread to a new one."""
+        with self.cursor() as cursor:
+            maintenance.copy_thread(cursor, str(source_thread_id), str(target_thread_id))
+
+    @_run_in_store_thread
+    def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints of runs that no later run needs."""
+        with self.cursor() as cursor:
+            maintenance.delete_runs(cursor, self.serde, [*map(str, run_ids)])
 
     @_run_in_store_thread
     def recent(self, limit: int) -> list[str]:

@@ -1,0 +1,65 @@
+"""Statements that copy a thread of a PostgreSQL database, and delete runs."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+EXISTS: LiteralString = "SELECT 1 FROM checkpoints WHERE thread_id = %s LIMIT 1"
+COPY: tuple[LiteralString, ...] = (
+    """
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT %s, checkpoint_ns, channel, version, type, blob
+    FROM checkpoint_blobs WHERE thread_id = %s ON CONFLICT DO NOTHING
+    """,
+    """
+    INSERT INTO checkpoint_writes (
+        thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    )
+    SELECT %s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    FROM checkpoint_writes WHERE thread_id = %s ON CONFLICT DO NOTHING
+    """,
+    """
+    INSERT INTO checkpoints (
+        thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
+    )
+    SELECT %s, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
+    FROM checkpoints WHERE thread_id = %s ON CONFLICT DO NOTHING
+    """,
+)
+"""Their parameters are the new thread and the old one."""
+
+NEEDED: LiteralString = """
+    SELECT child.thread_id FROM checkpoints child JOIN checkpoints parent
+        ON parent.thread_id = child.thread_id AND parent.checkpoint_ns = child.checkpoint_ns
+        AND parent.checkpoint_id = child.parent_checkpoint_id
+    WHERE parent.metadata->>'run_id' = ANY(%(runs)s)
+        AND COALESCE(child.metadata->>'run_id', '') <> ALL(%(runs)s)
+        AND EXISTS (
+            SELECT 1 FROM jsonb_each_text(child.checkpoint->'channel_versions') version
+            WHERE NOT COALESCE(child.checkpoint->'channel_values', '{}'::jsonb) ? version.key
+            AND NOT EXISTS (
+                SELECT 1 FROM checkpoint_blobs blobs
+                WHERE blobs.thread_id = child.thread_id AND blobs.channel = version.key
+                AND blobs.checkpoint_ns = child.checkpoint_ns AND blobs.version = version.value
+                AND blobs.type <> 'empty'
+            )
+            AND EXISTS (
+                SELECT 1 FROM checkpoint_writes writes
+                WHERE writes.thread_id = child.thread_id AND writes.channel = version.key
+                AND writes.checkpoint_ns = child.checkpoint_ns
+            )
+        )
+    LIMIT 1
+"""
+"""A thread with a checkpoint of another run whose channels are read from writes of these runs."""
+
+DELETE_RUNS: tuple[LiteralString, ...] = (
+    """
+    DELETE FROM checkpoint_writes writes USING checkpoints
+    WHERE writes.thread_id = checkpoints.thread_id
+        AND writes.checkpoint_ns = checkpoints.checkpoint_ns
+        AND writes.checkpoint_id = checkpoints.checkpoint_id
+        AND checkpoints.metadata->>'run_id' = ANY(%(runs)s)
+    """,
+    "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%(runs)s)",
+)
