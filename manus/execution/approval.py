@@ -14,6 +14,7 @@ import json
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -71,7 +72,7 @@ class Verdict:
     note: str = ""
     """The message to the model about edited arguments."""
     digest: str = ""
-    """The digest of the call."""
+    """The digest of the call; empty if nothing was to be decided."""
     may_change_git: bool = False
     """Whether its programs may change repositories that existed before the run."""
     refused: Refusal | None = None
@@ -101,6 +102,8 @@ async def judge(call: Call) -> Verdict:
         GraphInterrupt: the call needs approval.
     """
     session = call.session
+    if _is_undisputed(call):
+        return Verdict()
     facts = await asyncio.to_thread(_collect_facts, call)
     facts = facts._replace(changes_git=await _changes_git(call, facts.digest))
     rule = _find_denying_rule(session.settings.approve.deny, call.tool.name, facts)
@@ -121,6 +124,30 @@ async def judge(call: Call) -> Verdict:
     return replace(
         verdict, accesses=accesses, digest=facts.digest, may_change_git=facts.changes_git
     )
+
+
+def _is_undisputed(call: Call) -> bool:
+    """Return whether a call needs no decision: no rule, question or guard can concern it."""
+    session = call.session
+    approve = session.settings.approve
+    if approve.deny or session.was_blocked or call.key in session.asked:
+        return False
+    if approve.mode == "ask" and not call.read_only:
+        return False
+    return not (isinstance(call.tool, AgentTool) and _describes_calls(type(call.tool)))
+
+
+@cache
+def _describes_calls(tool_class: type[AgentTool]) -> bool:
+    """Return whether calls of a tool can differ in what rules and guards are about."""
+    methods = ("subjects", "allowed_subjects", "leaves", "accesses", "changes_repository")
+    return any(getattr(tool_class, name) is not getattr(AgentTool, name) for name in methods)
+
+
+async def digest_call(call: Call) -> str:
+    """Return the digest of a call, which identifies it when it is repeated."""
+    facts = await asyncio.to_thread(_collect_facts, call)
+    return facts.digest
 
 
 async def _changes_git(call: Call, digest: str) -> bool:

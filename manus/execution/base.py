@@ -280,7 +280,12 @@ def exit_is_error() -> Iterator[None]:
     try:
         yield
     except SystemExit as error:
-        raise ToolException(f"The tool tried to end the program: SystemExit: {error}") from error
+        raise ToolException(explain_exit(error)) from error
+
+
+def explain_exit(error: SystemExit) -> str:
+    """Explain what a tool has done that called `sys.exit()`."""
+    return f"The tool tried to end the program: SystemExit: {error}"
 
 
 def wrap_exit(tool: BaseTool) -> BaseTool:

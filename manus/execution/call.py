@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -17,14 +19,11 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.config.secret_texts import mask
-from manus.execution.approval import Call, Verdict, judge
-from manus.execution.base import (
-    AgentTool,
-    Arguments,
-)
-from manus.execution.changed_files import now
+from manus.execution.approval import Call, Verdict, digest_call, judge
+from manus.execution.base import AgentTool, Arguments
+from manus.execution.changed_files import FILE_CLOCK
 from manus.execution.downloads import note_downloads
-from manus.execution.egress_guard import Access
+from manus.execution.egress_guard import RunningCall
 from manus.execution.git_guard import GIT
 from manus.execution.invoke import failure, observe_call, refusal
 from manus.execution.journal import UNKNOWN_EFFECT, JournalEntry
@@ -44,6 +43,7 @@ from manus.state.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from manus.execution.catalog import Catalog
+    from manus.execution.snapshots.thread_files import ThreadFiles
 
 log = logging.getLogger("manus")
 
@@ -58,6 +58,8 @@ _MAX_QUESTION = 300
 """Maximum size of a question in the list of refusals."""
 _MAX_FILES = 20
 """Maximum number of files named after an interrupted call."""
+_INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
+"""What a tool may raise when it is asked about a call whose arguments it has not validated."""
 _MAX_ARGUMENTS = 100
 """Maximum size of the arguments in the description of a call."""
 
@@ -98,6 +100,26 @@ async def call_tool(
         StorageError: the journal cannot be written.
     """
     tool = catalog.find(task["name"])
+    execute = partial(_execute_or_refuse, task, tool, session, catalog, key, config)
+    if wrapper is not None and config is not None and "refusal" not in task:
+        wrapped = WrappedCall(task, session, catalog, key, config, _execute_or_refuse, _to_result)
+        execute = partial(wrapped.run, wrapper, tool)
+    if "calls" in task:
+        return await _execute_in_turn(task, tool, session, key, execute, start)
+    if start is not None:
+        start()
+    return await execute()
+
+
+async def _execute_in_turn(
+    task: ToolTask,
+    tool: BaseTool | None,
+    session: Session,
+    key: str,
+    execute: Callable[[], Awaitable[ToolResult]],
+    start: Callable[[], None] | None,
+) -> ToolResult:
+    """Return the result of one of several calls of a message."""
     needs = find_needs(tool, task["args"])
     sibling = session.siblings.start(task, describe_call(task["name"], task["args"]), needs)
     cause = ""
@@ -108,18 +130,13 @@ async def call_tool(
         if start is not None:
             start()
         if cause:
-            result = await _to_result(task, refusal(ruled_out(cause)), session)
-        elif wrapper is not None and config is not None and "refusal" not in task:
-            call = WrappedCall(task, session, catalog, key, config, _execute_or_refuse, _to_result)
-            result = await call.run(wrapper, tool)
+            result = await _to_result(task, refusal(ruled_out(cause)), session, key)
         else:
-            result = await _execute_or_refuse(task, tool, session, catalog, key, config)
+            result = await execute()
     except BaseException:
         sibling.state = "waiting"
         raise
     else:
-        # a stable id: the message of a repeated call replaces the first one
-        result.message.id = key
         sibling.cause = cause
         sibling.message = result.message
         sibling.handoff = result.observation.handoff
@@ -140,35 +157,52 @@ async def _execute_or_refuse(
     """Return the result of a call whose turn has come."""
     if tool is None or "refusal" in task:
         reason = task.get("refusal") or catalog.explain_unknown(task["name"])
-        return await _to_result(task, refusal(reason), session)
-    free = config is None or session.settings.approve.mode == "yolo"
-    asks = session.settings.approve.mode != "refuse"
-    await session.egress_guard.begin(task, session.settings, is_free=free, asks=asks)
-    approve = session.settings.approve
-    session.git_guard.begin(
-        [*approve.allow, *task.get("approved", ()), *session.approved],
-        approve.deny,
-        words=session.egress_guard.words,
-        is_free=free,
-        asks=asks,
-    )
-    schema = tool.args_schema
+        return await _to_result(task, refusal(reason), session, key)
+    await _inform_guards(task, session, config)
     arguments = task["args"]
     verdict = None
     while True:
-        args = schema.tidy(arguments) if is_tidied(schema) else arguments
-        needs = find_needs(tool, args)
-        call = Call(tool, args, needs.resources, needs.read_only, task, key, session, config)
-        async with session.locks.hold(call.resources):
-            entry = None if call.read_only else session.journal.look_up(key)
+        args, resources, read_only = _find_resources(tool, arguments)
+        call = Call(tool, args, resources, read_only, task, key, session, config)
+        lock = session.locks.hold(resources) if resources else nullcontext()
+        async with lock:
+            entry = None if read_only else session.journal.look_up(key)
             if entry is not None:
                 return await _replay(call, entry)
             verdict = verdict or await judge(call)
+            if verdict.refusal:
+                result = await _to_result(task, refusal(verdict.refusal), session, key)
+                return replace(result, refused=(verdict.refused,) if verdict.refused else ())
             if verdict.args is None:
-                return await _execute_recorded(call, verdict)
+                may_change_files = bool(resources) and not read_only
+                if session.files is not None and may_change_files:
+                    return await _execute_recorded(call, verdict, session.files)
+                return await _execute(call, verdict)
         # the edited arguments may use other resources
         arguments = verdict.args
         verdict = replace(verdict, args=None)
+
+
+async def _inform_guards(task: ToolTask, session: Session, config: RunnableConfig | None) -> None:
+    """Give the guards the facts about a call, unless they are those of the call before."""
+    guard = session.egress_guard
+    facts: list[Any] = [session.settings, config is None, [*session.approved], guard.words]
+    facts += [guard.why_tainted, guard.fetched_from]
+    facts += [task.get(name) for name in ("outside", "named", "mentioned", "approved", "refused")]
+    if facts == session.guarded_facts:
+        return
+    approve = session.settings.approve
+    is_free = config is None or approve.mode == "yolo"
+    asks = approve.mode != "refuse"
+    await guard.begin(task, session.settings, is_free=is_free, asks=asks)
+    session.git_guard.begin(
+        [*approve.allow, *task.get("approved", ()), *session.approved],
+        approve.deny,
+        words=guard.words,
+        is_free=is_free,
+        asks=asks,
+    )
+    session.guarded_facts = facts
 
 
 async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
@@ -178,14 +212,16 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
     """
     if entry.message is None:
         text = UNKNOWN_EFFECT + await _describe_changes_in_doubt(call)
-        return await _to_result(call.task, failure(text), call.session, call.key)
+        return await _to_result(
+            call.task, failure(text), call.session, call.key, is_journalled=True
+        )
     observation = Observation("", update=entry.update or {})
     if entry.packed is not None:
         observation = unpack(entry.packed, observation)
     if isinstance(call.tool, AgentTool):
         declared = {k: v for k, v in observation.update.items() if k in call.tool.channels}
         observation = replace(observation, update=declared)
-    message = ToolMessage(**{**entry.message, "artifact": observation.artifact})
+    message = ToolMessage(**{**entry.message, "id": call.key, "artifact": observation.artifact})
     if FAILED in message.additional_kwargs:
         # a middleware may try again, as it did after the failure itself
         observation = replace(observation, error=ToolException(message.text))
@@ -205,65 +241,74 @@ async def _describe_changes_in_doubt(call: Call) -> str:
     return f" Files that have changed since it started: {names}."
 
 
-async def _execute_recorded(call: Call, verdict: Verdict) -> ToolResult:
-    """Execute a call, and record the workspace's files around it if it may change them."""
-    files = call.session.files
-    if files is None or call.read_only or verdict.refusal:
-        return await _execute(call, verdict)
+async def _execute_recorded(call: Call, verdict: Verdict, files: ThreadFiles) -> ToolResult:
+    """Execute a call, and record the workspace's files around it, which it may change."""
     changed = [resource.name for resource in call.resources if resource.write]
     async with files.around_call(call.tool.name, changed):
         return await _execute(call, verdict)
 
 
 async def _execute(call: Call, verdict: Verdict) -> ToolResult:
-    """Execute a call if the verdict allows it, and return its result."""
+    """Execute a call that the verdict allows, and return its result."""
     task = call.task
     session = call.session
-    if verdict.refusal:
-        result_of_refusal = await _to_result(task, refusal(verdict.refusal), session)
-        return replace(result_of_refusal, refused=(verdict.refused,) if verdict.refused else ())
     args = {**call.args, **task.get("injected", {})}
     if not call.read_only:
         await session.journal.abegin(call.key, call.tool.name)
-    started_at = now()
+    started_at = time.clock_gettime_ns(FILE_CLOCK)
+    running_call = RunningCall(frozenset(verdict.accesses), verdict.may_change_git)
+    session.running_calls.append(running_call)
     try:
-        with (
-            session.egress_guard.admitting(verdict.accesses, verdict.digest) as running_call,
-            session.git_guard.admitting(
-                verdict.digest, is_approved=verdict.may_change_git
-            ) as git_call,
-        ):
-            observation = await _observe_watched(call, args)
+        watcher = call_watcher.get()
+        carry_out = partial(observe_call, call.tool, args, task["id"], call.config)
+        observation = await (carry_out() if watcher is None else watcher.watch(call, carry_out))
     except GraphBubbleUp as error:
-        if not call.read_only:
-            await session.journal.arelease(
-                call.key
-            )  # it interrupts before its effect, and runs again after the answer
-        if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
-            raise
-        entry = Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
-        result_of_refusal = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session)
-        return replace(result_of_refusal, refused=(entry,))
-    has_fetched = running_call.has_fetched
-    await note_downloads(session, args, observation.source, started_at, has_fetched=has_fetched)
+        return await _refuse_interrupt(call, error)
+    finally:
+        session.running_calls.remove(running_call)
+        if running_call.has_fetched or running_call.blocked or running_call.is_git_blocked:
+            await _note_end(call, running_call, verdict)
+    if running_call.has_fetched or session.downloads or observation.source == COMMAND:
+        has_fetched = running_call.has_fetched
+        await note_downloads(session, args, observation.source, started_at, has_fetched=has_fetched)
     if observation.handoff is not None and not session.is_in_other_graph:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
-    observation = replace(observation, text=verdict.note + observation.text)
-    key = None if call.read_only else call.key
-    result = await _to_result(task, observation, session, key)
+    if verdict.note:
+        observation = replace(observation, text=verdict.note + observation.text)
+    result = await _to_result(
+        task, observation, session, call.key, is_journalled=not call.read_only
+    )
     refusals: tuple[Refusal, ...] = ()
     if session.settings.approve.mode == "refuse":
-        refusals = _blocked_connections(call, running_call.blocked)
-        if git_call.is_blocked:
-            refusals += (_git_refusal(call),)
+        refusals = _list_refusals(call, running_call)
     return replace(result, approved=verdict.rules, refused=refusals)
 
 
-async def _observe_watched(call: Call, args: Mapping[str, Any]) -> Observation:
-    """Execute a call; the watcher of this run may append notes to its observation."""
-    watcher = call_watcher.get()
-    carry_out = partial(observe_call, call.tool, args, call.task["id"], call.config)
-    return await (carry_out() if watcher is None else watcher.watch(call, carry_out))
+async def _refuse_interrupt(call: Call, error: GraphBubbleUp) -> ToolResult:
+    """Return the refusal of a tool's question in a run that asks nobody, else raise the error."""
+    session = call.session
+    if not call.read_only:
+        # it interrupts before its effect, and runs again after the answer
+        await session.journal.arelease(call.key)
+    if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
+        raise error
+    entry = Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
+    result = await _to_result(call.task, refusal(prompts.NOBODY_TO_ASK), session, call.key)
+    return replace(result, refused=(entry,))
+
+
+async def _note_end(call: Call, running_call: RunningCall, verdict: Verdict) -> None:
+    """Tell the guards what the programs of a call have fetched, and what was blocked."""
+    session = call.session
+    session.egress_guard.taint_by_fetch()
+    if not (running_call.blocked or running_call.is_git_blocked):
+        return
+    session.was_blocked = True
+    digest = verdict.digest or await digest_call(call)
+    if running_call.blocked:
+        session.egress_guard.note_blocked(digest, running_call)
+    if running_call.is_git_blocked:
+        session.git_guard.note_blocked(digest)
 
 
 def _join_questions(error: GraphInterrupt) -> str:
@@ -276,20 +321,17 @@ def _join_questions(error: GraphInterrupt) -> str:
     return " ".join(questions)
 
 
-def _git_refusal(call: Call) -> Refusal:
-    """Return the refusal of a program's change of a repository."""
-    about = one_line(describe_call(call.tool.name, call.args), _MAX_QUESTION)
-    return Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT])
-
-
-def _blocked_connections(call: Call, accesses: Sequence[Access]) -> tuple[Refusal, ...]:
-    """Return the refusals of a program's connections, which nobody will be asked about."""
+def _list_refusals(call: Call, running_call: RunningCall) -> tuple[Refusal, ...]:
+    """Return the refusals of what programs were blocked from; nobody will be asked about them."""
     why = call.session.egress_guard.why_tainted
     refusals = []
-    for access in dict.fromkeys(accesses):
+    for access in dict.fromkeys(running_call.blocked):
         connection = f"{call.tool.name}: a connection to {access.host}"
         reason = prompts.sends([access.host], why)
         refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[access.rule]))
+    if running_call.is_git_blocked:
+        about = one_line(describe_call(call.tool.name, call.args), _MAX_QUESTION)
+        refusals.append(Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT]))
     return tuple(refusals)
 
 
@@ -301,20 +343,33 @@ def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     """
     if tool is None:
         return Needs(frozenset())
-    if not isinstance(tool, AgentTool):
-        return Needs(frozenset({Resource(EVERYTHING)}))
-    args = tool.args_schema.tidy(args) if is_tidied(tool.args_schema) else args
-    try:
-        return Needs(tool.resources(args), tool.read_only(args), tool.relies_on(args))
-    except (TypeError, ValueError, LookupError, AttributeError):
-        # invalid arguments, which the call itself reports
-        used = frozenset() if tool.uses == EVERYTHING else frozenset({Resource(tool.uses)})
-        return Needs(frozenset({Resource(EVERYTHING)}), relies_on=used)
+    args, resources, read_only = _find_resources(tool, args)
+    relies_on: frozenset[Resource] = frozenset()
+    if isinstance(tool, AgentTool):
+        try:
+            relies_on = tool.relies_on(args)
+        except _INVALID_ARGUMENTS:
+            if tool.uses != EVERYTHING:
+                relies_on = frozenset({Resource(tool.uses)})
+    return Needs(resources, read_only, relies_on)
 
 
-def is_tidied(schema: Any) -> TypeGuard[type[Arguments]]:
-    """Return whether a schema normalizes the names of arguments."""
-    return isinstance(schema, type) and issubclass(schema, Arguments)
+def _find_resources(
+    tool: BaseTool, args: dict[str, Any]
+) -> tuple[dict[str, Any], frozenset[Resource], bool]:
+    """Return the tidied arguments of a call, its resources, and whether it only reads them.
+
+    A foreign tool, or a call with invalid arguments, which it reports itself, may use everything.
+    """
+    schema = tool.args_schema
+    if isinstance(schema, type) and issubclass(schema, Arguments):
+        args = schema.tidy(args)
+    if isinstance(tool, AgentTool):
+        try:
+            return args, tool.resources(args), tool.read_only(args)
+        except _INVALID_ARGUMENTS:
+            pass
+    return args, frozenset({Resource(EVERYTHING)}), False
 
 
 def describe_call(name: str, args: Mapping[str, Any]) -> str:
@@ -324,11 +379,16 @@ def describe_call(name: str, args: Mapping[str, Any]) -> str:
 
 
 async def _to_result(
-    task: ToolTask, observation: Observation, session: Session, key: str | None = None
+    task: ToolTask,
+    observation: Observation,
+    session: Session,
+    key: str,
+    *,
+    is_journalled: bool = False,
 ) -> ToolResult:
     """Convert an observation to a tool message, truncated if it is too long.
 
-    With a `key`, the message is recorded in the journal.
+    The message has a stable id, the `key`: that of a repeated call replaces the first one.
     """
     text = sanitize(observation.text)
     if session.settings.secrets:
@@ -346,29 +406,35 @@ async def _to_result(
         )
     if not (text or observation.images):
         text = NOTHING  # some providers reject a message without content
+    facts: dict[str, Any] = {}
+    if observation.source:
+        facts[SOURCE] = observation.source
+    if observation.own_text:
+        own_text = mask(sanitize(observation.own_text), session.settings.secrets)
+        if text.startswith(own_text):  # else truncation has cut it
+            facts[OWN_TEXT] = own_text
+    if session.egress_guard.is_tainted and observation.executed:
+        facts[TAINTED] = True
+    if observation.is_error and not observation.is_exit_code:
+        facts[FAILED] = True
     message = ToolMessage(
         content=replace(observation, text=text).content() if observation.images else text,
+        id=key,
         tool_call_id=task["id"],
         name=task["name"],
         status="error" if observation.is_error else "success",
-        additional_kwargs=_describe_origin(observation, text, session),
+        additional_kwargs=facts,
         artifact=observation.artifact,
     )
-    if observation.failed:
-        message.additional_kwargs[FAILED] = True
-    if key is not None:
+    if is_journalled:
         message.additional_kwargs[JOURNALLED] = True
-        content = message.model_dump(exclude={"artifact"}, exclude_unset=True)
-        await session.journal.afinish(key, content, observation.update, pack(observation))
+        content = message.model_dump(exclude={"artifact", "id"}, exclude_unset=True)
+        is_message_alone = observation.artifact is None and not (
+            observation.update
+            or observation.preceding
+            or observation.following
+            or observation.handoff
+        )
+        packed = None if is_message_alone else pack(observation)
+        await session.journal.afinish(key, content, observation.update, packed)
     return ToolResult(message, observation)
-
-
-def _describe_origin(observation: Observation, text: str, session: Session) -> dict[str, Any]:
-    """Return the source of a text, what of it the tool itself says, and whether it taints."""
-    origin: dict[str, Any] = {SOURCE: observation.source} if observation.source else {}
-    own_text = mask(sanitize(observation.own_text), session.settings.secrets)
-    if own_text and text.startswith(own_text):  # else truncation has cut it
-        origin[OWN_TEXT] = own_text
-    if session.egress_guard.is_tainted and observation.executed:
-        origin[TAINTED] = True
-    return origin

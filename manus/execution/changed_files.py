@@ -20,18 +20,18 @@ MAX_FILES = 20
 _MAX_ENTRIES = 20_000
 """Maximum number of files that are checked."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
-# The clock of file timestamps, which advances only every few milliseconds.
-_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
+FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
+"""The clock of file timestamps, which advances only every few milliseconds."""
 
 
 def now() -> int:
     """Return the current time in nanoseconds, by the clock of file timestamps."""
-    return time.clock_gettime_ns(_CLOCK)
+    return time.clock_gettime_ns(FILE_CLOCK)
 
 
 async def next_tick() -> int:
     """Wait for the next tick of the clock of file timestamps; return it in nanoseconds."""
-    await asyncio.sleep(time.clock_getres(_CLOCK))
+    await asyncio.sleep(time.clock_getres(FILE_CLOCK))
     return now()
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import glob
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -66,8 +65,12 @@ class RunningCall:
 
     admitted: frozenset[Access]
     """Accesses that the user has approved for it."""
-    blocked: list[Access]
+    may_change_git: bool
+    """Whether its programs may change repositories."""
+    blocked: list[Access] = field(default_factory=list)
     """Accesses of its programs that were blocked."""
+    is_git_blocked: bool = False
+    """Whether a program was blocked from changing a repository."""
     has_fetched: bool = False
     """Whether a program received a response from a host."""
 
@@ -75,8 +78,17 @@ class RunningCall:
 class EgressGuard:
     """The taint of a run, the hosts its user has named, and the addresses it has read."""
 
-    def __init__(self, root: Path, *, trusts_folder: bool = True) -> None:
-        """Create the guard of a workspace; files of an untrusted folder are untrusted text."""
+    def __init__(
+        self,
+        root: Path,
+        *,
+        trusts_folder: bool = True,
+        running_calls: list[RunningCall] | None = None,
+    ) -> None:
+        """Create the guard of a workspace; files of an untrusted folder are untrusted text.
+
+        `running_calls` is the session's list of the calls that are being executed.
+        """
         self.named_hosts: tuple[str, ...] = ()
         """Hosts that the user has named, in the settings or in messages."""
         self.words = ""
@@ -87,8 +99,12 @@ class EgressGuard:
         """Whether programs share the machine's network, restricted by Landlock: the first
         connection of a program in a tainted run needs approval, whatever its host."""
         self._root = root
-        self._taint = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
-        self._fetched_from = ""
+        self.why_tainted = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
+        """The reason of the taint, for the question; empty if there is no taint."""
+        self.is_tainted = bool(self.why_tainted)
+        """Whether the run has read untrusted text, and approval is required at all."""
+        self.fetched_from = ""
+        """The host from which a program has received the first response."""
         self._is_free = False
         self._asks = True
         self._entries: list[RuleEntry] = []
@@ -96,23 +112,14 @@ class EgressGuard:
         self._refused: tuple[str, ...] = ()
         self._host_names: dict[str, bool] = {}
         self._used_hosts: set[str] = set()
-        self._calls: list[RunningCall] = []
+        self._calls = running_calls if running_calls is not None else []
         self._addresses_read: set[str] = set()
         self._blocked_by_call: dict[str, tuple[Access, ...]] = {}
 
-    @property
-    def is_tainted(self) -> bool:
-        """Return whether the run has read untrusted text, and approval is required at all."""
-        return bool(self._taint) and not self._is_free
-
-    @property
-    def why_tainted(self) -> str:
-        """Return the reason of the taint, for the question."""
-        return self._taint
-
     def taint(self, reason: str) -> None:
         """Mark the run as tainted; the first reason is kept."""
-        self._taint = self._taint or reason
+        self.why_tainted = self.why_tainted or reason
+        self.is_tainted = not self._is_free
 
     def read_user_words(self, messages: Iterable[AnyMessage]) -> None:
         """Read the user's own words from a message history."""
@@ -126,13 +133,14 @@ class EgressGuard:
         `is_free`: every host is allowed. `asks`: the user can be asked for approval.
         """
         self._is_free = is_free
+        self.is_tainted = bool(self.why_tainted) and not is_free
         self._asks = asks
         # the descriptions of a server's tools are part of each request
         if any(server.enabled and not server.trust for server in settings.mcp.values()):
             self.taint(prompts.SERVER_TEXT)
         if task.get("outside"):
             self.taint(prompts.UNTRUSTED_TEXT)
-        self._taint_by_fetch()
+        self.taint_by_fetch()
         trusted = (*settings.egress.allow, *(s.host for s in settings.secrets.values()))
         hosts = [name for name in task.get("mentioned", ()) if await self._is_host(name)]
         self.named_hosts = (*trusted, *task.get("named", ()), *hosts)
@@ -235,8 +243,8 @@ class EgressGuard:
         if self.was_refused(access) or not self._asks:
             return prompts.held_for_good(host)
         if self.is_first_use(access):
-            return prompts.held_at_first_use(host, self._taint)
-        return prompts.held(host, self._taint)
+            return prompts.held_at_first_use(host, self.why_tainted)
+        return prompts.held(host, self.why_tainted)
 
     def note_response(self, host: str) -> None:
         """Record that a program received a response, which its output may contain.
@@ -246,7 +254,7 @@ class EgressGuard:
         """
         if is_loopback(host):
             return
-        self._fetched_from = self._fetched_from or host
+        self.fetched_from = self.fetched_from or host
         for call in self._calls:
             call.has_fetched = True
 
@@ -260,23 +268,12 @@ class EgressGuard:
             blocked += [access for access in accesses if access.host in arguments]
         return tuple(dict.fromkeys(blocked))
 
-    @contextmanager
-    def admitting(self, accesses: Iterable[Access], call: str) -> Iterator[RunningCall]:
-        """Allow accesses for the length of a block that executes a call.
+    def note_blocked(self, call: str, running_call: RunningCall) -> None:
+        """Remember what the call with this digest was blocked from, for when it is repeated."""
+        accesses = [*running_call.admitted, *running_call.blocked]
+        self._blocked_by_call[call] = tuple(dict.fromkeys(accesses))
 
-        Yields the record of the call, complete at the end of the block.
-        """
-        running_call = RunningCall(frozenset(accesses), [])
-        self._calls.append(running_call)
-        try:
-            yield running_call
-        finally:
-            self._calls.remove(running_call)
-            if running_call.blocked:
-                accesses_of_call = [*running_call.admitted, *running_call.blocked]
-                self._blocked_by_call[call] = tuple(dict.fromkeys(accesses_of_call))
-            self._taint_by_fetch()
-
-    def _taint_by_fetch(self) -> None:
-        if self._fetched_from:
-            self.taint(prompts.fetched(self._fetched_from))
+    def taint_by_fetch(self) -> None:
+        """Mark the run as tainted if a program has received a response."""
+        if self.fetched_from:
+            self.taint(prompts.fetched(self.fetched_from))

@@ -7,11 +7,10 @@ for need no approval.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from manus.config.safety_settings import is_covered, matches
+from manus.execution.egress_guard import RunningCall
 from manus.prompts import approval as prompts
 from manus.state.user_words import asks_for_git
 
@@ -19,26 +18,17 @@ GIT = "git"
 """The rule that allows programs to change repositories; in `deny` it forbids that."""
 
 
-@dataclass(slots=True, eq=False)
-class GitCall:
-    """A call that is being executed."""
-
-    is_admitted: bool
-    """Whether its programs may change repositories."""
-    is_blocked: bool = False
-    """Whether a program was blocked from it."""
-
-
 class GitGuard:
     """The user's decisions about changes to their repositories."""
 
-    def __init__(self) -> None:
+    def __init__(self, running_calls: list[RunningCall]) -> None:
+        """Create the guard; `running_calls` is the session's list of calls being executed."""
         self._is_free = True
         self._asks = True
         self._words = ""
         self._allow: tuple[str, ...] = ()
         self._deny: tuple[str, ...] = ()
-        self._calls: list[GitCall] = []
+        self._calls = running_calls
         self._blocked: set[str] = set()
 
     def begin(
@@ -71,24 +61,16 @@ class GitGuard:
         """Return why a program may not change a repository; empty if it may."""
         if any(matches(rule, GIT) for rule in self._deny):
             return prompts.GIT_DENIED
-        if any(call.is_admitted for call in self._calls) or not self.needs_approval():
+        if any(call.may_change_git for call in self._calls) or not self.needs_approval():
             return ""
         for call in self._calls:
-            call.is_blocked = True
+            call.is_git_blocked = True
         return prompts.GIT_HELD if self._asks else prompts.GIT_REFUSED
 
     def was_held(self, call: str) -> bool:
         """Return whether a program of the call with this digest was blocked before."""
         return call in self._blocked
 
-    @contextmanager
-    def admitting(self, call: str, *, is_approved: bool) -> Iterator[GitCall]:
-        """Execute a call in the block; its programs may change repositories if `is_approved`."""
-        running_call = GitCall(is_approved)
-        self._calls.append(running_call)
-        try:
-            yield running_call
-        finally:
-            self._calls.remove(running_call)
-            if running_call.is_blocked:
-                self._blocked.add(call)
+    def note_blocked(self, call: str) -> None:
+        """Remember that the call with this digest was blocked, for when it is repeated."""
+        self._blocked.add(call)

@@ -14,10 +14,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolInvocationError
 from langgraph.runtime import get_runtime
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from manus.config.context import is_watched
-from manus.execution.base import AgentTool, exit_is_error, explain_arguments, is_model, wrap_exit
+from manus.execution.base import AgentTool, explain_arguments, explain_exit, is_model, wrap_exit
 from manus.execution.foreign_results import as_observation
 from manus.execution.result import Observation
 from manus.state.errors import ManusError, ToolError
@@ -48,6 +48,9 @@ async def observe_call(
             return await _invoke(tool, args, call_id, config)
     except GraphBubbleUp:
         raise
+    except SystemExit as error:
+        text = explain_exit(error)
+        return replace(failure(text), error=ToolException(text))
     except asyncio.CancelledError:
         current = asyncio.current_task()
         if current is not None and current.cancelling():
@@ -68,11 +71,10 @@ async def _observe_directly(tool: AgentTool, args: Mapping[str, Any]) -> Observa
     """Call one of our tools without LangChain's wrapper, if there are no callbacks."""
     schema = tool.args_schema
     arguments = dict(args)
-    if is_model(schema):
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
         valid = schema.model_validate(arguments)
         arguments = {name: getattr(valid, name) for name in schema.model_fields}
-    with exit_is_error():
-        return await tool.observe(**arguments)
+    return await tool.observe(**arguments)
 
 
 async def _invoke(

@@ -81,16 +81,17 @@ class DispatchedCalls:
     """The calls of a history that the model made through `use_tool`."""
 
     def __init__(self) -> None:
-        self._ids: set[str] = set()
+        self.ids: set[str] = set()
+        """The ids of the calls."""
 
     def wrap(self, message: AnyMessage) -> AnyMessage:
         """Return a message with these calls as the model has sent them."""
         if isinstance(message, AIMessage) and THROUGH in message.additional_kwargs:
             ids = set(message.additional_kwargs[THROUGH])
-            self._ids |= ids
+            self.ids |= ids
             calls = [_wrap(call) if call["id"] in ids else call for call in message.tool_calls]
             return message.model_copy(update={"tool_calls": calls})
-        if isinstance(message, ToolMessage) and message.tool_call_id in self._ids:
+        if isinstance(message, ToolMessage) and message.tool_call_id in self.ids:
             return message.model_copy(update={"name": USE_TOOL})
         return message
 

@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import Settings
 from manus.execution.archive import Archive
-from manus.execution.egress_guard import EgressGuard
+from manus.execution.egress_guard import EgressGuard, RunningCall
 from manus.execution.git_guard import GitGuard
 from manus.execution.journal import Journal
 from manus.execution.siblings import Siblings, collide
@@ -113,8 +113,15 @@ class Session:
         self.locks = ResourceLocks()
         self.downloads: frozenset[str] = frozenset()
         """Files in the workspace that earlier runs downloaded."""
-        self.egress_guard = EgressGuard(workspace.root, trusts_folder=trusts_folder)
-        self.git_guard = GitGuard()
+        self.running_calls: list[RunningCall] = []
+        self.was_blocked = False
+        """Whether a program of the run has been blocked by one of the guards."""
+        self.egress_guard = EgressGuard(
+            workspace.root, trusts_folder=trusts_folder, running_calls=self.running_calls
+        )
+        self.git_guard = GitGuard(self.running_calls)
+        self.guarded_facts: list[Any] = []
+        """The facts about a call that the guards have been given last."""
         self.is_in_other_graph = False
         """Whether the agent is a node of a graph of the embedding program."""
         self.siblings = Siblings()

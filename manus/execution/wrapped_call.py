@@ -66,7 +66,7 @@ class WrappedCall:
     key: str
     config: RunnableConfig
     execute: Execute
-    to_result: Callable[[ToolTask, Observation, Session], Awaitable[ToolResult]]
+    to_result: Callable[[ToolTask, Observation, Session, str], Awaitable[ToolResult]]
     attempts: int = 0
     results: list[tuple[object, ToolResult]] = field(default_factory=list)
     """What an execution has returned or raised, and its result."""
@@ -112,6 +112,7 @@ class WrappedCall:
         result = await self.execute(
             task, request.tool, self.session, self.catalog, key, self.config
         )
+        result.message.id = self.key  # not that of the attempt
         error = result.observation.error
         answer = _as_answer(result)
         self.results.append((error or answer, result))
@@ -155,7 +156,7 @@ class WrappedCall:
         if executed:
             source = executed[-1].observation.source
             observation = replace(observation, executed=True, source=source)
-        result = await self.to_result(self.task, observation, self.session)
+        result = await self.to_result(self.task, observation, self.session, self.key)
         if isinstance(answer, ToolMessage) and answer.name:
             result.message.name = answer.name
         approved: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -93,7 +94,10 @@ class ModelClient:
     """Chat models built so far, by endpoint."""
     caller_model: Runnable[Any, Any] | None = None
     """A chat model built by the caller, including its LangChain wrappers."""
-    _caches: dict[str, RequestCache] = field(default_factory=dict)
+    caches: defaultdict[str, RequestCache] = field(
+        default_factory=lambda: defaultdict(RequestCache)
+    )
+    """What is computed once for each message of the requests of a role."""
     _servers: dict[ModelSettings, ModelServer | None] = field(default_factory=dict)
 
     def window(self, role: str) -> int:
@@ -103,16 +107,12 @@ class ModelClient:
 
     def get_chat_model(self, endpoint: ModelSettings) -> BaseChatModel | None:
         """Return the chat model of an endpoint without its wrappers; None if not built yet."""
-        caller_model = self._caller_model_at(endpoint)
-        if caller_model is None:
-            return self.chat_models.get(endpoint)
-        return chat_model_in(caller_model)
-
-    def find_cache(self, role: str) -> RequestCache:
-        """Return what is computed once for the messages of a role's requests."""
-        if role not in self._caches:
-            self._caches[role] = RequestCache()
-        return self._caches[role]
+        caller_model = None
+        if self.caller_model is not None:
+            caller_model = self._caller_model_at(endpoint)
+        if caller_model is not None:
+            return chat_model_in(caller_model)
+        return self.chat_models.get(endpoint)
 
     async def open_model(self, role: str) -> Runnable[Any, Any]:
         """Return the chat model of the first endpoint of a role, with the caller's wrappers."""
@@ -155,7 +155,7 @@ class ModelClient:
             ModelError: a permanent failure; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
         """
-        cache = self.find_cache(role)
+        cache = self.caches[role]
         model_request = ModelRequest(
             role, request, tools, tool_choice, quiet, options or {}, cache=cache
         )
@@ -166,7 +166,7 @@ class ModelClient:
             if fallback:
                 retry_for = min(retry_for, _BEFORE_FALLBACK)
             try:
-                reply = await self._ask_in_time(endpoint, model_request, retry_for)
+                reply = await self._ask_endpoint(endpoint, model_request, retry_for)
             except (ModelUnavailableError, ModelRefusedError, ModelReplyError) as error:
                 failures.append(error)
                 if fallback:
@@ -177,29 +177,27 @@ class ModelClient:
             return reply
         raise _join_failures(failures)
 
-    async def _ask_in_time(
+    async def _ask_endpoint(
         self, endpoint: ModelSettings, request: ModelRequest, retry_for: float
     ) -> Reply:
-        """Return the reply of an endpoint; cancel the call when the budget's seconds are over."""
+        """Return the reply of an endpoint; request an empty or truncated one once more.
+
+        The call is cancelled when the budget's seconds are over.
+        """
+        ask = partial(self._ask_once, endpoint, request)
         try:
-            async with asyncio.timeout(self.ledger.seconds_left) as limit:
-                return await self._ask_with_retries(endpoint, request, retry_for)
+            seconds = self.ledger.seconds_left if self.ledger.is_limited else None
+            async with asyncio.timeout(seconds) as limit:
+                reply = await with_retries(ask, endpoint, retry_for)
+                if _needs_second_try(reply.message, request):
+                    log.info("the model's reply was empty or truncated; it is requested once more")
+                    reply = await with_retries(ask, endpoint, retry_for)
+                    if is_empty(reply.message):
+                        raise ModelReplyError(_explain_empty(reply.message, endpoint))
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise BudgetError(self.ledger.over or "seconds") from error
-
-    async def _ask_with_retries(
-        self, endpoint: ModelSettings, request: ModelRequest, retry_for: float
-    ) -> Reply:
-        """Return the reply of an endpoint; request an empty or truncated one once more."""
-        ask = partial(self._ask_once, endpoint, request)
-        reply = await with_retries(ask, endpoint, retry_for)
-        if _needs_second_try(reply.message, request):
-            log.info("the model's reply was empty or truncated; it is requested once more")
-            reply = await with_retries(ask, endpoint, retry_for)
-            if is_empty(reply.message):
-                raise ModelReplyError(_explain_empty(reply.message, endpoint))
         reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
         return reply
 
@@ -221,8 +219,11 @@ class ModelClient:
 
     async def _ask_once(self, endpoint: ModelSettings, request: ModelRequest) -> Reply:
         """Call an endpoint once; every attempt, also a failed one, needs room in the budget."""
-        model = await self._model_at(endpoint)
-        self.ledger.check()
+        model: Runnable[Any, Any] | None = self.chat_models.get(endpoint)
+        if model is None or self.caller_model is not None:
+            model = await self._model_at(endpoint)
+        if self.ledger.is_limited:
+            self.ledger.check()
         start = time.monotonic()
         is_caller_model = model is self.caller_model
         try:

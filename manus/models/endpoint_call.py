@@ -23,7 +23,7 @@ from manus.models.reasoning import (
 )
 from manus.models.tokens import RequestSizes
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.tool_schemas import adapt_tools
+from manus.models.tool_schemas import adapt_tools, refuses_open_objects
 from manus.models.wire_forms import (
     SEND_REASONING,
     WIRE_FORMS,
@@ -44,6 +44,8 @@ from manus.state.messages import (
     list_calls,
 )
 from manus.state.text import sanitize_all
+
+_OWN_PACKAGE = "manus."
 
 
 class RequestCache:
@@ -102,18 +104,33 @@ async def ask_endpoint(
     is_caller_model: bool = False,
 ) -> AIMessage:
     """Return the reply of an endpoint, with its calls parsed and repaired."""
-    package = package_for(model)
-    request = replace(request, tools=adapt_tools(request.tools, endpoint))
-    model_with_tools = _bind_native_tools(model, package, endpoint, request)
-    is_native = model_with_tools is not None
+    package = None
+    if not type(model).__module__.startswith(_OWN_PACKAGE):
+        package = package_for(model)
+    if refuses_open_objects(endpoint):
+        request = replace(request, tools=adapt_tools(request.tools, endpoint))
+    is_native = endpoint.tool_calling != "prompted"
+    chat_model = model
+    if is_native and package is not None and request.tools:
+        model_with_tools = _bind_tools(model, request)
+        is_native = model_with_tools is not None
+        chat_model = model_with_tools or model
     has_prompted_tools = not is_native and bool(request.tools)
-    messages = _adapt_messages(model, package, endpoint, request, is_native=is_native)
+    messages = list(request.messages)
+    if has_prompted_tools:
+        messages = prompt_with_tools(messages, request.tools or [])
+    elif not is_native:
+        messages = as_plain_text(messages)
     options: dict[str, Any] = dict(request.options)
     if request.quiet or has_prompted_tools:  # calls in the text are not for those who watch
         options["config"] = {"tags": [TAG_NOSTREAM]}
     if package is None:
         options |= _client_options(endpoint, request, is_native=is_native)
-    chat_model = model if model_with_tools is None else model_with_tools
+    else:
+        has_tools = is_native and bool(request.tools)
+        messages = drop_foreign_reasoning(messages, select_reasoning_policy(endpoint).origin)
+        inner_model = chat_model_in(model)
+        messages = adapt_to_package(messages, package, with_tools=has_tools, model=inner_model)
     if is_caller_model and IS_SYNC.get():
         # the caller's client outlives this loop, and would keep connections of it
         reply = await asyncio.to_thread(chat_model.invoke, messages, **options)
@@ -123,50 +140,20 @@ async def ask_endpoint(
     return _sanitize_message(with_origin(reply, endpoint))
 
 
-def _bind_native_tools(
-    model: Runnable[Any, Any],
-    package: ProviderPackage | None,
-    endpoint: ModelSettings,
-    request: ModelRequest,
-) -> Runnable[Any, Any] | None:
-    """Return the model with its tools bound; None if they are described in the prompt.
+def _bind_tools(model: Runnable[Any, Any], request: ModelRequest) -> Runnable[Any, Any] | None:
+    """Return the model with its tools bound; None if the chat model cannot bind tools.
 
-    They are if the settings say so, or if the chat model cannot bind tools.
+    They are described in the prompt then.
     """
-    if endpoint.tool_calling == "prompted":
-        return None
-    if package is None or not request.tools:
-        return model
     choice = {}
     if request.tool_choice == "required":
         choice["tool_choice"] = "any"
     elif request.tool_choice not in ("auto", "none"):
         choice["tool_choice"] = request.tool_choice
     try:
-        return with_tools(model, request.tools, **choice)
+        return with_tools(model, request.tools or [], **choice)
     except NotImplementedError:
         return None
-
-
-def _adapt_messages(
-    model: Runnable[Any, Any],
-    package: ProviderPackage | None,
-    endpoint: ModelSettings,
-    request: ModelRequest,
-    *,
-    is_native: bool,
-) -> list[BaseMessage]:
-    """Return the messages as the provider accepts them; as plain text if no tools are bound."""
-    messages = [*request.messages]
-    if not is_native and request.tools:
-        messages = prompt_with_tools(messages, request.tools)
-    elif not is_native:
-        messages = as_plain_text(messages)
-    if package is None:
-        return messages
-    messages = drop_foreign_reasoning(messages, select_reasoning_policy(endpoint).origin)
-    has_tools = is_native and bool(request.tools)
-    return adapt_to_package(messages, package, with_tools=has_tools, model=chat_model_in(model))
 
 
 def _client_options(
@@ -205,7 +192,7 @@ def _normalize_reply(
         return with_repairs(with_prompted_calls(reply))
     reports_end = package is None or package.reports_end
     reply = with_cut_off_calls(reply, has_raw_calls=package is None, reports_end=reports_end)
-    return with_repairs(reply)
+    return with_repairs(reply) if reply.invalid_tool_calls else reply
 
 
 def _normalize_package_reply(reply: AIMessage) -> None:
@@ -225,7 +212,7 @@ def package_for(model: Runnable[Any, Any]) -> ProviderPackage | None:
     For fallbacks from several packages, return what all of them accept.
     """
     models = chat_models_in(model)
-    if type(models[0]).__module__.startswith("manus."):
+    if type(models[0]).__module__.startswith(_OWN_PACKAGE):
         return None
     packages = [find_package(chat_model) for chat_model in models]
     if len({package.package for package in packages}) == 1:

@@ -49,6 +49,7 @@ class UsageLedger:
         self.limits = limits or Budget()
         if outer is not None:
             self.limits = outer.limits
+        self.is_limited = self.limits != Budget()
         self._used = no_usage()
         self._synced_at = time.monotonic()
         self._counted_at = time.monotonic()
@@ -70,6 +71,8 @@ class UsageLedger:
     @property
     def over(self) -> str | None:
         """Return, in words, the limit that forbids another model call; None if there is none."""
+        if not self.is_limited:
+            return None
         return budget_used_up(self.limits, self.used, for_good=True)
 
     def check(self) -> None:

@@ -14,7 +14,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
-from manus.models.reasoning import REASONING, ReasoningSplitter, SealedReader
+from manus.models.reasoning import (
+    CALL_FIELDS,
+    MESSAGE_FIELDS,
+    REASONING,
+    ReasoningSplitter,
+    SealedReader,
+)
 from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import with_calls
 
@@ -44,7 +50,7 @@ class ReplyReader:
         self._call_numbers: dict[Any, int] = {}
         """The position in `_calls` of the newest call of each index."""
         self._splitter = ReasoningSplitter()
-        self._sealed = SealedReader()
+        self._sealed: SealedReader | None = None
         self._metadata: Json = {"model_provider": "openai"}
 
     def feed(self, chunk: Any) -> AIMessageChunk | None:
@@ -83,7 +89,7 @@ class ReplyReader:
 
     def message(self) -> AIMessage:
         """Return the whole reply, once it has ended; with its calls as they were sent."""
-        extra_fields = self._sealed.fields()
+        extra_fields = self._sealed.fields(len(self._calls)) if self._sealed else {}
         reasoning = "".join(self._reasoning)
         if reasoning:
             extra_fields[REASONING] = reasoning
@@ -102,7 +108,9 @@ class ReplyReader:
         if text and not isinstance(delta.get("content"), list):
             inner_reasoning, text = self._splitter.feed(text)
             reasoning = reasoning or inner_reasoning
-        self._sealed.feed(delta, is_whole=is_whole)
+        if not MESSAGE_FIELDS.isdisjoint(delta):
+            self._sealed = self._sealed or SealedReader()
+            self._sealed.feed(delta, is_whole=is_whole)
         call_chunks = self._read_calls(delta.get("tool_calls"), is_whole=is_whole)
         if not (text or reasoning or call_chunks):
             return None
@@ -145,7 +153,9 @@ class ReplyReader:
         function = chunk.get("function") or {}
         name = str(function.get("name") or "")
         arguments = _arguments_text(function.get("arguments"))
-        call_id = _call_id(chunk)
+        call_id = None
+        if chunk.get("id") not in (None, ""):
+            call_id = str(chunk["id"])
         number = self._find_call(chunk.get("index"), position, call_id, name)
         call = self._calls[number]
         new_id = None
@@ -155,7 +165,9 @@ class ReplyReader:
         if not call["name"] and name:
             new_name = call["name"] = name
         call["args"] += arguments
-        self._sealed.feed_call(number, chunk)
+        if not CALL_FIELDS.isdisjoint(chunk):
+            self._sealed = self._sealed or SealedReader()
+            self._sealed.feed_call(number, chunk)
         return tool_call_chunk(name=new_name, args=arguments, id=new_id, index=number)
 
     def _find_call(self, index: Any, position: int, call_id: str | None, name: str) -> int:
@@ -190,12 +202,6 @@ def _arguments_text(arguments: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False)
 
 
-def _call_id(chunk: Json) -> str | None:
-    if chunk.get("id") in (None, ""):
-        return None
-    return str(chunk["id"])
-
-
 def _raise_if_failed(chunk: Json, choice: Json) -> None:
     """Raise a ValueError if a chunk is an error: some servers send one with status 200."""
     error = chunk.get("error") or choice.get("error")
@@ -220,7 +226,9 @@ def _read_text(delta: Json) -> tuple[str, str]:
         reasoning = delta.get(name)
         if isinstance(reasoning, str) and reasoning:
             return text, reasoning
-    texts = _texts_in_details(delta.get("reasoning_details"))
+    texts = []
+    if "reasoning_details" in delta:
+        texts = _texts_in_details(delta["reasoning_details"])
     texts += [_block_text(block, "thinking") for block in blocks]
     return text, "".join(texts)
 

@@ -27,6 +27,10 @@ LISTS = ("reasoning_details", "thinking_blocks")
 EXTRA = "extra_content"
 CALLS = "sealed_calls"
 """Keys of sealed reasoning; `CALLS` is a list of the fields beside each call, in call order."""
+MESSAGE_FIELDS = frozenset({*LISTS, EXTRA})
+"""Where a chunk of a message has sealed reasoning."""
+CALL_FIELDS = frozenset({EXTRA, "provider_specific_fields"})
+"""Where a chunk of a call has it."""
 _SEALED = (*LISTS, EXTRA, CALLS)
 _GOOGLE_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Key of Google's package: signatures by call id."""
@@ -128,7 +132,7 @@ def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
         drop_sealed(message)
     fields = message.additional_kwargs
     has_fields = not fields.keys().isdisjoint((REASONING, _GOOGLE_SIGNATURES, *_SEALED))
-    if has_fields or has_reasoning(message):
+    if has_fields or (isinstance(message.content, list) and has_reasoning(message)):
         fields.setdefault(THOUGHT_BY, hash_origin(endpoint))
     return message
 
@@ -220,12 +224,12 @@ class SealedReader:
 
     def feed_call(self, number: int, chunk: Mapping[str, Any]) -> None:
         """Add a chunk of the call with this number, or the whole call."""
-        fields = {name: chunk.get(name) for name in (EXTRA, "provider_specific_fields")}
+        fields = {name: chunk.get(name) for name in CALL_FIELDS}
         self._calls[number] = _merge(self._calls.get(number, {}), fields)
 
-    def fields(self) -> Json:
-        """Return the fields for the reply's `additional_kwargs`."""
-        sealed_calls = [self._calls[number] or None for number in sorted(self._calls)]
+    def fields(self, call_count: int = 0) -> Json:
+        """Return the fields for the `additional_kwargs` of a reply with so many calls."""
+        sealed_calls = [self._calls.get(number) or None for number in range(call_count)]
         fields: Json = {**self._lists, EXTRA: self._extra}
         if any(sealed_calls):
             fields[CALLS] = sealed_calls

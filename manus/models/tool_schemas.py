@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from manus.config.model_settings import ModelSettings
 
 _AS_TEXT = "as JSON text"
+
+
+@lru_cache(64)
+def refuses_open_objects(endpoint: ModelSettings) -> bool:
+    """Return whether the model of an endpoint refuses objects whose properties are not named."""
+    return "gemini" in (endpoint.model or "").lower()
 
 
 def adapt_tools(
@@ -18,7 +25,7 @@ def adapt_tools(
     Gemini refuses a request with an object whose properties are not named, at any depth: "should be
     non-empty for OBJECT type". So it is asked for the JSON text of such an object.
     """
-    if tools is None or "gemini" not in (endpoint.model or "").lower():
+    if tools is None or not refuses_open_objects(endpoint):
         return tools
     return [_with_closed_objects(tool) for tool in tools]
 

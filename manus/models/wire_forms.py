@@ -38,6 +38,7 @@ class ReasoningPolicy(NamedTuple):
     """Whether readable reasoning is sent, with every assistant message."""
 
 
+@lru_cache(64)
 def select_reasoning_policy(endpoint: ModelSettings) -> ReasoningPolicy:
     """Return what reasoning is sent back to an endpoint."""
     if endpoint.send_reasoning is False:
@@ -111,11 +112,13 @@ def _assistant_form(message: AIMessage, policy: ReasoningPolicy) -> dict[str, An
     form: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
         form["tool_calls"] = calls
-    foreign = is_foreign(message, policy.origin)
     if policy.text:
         # servers that require the field require it in every message, even if it is empty
-        form[REASONING] = "" if foreign else message.additional_kwargs.get(REASONING, "")
-    if not foreign:
+        form[REASONING] = ""
+    fields = message.additional_kwargs
+    if fields and not is_foreign(message, policy.origin):
+        if policy.text:
+            form[REASONING] = fields.get(REASONING, "")
         restore_sealed(form, message)
     return form
 

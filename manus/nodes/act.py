@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,10 +29,10 @@ from manus.nodes.exchange.fingerprint import result_fingerprint
 from manus.nodes.exchange.untested_changes import runs_tests
 from manus.nodes.handoff import parent_command
 from manus.nodes.subagent import run_delegated
+from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import CALL_FACTS, FROM_TOOL
-from manus.state.usage import Spending
 from manus.tools.delegate import agent_at_work
 from manus.tools.mcp import load_mcp_tools
 
@@ -51,37 +50,38 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         GraphBubbleUp: a person is asked.
     """
     active_run = get_active_run(config)
-    emit = runtime.stream_writer
+    catalog = active_run.catalog
     session = active_run.session
     session.approved = active_run.approved
-    session.is_in_other_graph = not active_run.is_inside and _is_nested(config)
-    if active_run.catalog.find(task["name"]) is None:
+    session.is_in_other_graph = not active_run.is_inside and NS_SEP in str(
+        config["configurable"].get("checkpoint_ns", "")
+    )
+    if catalog.find(task["name"]) is None:
         await _reload_tools(active_run, task)
-    start_time = time.monotonic()
     refusals_before = len(active_run.refused)
-
-    def start() -> None:
-        nonlocal start_time
-        start_time = time.monotonic()
-        emit(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
-
-    listener.set(lambda text: emit(OutputEvent(type="output", id=task["id"], text=text)))
-    result, spending = await _call(task, _task_key(task, runtime), active_run, config, start)
+    spending = active_run.ledger.start()
+    agent_at_work.set(partial(run_delegated, task["id"], spending))
+    try:
+        result, seconds = await _call(task, active_run, runtime, config)
+    except ParentCommand:
+        raise
+    except GraphBubbleUp:
+        session.waiting = True
+        raise
     active_run.approved += result.approved  # before the calls that wait for this one continue
     active_run.refused += result.refused
-    seconds = time.monotonic() - start_time
     message = _complete_message(task, result, seconds, config)
-    mark_description(message, task["args"], active_run.catalog, session.described)
-    emit(
-        ObservationEvent(
-            type="observation",
-            id=task["id"],
-            name=task["name"],
-            text=message.text,
-            is_error=message.status == "error",
-            seconds=seconds,
-        )
+    if catalog.on_demand_names:
+        mark_description(message, task["args"], catalog, session.described)
+    event = ObservationEvent(
+        type="observation",
+        id=task["id"],
+        name=task["name"],
+        text=message.text,
+        is_error=message.status == "error",
+        seconds=seconds,
     )
+    runtime.stream_writer(event)
     if result.observation.handoff is not None:
         raise ParentCommand(await _to_parent(result.observation.handoff, task, session))
     update = _update(result)
@@ -93,15 +93,31 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     return update
 
 
-def _is_nested(config: RunnableConfig) -> bool:
-    """Return whether the agent is a node of another graph."""
-    return NS_SEP in str(config["configurable"].get("checkpoint_ns", ""))
-
-
-def _task_key(task: ToolTask, runtime: Runtime[Context]) -> str:
-    """Return the id under which the journal records the call."""
+async def _call(
+    task: ToolTask, active_run: ActiveRun, runtime: Runtime[Context], config: RunnableConfig
+) -> tuple[ToolResult, float]:
+    """Return the result of the call and its duration in seconds; report its start and output."""
+    emit = runtime.stream_writer
     info = runtime.execution_info
-    return info.task_id if info is not None else task["id"]
+    wrappers = active_run.agent_options.wrappers
+    start_time = time.monotonic()
+
+    def start() -> None:
+        nonlocal start_time
+        start_time = time.monotonic()
+        emit(CallEvent(type="call", id=task["id"], name=task["name"], args=task["args"]))
+
+    listener.set(lambda text: emit(OutputEvent(type="output", id=task["id"], text=text)))
+    result = await call_tool(
+        task,
+        session=active_run.session,
+        catalog=active_run.catalog,
+        key=info.task_id if info is not None else task["id"],
+        config=config,
+        start=start,
+        wrapper=wrappers.tool_calls if wrappers is not None else None,
+    )
+    return result, time.monotonic() - start_time
 
 
 def _complete_message(
@@ -110,12 +126,12 @@ def _complete_message(
     """Return the tool message with the facts of its call, without an unstorable artifact."""
     message = result.message
     observation = result.observation
-    fingerprint = observation.fingerprint
     facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": observation.executed}
-    if observation.executed and not observation.failed and runs_tests(task["name"], task["args"]):
+    is_program = observation.source == COMMAND and not observation.failed
+    if is_program and runs_tests(task["name"], task["args"]):
         facts["tested_at"] = now()
-    if fingerprint is not None:
-        facts["fingerprint"] = result_fingerprint(message, fingerprint)
+    if observation.fingerprint is not None:
+        facts["fingerprint"] = result_fingerprint(message, observation.fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts
     saver = config["configurable"].get(CHECKPOINTER)
     if message.artifact is None or not isinstance(saver, BaseCheckpointSaver):
@@ -153,35 +169,6 @@ def _mark_author(message: ToolMessage, other: AnyMessage) -> AnyMessage:
     """Return a message that a tool has added to the history, marked with the tool's name."""
     kwargs = {**other.additional_kwargs, FROM_TOOL: message.name}
     return other.model_copy(update={"additional_kwargs": kwargs})
-
-
-async def _call(
-    task: ToolTask,
-    key: str,
-    active_run: ActiveRun,
-    config: RunnableConfig,
-    start: Callable[[], None],
-) -> tuple[ToolResult, list[Spending]]:
-    """Return the result of the call, and the model calls of its tool."""
-    lines = active_run.ledger.start()
-    agent_at_work.set(partial(run_delegated, task["id"], lines))
-    wrappers = active_run.agent_options.wrappers
-    try:
-        result = await call_tool(
-            task,
-            session=active_run.session,
-            catalog=active_run.catalog,
-            key=key,
-            config=config,
-            start=start,
-            wrapper=wrappers.tool_calls if wrappers is not None else None,
-        )
-    except ParentCommand:
-        raise
-    except GraphBubbleUp:
-        active_run.session.waiting = True
-        raise
-    return result, lines
 
 
 async def _reload_tools(active_run: ActiveRun, task: ToolTask) -> None:

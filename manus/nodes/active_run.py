@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from manus.execution.snapshots.recorder import Recorder as FileRecorder
 from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
 from manus.execution.workspace import Workspace
 from manus.models.client import ModelClient
+from manus.models.endpoint_call import RequestCache
 from manus.models.ledger import UsageLedger, check_prices
 from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder
@@ -52,6 +54,8 @@ from manus.tools.remember import REMEMBER
 
 KEY = "__manus_running"
 """Key of the active run in the configuration; two underscores keep it out of the checkpoints."""
+
+BROWSER_TOOL = "browser_use"
 
 
 @dataclass(slots=True)
@@ -80,6 +84,10 @@ class ActiveRun:
     """What `build_agent` was given besides the profile."""
     uses_mcp: bool = field(init=False)
     """Whether the profile has the tools of MCP servers, and servers are configured."""
+    uses_browser: bool = field(init=False)
+    """Whether the profile has the browser."""
+    has_vision_role: bool = field(init=False)
+    """Whether images may need another model than the rest."""
     slots: asyncio.Semaphore = field(init=False)
     """One slot for each nested agent that may run at the same time."""
     client: ModelClient = field(init=False)
@@ -96,6 +104,8 @@ class ActiveRun:
         """Build the model client."""
         settings = self.settings
         self.uses_mcp = bool(settings.mcp) and any(map(asks_for_mcp, settings.profile.tools))
+        self.uses_browser = self.catalog.find(BROWSER_TOOL) is not None
+        self.has_vision_role = settings.has_own_model(VISION)
         self.client = ModelClient(
             cache(lambda role: self.model_settings(role).with_fallbacks()),
             cache(settings.settings_source.find_price),
@@ -120,7 +130,11 @@ class ActiveRun:
         """Return a client that asks another chat model than the run's, within the same budget."""
         endpoint = build_endpoint(model, self.settings.for_role(role))
         client = replace(
-            self.client, chain_of=lambda _: [endpoint], chat_models={}, _caches={}, _servers={}
+            self.client,
+            chain_of=lambda _: [endpoint],
+            chat_models={},
+            caches=defaultdict(RequestCache),
+            _servers={},
         )
         client.caller_model = model
         return client
@@ -132,8 +146,8 @@ class ActiveRun:
     def role_for(self, *, pictures: bool) -> str:
         """Return the profile's role, or `vision` for images that its model does not see."""
         role = self.settings.profile.role
-        has_vision_role = pictures and self.settings.has_own_model(VISION)
-        if has_vision_role and not self.model_settings(role).vision:
+        needs_vision = pictures and self.has_vision_role
+        if needs_vision and not self.model_settings(role).vision:
             return VISION
         return role
 

@@ -42,7 +42,6 @@ async def think(
     """Ask the model for the next step and append its message to the history."""
     active_run = get_active_run(config)
     emit = runtime.stream_writer
-    active_run.session.siblings = Siblings(unfinished=None)
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
     start = start_step(state, active_run)
@@ -53,7 +52,9 @@ async def think(
     if run["step"] == 1 or not environment:
         environment = await _describe_environment(environment, active_run)
         start["place"] = environment
-    system = _system_prompt(active_run, run, environment)
+    system = active_run.agent_options.system_message or active_run.render_system(
+        workspace=run["workspace"], place=environment
+    )
     entries = active_run.ledger.start(start["usage"])
     _emit_start(run, start["usage"], emit)
     stored = state.get("messages", [])
@@ -75,6 +76,8 @@ async def think(
         update = {**_end_run(error, state, run), "usage": usage}
     else:
         message = answer.reply.message
+        if len(message.tool_calls) + len(message.invalid_tool_calls) > 1:
+            active_run.session.siblings = Siblings(unfinished=None)
         history.writes += answer.messages
         commands = answer.commands
         usage = active_run.ledger.count(entries, start["usage"])
@@ -88,14 +91,6 @@ async def think(
         update["compaction"] = history.compaction
     update = {**start, **update, "messages": [*repairs, *history.writes]}
     return [update, *commands] if commands else update
-
-
-def _system_prompt(active_run: ActiveRun, run: Run, environment: str) -> str | SystemMessage:
-    """Return the caller's system message as it is, else the profile's prompt with its variables."""
-    message = active_run.agent_options.system_message
-    if message is not None:
-        return message
-    return active_run.render_system(workspace=run["workspace"], place=environment)
 
 
 async def _ask(

@@ -6,6 +6,7 @@ import contextlib
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from langchain_core.messages import (
@@ -377,7 +378,7 @@ class PerMessage(Generic[V]):
         key = id(message)
         entry = self._entries.get(key)
         if entry is None or entry[0]() is not message:
-            reference = weakref.ref(message, lambda _: self._entries.pop(key, None))
+            reference = weakref.ref(message, partial(self._entries.pop, key))
             entry = (reference, self._compute(message))
             self._entries[key] = entry
         return entry[1]

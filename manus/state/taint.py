@@ -111,17 +111,14 @@ class HistoryFacts:
             self._reset()
             length = 0
         for message in history[length:]:
-            self._add(message)
+            self._is_tainted = self._is_tainted or _is_tainted(message)
+            if isinstance(message, HumanMessage) and is_from_user(message):
+                self.request = message
+            if isinstance(message, HumanMessage) or message.name == ASK_HUMAN:
+                self._read_words(own_words(message))
         self._history = history
 
-    def _add(self, message: AnyMessage) -> None:
-        if not self._is_tainted:
-            self._is_tainted = _is_tainted(message)
-        if isinstance(message, HumanMessage) and is_from_user(message):
-            self.request = message
-        words = ""
-        if isinstance(message, HumanMessage) or message.name == ASK_HUMAN:
-            words = own_words(message)
+    def _read_words(self, words: str) -> None:
         if words:
             update_hosts(self._hosts, words)
             self.words = "\n\n".join(filter(None, (self.words, words)))

@@ -14,7 +14,14 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 
 from manus.execution.on_demand import DispatchedCalls
 from manus.execution.truncation import truncate
@@ -22,7 +29,6 @@ from manus.execution.workspace import Workspace
 from manus.models.providers import DEFAULT_MODEL
 from manus.models.tokens import (
     estimate_message,
-    estimate_request,
     estimate_text,
     get_window,
 )
@@ -30,7 +36,8 @@ from manus.nodes.context.turns import format_arguments, is_summary, split_turns
 from manus.prompts.sources import framed
 from manus.state.messages import (
     DESCRIPTION,
-    call_ids,
+    SOURCE,
+    THROUGH,
     get_own_text,
     get_source,
     get_text,
@@ -80,7 +87,7 @@ class ContextWindow:
 
     def count(self, messages: Sequence[BaseMessage]) -> float:
         """Estimate the tokens of messages."""
-        return self.factor * estimate_request(messages)
+        return self.factor * sum(map(estimate_message, messages))
 
 
 def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWindow:
@@ -88,7 +95,7 @@ def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWind
     client = active_run.client
     endpoint = client.chain_of(role)[0]
     size = get_window(endpoint, client.get_chat_model(endpoint))
-    sizes = client.find_cache(role).sizes
+    sizes = client.caches[role].sizes
     around = estimate_text(system) + sizes.estimate_tools(active_run.catalog.schemas())
     return ContextWindow(
         size=size,
@@ -125,8 +132,11 @@ class RenderedHistory:
         if not is_same or any(isinstance(m, HumanMessage) for m in history[count:]):
             count = 0  # a new message of the user leaves less room for the older ones
         fitted = await fit_messages(history[count:], window.room, self._workspace)
-        wrapped = map(self._dispatched.wrap, fitted)
-        new = [render_message(message, vision=window.vision) for message in wrapped]
+        new = []
+        for message in fitted:
+            if THROUGH in message.additional_kwargs or self._dispatched.ids:
+                message = self._dispatched.wrap(message)
+            new.append(render_message(message, vision=window.vision))
         self._rendered = [*self._rendered[:count], *new]
         self._history = history[:]
         self._form = form
@@ -135,7 +145,7 @@ class RenderedHistory:
         for message in history[count:]:
             self.ids.add(str(message.id))
             if isinstance(message, AIMessage):
-                self.ids.update(call_ids(message))
+                self.ids |= {str(call["id"]) for call in list_calls(message)}
         return self._rendered
 
 
@@ -146,16 +156,20 @@ def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
     system message that is not the first. The frame is added here, so that truncation cannot cut it.
     Without `vision`, a line replaces each image.
     """
-    if is_summary(message):
+    if isinstance(message, SystemMessage) and is_summary(message):
         return HumanMessage(message.content, id=message.id)
     content: Any = message.content
     if isinstance(content, list) and not vision:
         placeholder = text_block(IMAGE_LEFT_OUT)
         content = [placeholder if is_image(block) else block for block in content]
     if isinstance(message, ToolMessage):
-        frame = partial(framed, source=get_source(message), own_text=get_own_text(message))
-        content = with_texts(content, frame)
-        content = _append(content, message.additional_kwargs.get(DESCRIPTION, ""))
+        is_plain = isinstance(content, str) and content.isascii()
+        if SOURCE in message.additional_kwargs or not is_plain:  # to be framed, or hidden text
+            source = get_source(message)
+            frame = partial(framed, source=source, own_text=get_own_text(message))
+            content = with_texts(content, frame)
+        if DESCRIPTION in message.additional_kwargs:
+            content = _append(content, message.additional_kwargs[DESCRIPTION])
     if content == message.content:
         return message
     return message.model_copy(update={"content": content})
@@ -199,6 +213,8 @@ def token_limits(
     messages: Sequence[BaseMessage], room: float, user: float = USER
 ) -> dict[int, float]:
     """Return, by `id()` of each message that is too large, the tokens for each of its parts."""
+    if sum(map(estimate_message, messages)) <= min(user, _PART) * room:
+        return {}
     limits = _user_limits(messages, user * room)
     for start, end in split_turns(cast(Sequence[AnyMessage], messages)):
         turn = messages[start:end]

@@ -75,8 +75,10 @@ def explain_overflow(overflow: ContextOverflowError) -> ContextOverflowError:
 
 async def select_role(active_run: ActiveRun, history: ThreadHistory, notes: StepNotes) -> str:
     """Return the role whose model is asked; look up its window, and offer `recall` if needed."""
-    has_images = bool(notes.images) or _has_unseen_image(history.messages)
-    role = active_run.role_for(pictures=has_images)
+    role = active_run.settings.profile.role
+    if active_run.has_vision_role:
+        has_images = bool(notes.images) or _has_unseen_image(history.messages)
+        role = active_run.role_for(pictures=has_images)
     if history.compaction is not None:
         await offer_recall(active_run, history.compaction)
     await active_run.client.look_up_window(role)
@@ -177,8 +179,12 @@ def prepare_reply(
     prefix = f"{run['id']}-{run['step']}"
     if not message.id or message.id in ids:
         message.id = prefix
-    message.response_metadata = _kept_metadata(message)
-    message.additional_kwargs = _without_none(message.additional_kwargs)
+    kwargs = message.additional_kwargs
+    metadata = message.response_metadata
+    message.additional_kwargs = {name: v for name, v in kwargs.items() if v is not None}
+    message.response_metadata = {
+        name: metadata[name] for name in _KEPT_METADATA if metadata.get(name) is not None
+    }
     if tool_choice == "none" and has_calls(message):
         return _without_calls(message)
     new_ids: set[str] = set()
@@ -191,15 +197,6 @@ def prepare_reply(
     if catalog.on_demand_names:
         unwrap_calls(message, catalog)
     return message
-
-
-def _kept_metadata(message: AIMessage) -> dict[str, Any]:
-    metadata = message.response_metadata
-    return {name: metadata[name] for name in _KEPT_METADATA if metadata.get(name) is not None}
-
-
-def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _without_calls(message: AIMessage) -> AIMessage:

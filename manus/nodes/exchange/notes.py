@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from manus.config.context import ToolChoice
 from manus.config.profile import Profile
 from manus.execution.result import Image
-from manus.nodes.active_run import ActiveRun
+from manus.nodes.active_run import BROWSER_TOOL, ActiveRun
 from manus.nodes.exchange.announcements import was_hinted
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
@@ -33,7 +33,6 @@ _MIN_CALLS = 4
 """A smaller budget of model calls reserves none for a closing reply."""
 _RESERVE = 0.1
 """Share of a budget that is reserved for a closing reply."""
-_TOOL = "browser_use"
 _BROWSER = "browser"
 _RECENT = 3
 """Number of newest messages in which a browser call means that the browser is in use."""
@@ -55,9 +54,19 @@ async def build_notes(
     state: AgentState, active_run: ActiveRun, run: Run, history: Sequence[AnyMessage]
 ) -> StepNotes:
     """Return the notes of this step. Mark the run as closing if a budget allows one last call."""
-    page, images = await _page(active_run, history)
-    plan, update = plan_notes(state, active_run.settings.profile)
-    last, nearly = budget_notes(active_run.ledger.limits, active_run.ledger.used)
+    profile = active_run.settings.profile
+    page: list[str] = []
+    images: tuple[Image, ...] = ()
+    if active_run.uses_browser:
+        page, images = await _page(active_run, history)
+    plan: list[str] = []
+    update: dict[str, Any] = {}
+    if state.get("plans") or KEEPS_PLAN in profile.extras:
+        plan, update = plan_notes(state, profile)
+    last = ""
+    nearly: list[str] = []
+    if active_run.ledger.is_limited:
+        last, nearly = budget_notes(active_run.ledger.limits, active_run.ledger.used)
     choice = active_run.settings.tool_choice
     budget = []
     if last:
@@ -72,7 +81,7 @@ async def build_notes(
     loop = state.get("loop") if run["step"] > 1 else None
     steps = step_notes(run, loop, active_run.settings.tool_choice)
     # the profile's prompt is about calling tools, which the closing reply cannot
-    prompt = "" if last else active_run.settings.profile.next_step_prompt
+    prompt = "" if last else profile.next_step_prompt
     lost = [active_run.session.lost_calls]
     return StepNotes([*lost, *page, *plan, *budget, *steps, prompt], images, choice, update)
 
@@ -98,8 +107,10 @@ async def _page(
     active_run.session.page_is_prompted = True
     is_always_shown = bool(active_run.settings.profile.extras.get(BROWSER_ALWAYS))
     newest = islice(reversed(history), _RECENT)
-    is_in_use = any(isinstance(m, ToolMessage) and str(m.name).lower() == _TOOL for m in newest)
-    if not (is_always_shown or is_in_use) or active_run.catalog.find(_TOOL) is None:
+    is_in_use = any(
+        isinstance(m, ToolMessage) and str(m.name).lower() == BROWSER_TOOL for m in newest
+    )
+    if not (is_always_shown or is_in_use):
         return [], ()
     if active_run.session.peek(_BROWSER) is None:
         return [browser_prompts.BROWSER_GONE if is_in_use else browser_prompts.NO_PAGE], ()
