@@ -15,6 +15,27 @@ from tests.browser.site import Answer, Site
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LOOP = "<title>L</title><p>x</p><script>setInterval(() => { for(;;); }, 1)</script>"
+UNDER_MOUSE = """<body style="margin:0"><style>
+  button, div { display: block; width: 100px; height: 30px; margin: 0 }</style>
+<button>Open</button><script>
+  let active = "", isNew = true;
+  const enter = (name) => {
+    if (!isNew) { active = name; return; }
+    isNew = false; // the menu opened under the mouse: wait until it is moved
+    document.addEventListener("mousemove", () => { active = name }, { once: true });
+  };
+  document.querySelector("button").onclick = (event) => {
+    event.target.remove();
+    for (const name of ["Nepal", "New Zealand"]) {
+      const item = document.createElement("div");
+      item.setAttribute("role", "option");
+      item.textContent = name;
+      item.onmouseenter = () => enter(name);
+      item.onclick = () => { document.title = active };
+      document.body.append(item);
+    }
+  };
+</script>"""
 FLOOD = "<button onclick='for(;;) alert(1)'>Flood</button>"
 
 
@@ -133,3 +154,12 @@ async def test_a_call_is_cancelled_cleanly(driver: Driver, site: Site) -> None:
     with pytest.raises(asyncio.CancelledError):
         await going
     await answers(driver, site)
+
+
+async def test_a_menu_that_opened_under_the_mouse(driver: Driver, site: Site) -> None:
+    """The first movement counts for the entry under the mouse, the next ones for others."""
+    site.pages["/"] = UNDER_MOUSE
+    await driver.open(site.base)
+    await driver.click('button "Open"')
+    await driver.click('option "New Zealand"')
+    assert "Title: New Zealand" in driver.text

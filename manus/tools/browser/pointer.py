@@ -38,6 +38,8 @@ ACTION_MS = 4_000
 """Milliseconds to wait until an element is ready for an action."""
 REACTION_SECONDS = 0.5
 """Time that menus and suggestions take to open, which pages delay on purpose."""
+_STEPS = 4
+"""Mouse moves on the way to an element."""
 _NEAR = 2
 """Distance in pixels from which the mouse is moved to the place of a click."""
 _MAX_MATCHES = 50
@@ -189,14 +191,14 @@ async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
 async def _approach(tab: Tab, element: ElementHandle) -> Position | None:
     """Move the mouse to an element; return the point to click if its middle is covered.
 
-    The click itself moves the mouse once more: menus ignore a mouse that has moved only once, which
-    may have been under them when they opened. Elements in frames are clicked without that.
+    Not in one leap: a menu that opened under the resting mouse takes the first move for one over the
+    entry that it rested on. Elements in frames are clicked without that.
     """
     point = await with_timeout(ANSWER_SECONDS, element.evaluate(script("point")))
     if point is None:
         return None
     if point["frame"] == "page":
-        await tab.page.mouse.move(point["x"] - _NEAR, point["y"])
+        await tab.page.mouse.move(point["x"] - _NEAR, point["y"], steps=_STEPS)
     position = point["position"]
     return Position(x=position["x"], y=position["y"]) if position else None
 
