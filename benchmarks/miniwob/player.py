@@ -129,4 +129,4 @@ class Player:
 
     async def submit(self) -> str:
         """Click the button that sends the answer."""
-        return await self.click("button", "submit")
+        return await self.click("button|tab|clickable", "submit")
