@@ -191,8 +191,8 @@ async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
 async def _approach(tab: Tab, element: ElementHandle) -> Position | None:
     """Move the mouse to an element; return the point to click if its middle is covered.
 
-    Not in one leap: a menu that opened under the resting mouse takes the first move for one over the
-    entry that it rested on. Elements in frames are clicked without that.
+    Not in one leap: a menu that opened under the resting mouse takes its first move for one over
+    the entry that it rested on. Elements in frames are clicked without that.
     """
     point = await with_timeout(ANSWER_SECONDS, element.evaluate(script("point")))
     if point is None:
