@@ -183,3 +183,22 @@ async def test_what_stands_in_a_labelled_day_is_shown(driver: Driver) -> None:
 async def test_a_value_keeps_its_quotes(driver: Driver) -> None:
     await driver.show("""<textarea aria-label=Body>{"name": "tea"}</textarea>""")
     assert driver.line('textbox "Body"').startswith('textbox "Body" = "{"name": "tea"}"')
+
+
+CARD = """<div onclick=x() style=cursor:pointer><h3>Lamp</h3><p>Of glass</p><p>With a shade</p>
+  <p>9 €</p></div>"""
+TREE = """<ul role=tree><li role=treeitem aria-expanded=true>Root<ul role=group>
+  <li role=treeitem>Leaf</ul></ul>"""
+
+
+async def test_a_card_and_a_branch_are_called_by_their_first_line(driver: Driver) -> None:
+    assert elements(await driver.show(CARD)) == ['clickable "Lamp"']
+    assert elements(await driver.show(TREE)) == ['treeitem "Root" (expanded)', 'treeitem "Leaf"']
+
+
+async def test_a_choice_that_only_its_label_shows_is_clicked(driver: Driver) -> None:
+    await driver.show("""<form><label><input type=radio name=r style=display:none
+      onchange="document.title = 'large'">Large</label></form>""")
+    await driver.click('radio "Large"')
+    assert "Title: large" in driver.text
+    assert driver.line("radio") == 'radio "Large" (checked)'

@@ -61,10 +61,12 @@ const isRoot = (el) => (store.listening.get(el)?.size || 0) >= MIN_ROOT_KINDS;
 
 const textOf = (el, limit) => {
   let text = "";
+  const isTreeItem = el.getAttribute("role") === "treeitem"; // what it unfolds has names of its own
   const collect = (node) => {
     if (node.nodeType === Node.TEXT_NODE) text += node.data;
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
     const inner = node !== el;
+    if (inner && isTreeItem && /^(group|treeitem)$/.test(node.getAttribute("role") || "")) return;
     if (inner && (node.tagName === "TEXTAREA" || node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
     const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
     if (said) { text += ` ${said} `; return; }
@@ -101,7 +103,8 @@ const nameOf = (el, role) => {
   if (isEditor(el)) return "";
   if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
   const isLong = !isNative(el) && (isDropTarget(el) || countLines(el) >= MIN_LINES);
-  return textOf(el, isLong ? 60 : 120) || squash(el.title) || squash(el.getAttribute("alt"));
+  const [firstLine] = isLong ? linesOf(el) : [];
+  return (firstLine ? cut(squash(firstLine), 60) : textOf(el, 120)) || squash(el.title) || squash(el.getAttribute("alt"));
 };
 
 const roleOf = (el) => {
@@ -235,4 +238,5 @@ const rowOf = (el) => {
 
 // A day, an entry or a panel whose label is not what stands in it.
 const isLabelledBox = (el) => /^(gridcell|treeitem|tabpanel)$/.test(el.getAttribute("role") || "") && el.hasAttribute("aria-label") && !el.getAttribute("aria-label").includes(squash(el.textContent));
-const countLines = (el) => (el.innerText || "").split("\n").filter((line) => line.trim()).length;
+const linesOf = (el) => (el.innerText || "").split("\n").filter((line) => line.trim());
+const countLines = (el) => linesOf(el).length;

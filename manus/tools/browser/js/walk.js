@@ -222,6 +222,8 @@
       return;
     }
     const style = getComputedStyle(el);
+    const label = style.display === "none" && !el.inert && standIn(el);
+    if (label && /^(view|near)/.test(placeOf(label.getBoundingClientRect()))) consider(el, rect, style, "view");
     if (style.display === "none" || el.inert) return;
     if (empty && !native && !el.firstChild && !el.shadowRoot) return;
     if (el.tagName === "IFRAME" || el.tagName === "FRAME") {
