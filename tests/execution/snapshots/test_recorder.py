@@ -1,0 +1,149 @@
+"""What is recorded of a workspace, and what is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from manus.execution.snapshots import listing, recorder
+from manus.execution.snapshots.objects import SnapshotStore, make_ref
+from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.tree import Tree
+
+REF = make_ref("t")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    (root / "a.txt").write_text("a")
+    return root
+
+
+@pytest.fixture
+def files(root: Path) -> Recorder:
+    return Recorder(root, root.parent / "snapshots")
+
+
+def take(files: Recorder, parent: str = "", paths: list[str] | None = None) -> str:
+    return files.take(REF, parent, "agent", "x", paths)
+
+
+def read_tree(files: Recorder, snapshot: str) -> Tree:
+    store = SnapshotStore.open(files.root.parent / "snapshots")
+    assert store is not None
+    return store.read_tree(snapshot)
+
+
+def test_nothing_is_stored_if_nothing_has_changed(files: Recorder, root: Path) -> None:
+    first = take(files)
+    assert take(files, first) == first
+    (root / "a.txt").write_text("b")
+    second = take(files, first)
+    assert second != first
+    again = Recorder(root, root.parent / "snapshots")
+    assert again.head(REF) == second
+    assert take(again, second) == second
+
+
+def test_a_change_within_a_tick_of_the_clock_is_seen(
+    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_FREE_SECONDS", 600.0)
+    snapshot = take(files)
+    for number in range(100):
+        (root / "a.txt").write_text(str(number % 10))  # the same size, often the same time
+        before = snapshot
+        snapshot = take(files, before)
+        assert snapshot != before
+
+
+def test_what_is_left_out_is_named(
+    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_FILE_BYTES", 1000)
+    (root / "node_modules").mkdir()
+    (root / "node_modules" / "x.js").write_text("x")
+    (root / "large.bin").write_bytes(b"x" * 1001)
+    os.mkfifo(root / "pipe")
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+    tree = read_tree(files, take(files))
+    assert set(tree.entries) == {"a.txt"}
+    assert set(tree.skipped) == {"node_modules", "large.bin", "pipe"}
+
+
+def test_filters_and_attributes_of_a_repository_do_not_apply(files: Recorder, root: Path) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+    subprocess.run(["git", "config", "filter.f.clean", f"touch {root}/ran"], cwd=root, check=True)
+    (root / ".gitattributes").write_text("* text=auto eol=crlf filter=f\n")
+    (root / "lines.txt").write_bytes(b"one\r\ntwo\n")
+    tree = read_tree(files, take(files))
+    store = SnapshotStore.open(root.parent / "snapshots")
+    assert store is not None
+    identifier = tree.entries["lines.txt"].object
+    assert dict(store.read_objects([identifier])) == {identifier: b"one\r\ntwo\n"}
+    assert not (root / "ran").exists()
+
+
+def test_links_are_not_followed(files: Recorder, root: Path) -> None:
+    (root.parent / "secret").write_text("secret")
+    (root.parent / "folder").mkdir()
+    (root.parent / "folder" / "inner").write_text("secret")
+    (root / "link").symlink_to("../secret")
+    (root / "away").symlink_to("../folder")
+    tree = read_tree(files, take(files))
+    assert {path: entry.kind for path, entry in tree.entries.items()} == {
+        "a.txt": "file",
+        "link": "link",
+        "away": "link",
+    }
+
+
+def test_only_the_named_files_are_read(files: Recorder, root: Path) -> None:
+    first = take(files)
+    (root / "b.txt").write_text("b")
+    (root / "new").mkdir()
+    (root / "new" / "c.txt").write_text("c")
+    (root / "a.txt").unlink()
+    second = take(files, first, ["new/c.txt", "a.txt"])
+    assert set(read_tree(files, second).entries) == {"new/c.txt"}
+    third = take(files, second)
+    assert set(read_tree(files, third).entries) == {"new/c.txt", "b.txt"}
+
+
+def test_a_workspace_that_is_too_large_is_reported_once(
+    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_FILES", 3)
+    for number in range(5):
+        (root / f"{number}.txt").write_text("x")
+    reports: list[str] = []
+    files.notify = reports.append
+    assert take(files) == ""
+    assert take(files) == ""
+    assert reports == [recorder.TOO_MANY_FILES]
+
+
+def test_it_backs_off_if_it_takes_too_long(
+    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports: list[str] = []
+    files.notify = reports.append
+    first = take(files)
+    monkeypatch.setattr(recorder, "_FREE_SECONDS", 0.0)
+    monkeypatch.setattr(recorder, "_LARGEST_SHARE", 0.0)
+    (root / "b.txt").write_text("b")
+    second = take(files, first)
+    (root / "c.txt").write_text("c")
+    assert take(files, second) == second
+    assert reports == [recorder.TOO_SLOW]
+
+
+def test_snapshots_inside_the_workspace_are_not_recorded(root: Path) -> None:
+    files = Recorder(root, root / "state" / "snapshots")
+    first = take(files)
+    assert take(files, first) == first
