@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langgraph.checkpoint.base import CheckpointMetadata, create_checkpoint
 from langgraph.graph.state import CompiledStateGraph
@@ -181,7 +181,7 @@ class Rewinder:
         await asyncio.to_thread(self._write_intent, intent)
         result, after = await asyncio.to_thread(self._restore, intent)
         if intent.checkpoint:
-            await self._restore_thread(intent.checkpoint)
+            await self.return_to(intent.checkpoint)
         done = Intent(**{**asdict(intent), "after": after or "none"})
         await asyncio.to_thread(self._write_intent, done)
         return result
@@ -224,29 +224,35 @@ class Rewinder:
         assert checkpoint is not None
         return str(checkpoint.config["configurable"]["checkpoint_id"])
 
-    async def _restore_thread(self, checkpoint: str) -> None:
-        """Continue the thread from a checkpoint; what was spent since stays spent."""
+    async def return_to(self, checkpoint: str, workspace: str = "") -> None:
+        """Continue the thread from a checkpoint; what was spent since stays spent.
+
+        `workspace`: a folder that the thread works in from now on.
+        """
         thread = self._thread
         graph = build_graph(thread.kind, "manus", self._store)
         supersteps = (await read_history(self._store, thread.thread_id)).get(ROOT, [])
         config = self._config(checkpoint)
         config["metadata"] = _find_metadata(supersteps, checkpoint)
+        if workspace:
+            config["metadata"]["workspace"] = workspace
         usage = _find_usage(supersteps, checkpoint) if thread.kind == "agent" else None
         if usage is None:
-            await self._copy_checkpoint(checkpoint)
+            await self._copy_checkpoint(checkpoint, config["metadata"])
         else:
             # not through the graph's own method, whose checks are for values that a person gives
             update = {"usage": usage}
             await CompiledStateGraph.aupdate_state(graph, config, update, STUCK_CHECK)
         await asyncio.to_thread(self._fork_journal)
 
-    async def _copy_checkpoint(self, checkpoint: str) -> None:
-        """Make a copy of a checkpoint the newest of the thread, with all of its metadata."""
+    async def _copy_checkpoint(self, checkpoint: str, changes: dict[str, Any]) -> None:
+        """Make a copy of a checkpoint the newest of the thread, with metadata changed."""
         stored = await self._store.aget_tuple(self._config(checkpoint))
         assert stored is not None
         step = int(stored.metadata.get("step", -1))
         copy = create_checkpoint(stored.checkpoint, None, step)
-        metadata: CheckpointMetadata = {**stored.metadata, "source": "fork", "step": step + 1}
+        metadata = cast(CheckpointMetadata, {**stored.metadata, **changes})
+        metadata |= {"source": "fork", "step": step + 1}
         # the copy has the same parent, because its values include what the parent's tasks wrote
         parent = stored.parent_config or self._config()
         await self._store.aput(parent, copy, metadata, {})

@@ -273,3 +273,37 @@ def test_snapshots_are_deleted_with_their_thread(
     assert not list(folders[0].glob("objects/[0-9a-f][0-9a-f]/*"))
     assert not list(folders[0].glob("objects/pack/*.pack"))
     assert not list(folders[0].parent.glob("rewinds/*"))
+
+
+def test_a_fork_in_a_folder_of_its_own(
+    manus: Program, server: ScriptedServer, states: list[dict[str, object]]
+) -> None:
+    elsewhere = manus.home / "elsewhere"
+    forked = manus("fork", "t", "--at", "1", "--workspace", str(elsewhere))
+    assert forked.code == 0, forked.err
+    assert read(elsewhere) == states[1]
+    assert read(manus.workspace) == states[3]
+    new_id = forked.err.split()[2]
+    server.script(bash("echo more >> data/a.csv"), text("Forked."))
+    resumed = manus("resume", new_id, "--json")
+    assert (resumed.code, resumed.json["output"]) == (0, "Forked."), resumed.err
+    assert "record" not in " ".join(server.requests[-2].tool_results.values())
+    assert (elsewhere / "data" / "a.csv").read_text() == "1\nmore\n"
+    assert read(manus.workspace) == states[3]
+    assert len(manus("history", "t", "--json").json) == 5
+    assert manus("rewind", new_id, "--to", "1").code == 0
+    assert read(elsewhere) == states[1]
+    again = manus("fork", "t", "--at", "1", "--workspace", str(elsewhere))
+    assert (again.code, "is not empty" in again.err) == (2, True)
+
+
+def test_a_fork_in_the_same_folder(
+    manus: Program, server: ScriptedServer, states: list[dict[str, object]]
+) -> None:
+    forked = manus("fork", "t", "--at", "2")
+    assert forked.code == 0, forked.err
+    assert read(manus.workspace) == states[3]
+    server.script(text("Forked."))
+    resumed = manus("resume", forked.err.split()[2], "--json")
+    assert (resumed.code, resumed.json["output"]) == (0, "Forked.")
+    assert len(server.requests[-1].tool_results) == 2

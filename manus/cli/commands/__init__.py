@@ -10,7 +10,7 @@ from manus.cli.commands.import_config import import_config
 from manus.cli.commands.mcp import mcp
 from manus.cli.commands.pages import report, ui, watch
 from manus.cli.commands.profiles import graph, profiles
-from manus.cli.commands.rewind import history, rewind
+from manus.cli.commands.rewind import fork, history, rewind
 from manus.cli.commands.run import chat, flow, resume, run
 from manus.cli.commands.setup import doctor, memory, setup, trust
 from manus.cli.commands.threads import show, threads
@@ -41,5 +41,5 @@ def _add(*commands: click.Command) -> None:
         program.add_command(command)
 
 
-_add(chat, run, flow, resume, threads, show, history, rewind, report, watch, ui)
+_add(chat, run, flow, resume, threads, show, history, rewind, fork, report, watch, ui)
 _add(profiles, graph, mcp, memory, import_config, trust, setup, doctor, demo)

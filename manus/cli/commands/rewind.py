@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from manus.store.base import Store
     from manus.store.threads import Thread
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 _MAX_NAMES = 8
 """Files listed by name; the others are counted."""
 
@@ -104,6 +106,40 @@ async def _rewind(store: Store, prefix: str, to: int | None, *, theirs: bool) ->
             headline = f"The thread {thread.thread_id} is back at the end of step {to}."
     _report(thread, headline, result)
     return not result.failed
+
+
+@click.command()
+@click.argument("thread", required=False, type=thread_id)
+@last_option
+@click.option("--at", metavar="STEP", type=click.IntRange(0), help="The last step of the fork.")
+@click.option("--workspace", metavar="DIR", type=_FOLDER, help="A new folder for its files.")
+def fork(thread: str | None, last: bool, at: int | None, workspace: Path | None) -> int:
+    """Continue a copy of a thread from the end of a step."""
+    from manus.cli.settings import with_store
+
+    if at is None:
+        raise click.UsageError("Give the last step of the fork: --at STEP.")
+    prefix = resolve_thread(thread, last=last)
+    with_store(lambda store: _fork(store, prefix, at, workspace))
+    return 0
+
+
+async def _fork(store: Store, prefix: str, at: int, workspace: Path | None) -> None:
+    from manus.cli.screen import Screen
+    from manus.runs.fork import fork_thread
+    from manus.runs.rewind import find_step, list_steps
+    from manus.store.threads import get_thread
+
+    thread = await get_thread(store, prefix)
+    async with store.hold(thread.thread_id):
+        step = find_step(await list_steps(store, thread.thread_id), at, thread.thread_id)
+        new_id = await fork_thread(store, thread, step, workspace)
+    screen = Screen(quiet=False)
+    folder = thread.workspace if workspace is None else str(workspace)
+    screen.paragraph(f"The thread {new_id} continues from the end of step {at}.", "bold")
+    files = "with the files of that step" if workspace is not None else "whose files are unchanged"
+    screen.paragraph(f"It works in {folder}, {files}.")
+    screen.paragraph(f"Continue with: manus resume {new_id}", "dim")
 
 
 def _report(thread: Thread, headline: str, result: Rewound) -> None:

@@ -84,6 +84,12 @@ def plan_restore(
     return plan
 
 
+def plan_copy(store: SnapshotStore, snapshot: str) -> RestorePlan:
+    """Plan to write all files of a snapshot into an empty folder. Blocking."""
+    tree = store.read_tree(snapshot)
+    return RestorePlan(targets=dict(tree.entries), folders=_list_folders(tree))
+
+
 def _find_touched(store: SnapshotStore, start: str, end: str, before: Tree) -> dict[str, _Touched]:
     """Return the paths that calls of the thread changed between two snapshots."""
     touched: dict[str, _Touched] = {}

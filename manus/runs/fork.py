@@ -1,0 +1,74 @@
+"""Fork a thread: a new thread that continues from the end of one of its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from pathlib import Path
+
+from manus.execution.snapshots.objects import SnapshotStore, make_ref
+from manus.execution.snapshots.restore import Restoration, plan_copy
+from manus.execution.snapshots.thread_files import SNAPSHOTS
+from manus.execution.workspace import Workspace
+from manus.runs.rewind import HistoryStep, Rewinder
+from manus.state.errors import UsageError
+from manus.store.base import Store
+from manus.store.threads import Thread, get_thread
+
+
+async def fork_thread(
+    store: Store, thread: Thread, step: HistoryStep, workspace: Path | None
+) -> str:
+    """Copy a thread, which the caller holds, up to the end of a step; return the copy's id.
+
+    Args:
+        store: of the threads.
+        thread: the original, which stays as it is.
+        step: the last step that the copy has.
+        workspace: a new or empty folder that gets the files as at the end of the step. By default
+            the copy works in the workspace of the original, whose files stay as they are.
+
+    Raises:
+        UsageError: the folder is not empty, or the files of the step are not recorded.
+    """
+    target = Workspace(workspace or thread.workspace or ".")
+    snapshot = ""
+    if workspace is not None:
+        snapshot = await asyncio.to_thread(_copy_files, thread, step, target)
+    new_id = secrets.token_hex(5)
+    await store.acopy_thread(thread.thread_id, new_id)
+    await asyncio.to_thread(_share_snapshots, target, thread.thread_id, new_id, snapshot)
+    async with store.hold(new_id):
+        rewinder = Rewinder(store, await get_thread(store, new_id))
+        await rewinder.return_to(step.checkpoint, str(target.root))
+    return new_id
+
+
+def _share_snapshots(workspace: Workspace, old_id: str, new_id: str, snapshot: str) -> None:
+    """Let a copy of a thread continue from a snapshot, or the newest of the original. Blocking."""
+    folder = workspace.records / SNAPSHOTS
+    store = SnapshotStore.open(folder) if folder.exists() else None
+    if store is not None and (head := snapshot or store.head(make_ref(old_id))):
+        store.set_head(make_ref(new_id), head)
+
+
+def _copy_files(thread: Thread, step: HistoryStep, target: Workspace) -> str:
+    """Write the files as at the end of a step into a folder; return the snapshot. Blocking."""
+    original = Workspace(thread.workspace or ".")
+    snapshots = original.records / SNAPSHOTS
+    store = SnapshotStore.open(snapshots) if snapshots.exists() else None
+    head = store.head(make_ref(thread.thread_id)) if store is not None else ""
+    if store is None or not head:
+        raise UsageError(
+            f"The files of the thread {thread.thread_id} are not recorded on this machine; "
+            "leave out --workspace to fork its messages alone."
+        )
+    folder = target.root
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty; choose a new folder for the fork.")
+    snapshot = step.snapshot or store.chain("", head)[0].id
+    target.prepare()
+    Restoration(folder, store, plan_copy(store, snapshot)).run()
+    shutil.copytree(snapshots, target.records / SNAPSHOTS, dirs_exist_ok=True)
+    return snapshot
