@@ -20,6 +20,7 @@ MORE_RUNS = {
     "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes"],
     "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py"],
     "files": ["tests/safety/test_git_settings.py", "tests/execution/test_user_programs.py"],
+    "processes": ["tests/safety/test_supervisor.py"],
 }
 """With `--all-sandboxes`: what takes minutes."""
 
