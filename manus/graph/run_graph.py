@@ -10,13 +10,11 @@ from typing import Any, Self, overload
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
-from langchain_core.runnables.graph import Graph
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import All, Durability, Interrupt, StateSnapshot
-from pydantic import BaseModel
 
 from manus.config.context import HELD, Context
 from manus.config.profile import Profile
@@ -26,7 +24,7 @@ from manus.execution.records.select import CHECKPOINTER, fence_saver, select_rec
 from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
-from manus.graph.input_model import input_model
+from manus.graph.descriptions import Descriptions
 from manus.graph.inputs import (
     check_served,
     find_served_records,
@@ -35,18 +33,16 @@ from manus.graph.inputs import (
     to_context,
     to_input,
 )
-from manus.graph.journal_check import MARK
 from manus.graph.outcome import format_question, is_over
 from manus.graph.resume import restore_run, resume_repeated
-from manus.graph.routing import with_all_labels
+from manus.graph.run_config import build_run_config, is_served
 from manus.graph.saver_threads import with_usable_saver
 from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
 from manus.graph.thread_status import record_failure
 from manus.graph.waiting import handle_waiting
-from manus.nodes.active_run import KEY, ActiveRun, RunReference, get_parent_run, open_run
+from manus.nodes.active_run import ActiveRun, get_parent_run, open_run
 from manus.nodes.wrapping import AgentOptions
-from manus.state.agent import AgentInput
 from manus.state.errors import UsageError
 
 NO_THREAD = (
@@ -54,12 +50,9 @@ NO_THREAD = (
     '{"configurable": {"thread_id": "…"}} as its configuration.'
 )
 
-_SUPERSTEPS = 1_000_000
-"""Recursion limit, so high that the step budget ends a run and not LangGraph."""
-
 
 # the results of `invoke` and `ainvoke` are typed more narrowly than LangGraph's
-class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]):  # type: ignore[misc]
+class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context, Any, Any]):  # type: ignore[misc]
     """Compiled graph of a profile whose runs have live resources.
 
     It differs from a plain compiled graph in two ways: a `request` becomes a message of the user
@@ -98,26 +91,6 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         fields = dict(vars(compiled))
         fields.pop("__orig_class__", None)
         return cls(profile=profile, build_subagent=build_subagent, **fields)
-
-    def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
-        """Return the drawing, with the labels of all conditional edges."""
-        return with_all_labels(super().get_graph(config, xray=xray), self.builder)
-
-    async def aget_graph(
-        self, config: RunnableConfig | None = None, *, xray: int | bool = False
-    ) -> Graph:
-        """Return the drawing, as `get_graph`."""
-        return with_all_labels(await super().aget_graph(config, xray=xray), self.builder)
-
-    def get_input_schema(self, config: RunnableConfig | None = None) -> type[BaseModel]:  # noqa: ARG002
-        """Return the model of the input as `as_tool` shows it: short, and nothing is required."""
-        return input_model(self.builder.input_schema, str(self.name))
-
-    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """Return the JSON schema of the input, without the status, which `astream` adds."""
-        schema = super().get_input_jsonschema(config)
-        schema.get("properties", {}).pop("status", None)
-        return {**schema, "title": "Input", "description": str(AgentInput.__doc__)}
 
     @overload  # type: ignore[override]
     async def ainvoke(
@@ -210,7 +183,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         run_context, tool_context = self._resolve_context(context)
         recursion_limit = (config or {}).get("recursion_limit")
         config = with_usable_saver(ensure_config(config), self.checkpointer)
-        if _is_served(config):
+        if is_served(config):
             await asyncio.to_thread(check_served, run_context)
         async with self._open(handle, config, run_context) as active_run:
             session = active_run.session
@@ -225,7 +198,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             )
             if not configurable.get("checkpoint_ns") and CHECKPOINTER not in configurable:
                 configurable = {**configurable, **self._fenced_checkpointer()}
-            run_config = _run_config(config, configurable, active_run, recursion_limit)
+            run_config = build_run_config(config, configurable, active_run, recursion_limit)
             # a nested run resumes whenever its task starts
             is_new = isinstance(graph_input, dict) and not active_run.is_inside
             await restore_run(self, active_run, run_config["configurable"], is_new=is_new)
@@ -306,7 +279,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
         try:
             configurable = config.get("configurable", {})
             records = select_records(configurable.get(CHECKPOINTER) or self.checkpointer)
-            if records is None and _is_served(config):
+            if records is None and is_served(config):
                 records = await asyncio.to_thread(find_served_records)
             await self._lock_thread(lock, configurable, None if parent else records)
             lines = None
@@ -318,7 +291,7 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
                 self.profile,
                 context,
                 durable=is_durable,
-                is_served=_is_served(config),
+                is_served=is_served(config),
                 lines=lines,
                 parent=parent,
                 waited=waited,
@@ -424,28 +397,3 @@ class RunGraph(SyncCalls[ResultT], CompiledStateGraph[Any, Context, Any, Any]): 
             return await super().aget_state(config)
         except ValueError:  # raised by LangGraph if there is no checkpointer
             return None
-
-
-def _is_served(config: RunnableConfig) -> bool:
-    """Return whether LangGraph's server runs the graph."""
-    return "assistant_id" in config.get("configurable", {})
-
-
-def _run_config(
-    config: RunnableConfig,
-    configurable: dict[str, Any],
-    active_run: ActiveRun,
-    recursion_limit: int | None,
-) -> RunnableConfig:
-    """Return the configuration with the active run, and its journal in the metadata."""
-    if recursion_limit is None:
-        recursion_limit = _SUPERSTEPS
-    metadata = {**config.get("metadata", {}), MARK: active_run.session.journal.id}
-    if active_run.agent_options.name:
-        metadata["lc_agent_name"] = active_run.agent_options.name
-    return {
-        **config,
-        "configurable": {**configurable, KEY: RunReference(active_run)},
-        "metadata": metadata,
-        "recursion_limit": recursion_limit,
-    }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
@@ -78,14 +79,13 @@ class TestSynchronousSaver:
         assert result["messages"][-1].text == "Blue it is."
 
 
-@pytest.mark.filterwarnings("ignore:This API is in beta")
 class TestAsTool:
     def test_the_schema_has_the_request(self) -> None:
         tool = build_agent(model=says("42."), tools=[]).as_tool(name="expert", description="Knows.")
         schema = tool.tool_call_schema.model_json_schema()  # type: ignore[union-attr]
         assert set(schema["properties"]) == {"request", "messages"}
         assert "required" not in schema
-        assert tool.invoke({"request": "What?"})["output"] == "42."
+        assert tool.invoke({"request": "What?"}) == "42."
 
     def test_an_agent_calls_it(self) -> None:
         expert = build_agent(model=says("42."), tools=[]).as_tool(
@@ -95,7 +95,19 @@ class TestAsTool:
         model = says(AIMessage("", tool_calls=[ask]), "It is 42.")
         result = build_agent(model=model, tools=[expert]).invoke({"request": "Ask."})
         assert result["output"] == "It is 42."
-        assert "42." in result["messages"][-2].text
+        assert result["messages"][-2].text == "42."
+
+    def test_a_question_of_the_inner_agent(self) -> None:
+        ask: Any = {"name": "ask_human", "args": {"inquire": "Which color?"}, "id": "1"}
+        inner = says(AIMessage("", tool_calls=[ask]), "Blue.")
+        painter = build_agent(model=inner, tools=["ask_human"]).as_tool(name="painter")
+        paint: Any = {"name": "painter", "args": {"request": "Paint."}, "id": "1"}
+        model = says(AIMessage("", tool_calls=[paint]), "Painted blue.")
+        agent = build_agent(model=model, tools=[painter], checkpointer=InMemorySaver())
+        assert agent.invoke({"request": "Paint."}, T)["output"] == "Which color?"
+        result = agent.invoke(Command(resume="Blue."), T)
+        assert result["output"] == "Painted blue."
+        assert result["messages"][-2].text == "Blue."
 
 
 @pytest.mark.parametrize(
