@@ -112,11 +112,11 @@ async def test_what_cannot_be_made_shorter_ends_the_run(
 ) -> None:
     """The instructions and tools alone are larger than the window."""
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILES["manus"])
-    agent.server.pages = llama_cpp("scripted", 2_048)
-    agent.server.always(text("Which text?", usage=tokens(1_030, 20)))
+    agent.server.pages = llama_cpp("scripted", 1_024)
+    agent.server.always(text("Which text?", usage=tokens(515, 20)))
     outcome = await agent.run()
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
-    for words in ("2,048 tokens", "and 1,030 arrived", "`-c 32768`", "\n"):
+    for words in ("1,024 tokens", "and 515 arrived", "`-c 32768`", "\n"):
         with subtests.test(words=words):
             assert (words in outcome.output) is (words != "\n")
 
