@@ -104,8 +104,13 @@ class Recorder:
     on without snapshots.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, *, largest_share: float = _LARGEST_SHARE) -> None:
+        """Create it for a workspace; the snapshots are in a folder outside of it.
+
+        `largest_share`: the share of the time since now that may be spent on listings.
+        """
         self.root = root
+        self._largest_share = largest_share
         self.notify: Callable[[str], None] = log.warning
         """Reports why files are not recorded; each reason once."""
         self._folder = folder
@@ -198,7 +203,7 @@ class Recorder:
                 self._store.collect_garbage()
 
     def _is_too_slow(self) -> bool:
-        share = (time.monotonic() - self._opened_at) * _LARGEST_SHARE
+        share = (time.monotonic() - self._opened_at) * self._largest_share
         is_slow = self._seconds > max(share, _FREE_SECONDS)
         if is_slow:
             self._report(TOO_SLOW)

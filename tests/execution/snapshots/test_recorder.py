@@ -135,7 +135,7 @@ def test_it_backs_off_if_it_takes_too_long(
     files.notify = reports.append
     first = take(files)
     monkeypatch.setattr(recorder, "_FREE_SECONDS", 0.0)
-    monkeypatch.setattr(recorder, "_LARGEST_SHARE", 0.0)
+    monkeypatch.setattr(files, "_largest_share", 0.0)
     (root / "b.txt").write_text("b")
     second = take(files, first)
     (root / "c.txt").write_text("c")
