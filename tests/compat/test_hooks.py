@@ -7,14 +7,17 @@ import pytest
 from langchain.agents import AgentState
 from langchain.agents.middleware import (
     AgentMiddleware,
+    TracePolicy,
     after_agent,
     after_model,
     before_agent,
     before_model,
     hook_config,
+    omit_payload,
 )
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
+from langchain_core.tracers import BaseTracer
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
 
@@ -238,6 +241,29 @@ class TestJumps:
         agent = build("1", "2", "3", "4", middleware=[again])
         result = agent.invoke(HELLO, context={"max_steps": 3})
         assert (result["output"], result["usage"]["model_calls"]) == ("3", 3)
+
+
+def test_a_policy_keeps_the_state_out_of_traces(build: Build) -> None:
+    class Private(AgentMiddleware[Any, Any, Any]):
+        trace_policy = TracePolicy(process_inputs=omit_payload)
+
+        def before_model(self, state: Any, runtime: Any) -> None:
+            return None
+
+    class Recorder(BaseTracer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inputs: dict[str, Any] = {}
+
+        def _persist_run(self, run: Any) -> None:
+            pass
+
+        def _on_chain_start(self, run: Any) -> None:
+            self.inputs.setdefault(run.name, run.inputs)
+
+    recorder = Recorder()
+    build("Hi.", middleware=[Private()]).invoke(HELLO, {"callbacks": [recorder]})
+    assert recorder.inputs["Private.before_model"] == {}
 
 
 def test_two_of_one_name_are_refused() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Literal
 
+from langchain.agents.middleware import _trace_policy
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
@@ -31,7 +32,8 @@ def add_hooks(builder: Builder, stack: MiddlewareStack, profile: Profile) -> Non
     for hook in chains:
         for item in stack.having(hook):
             node: Any = hook_node(item, hook)
-            builder.add_node(f"{item.name}.{hook}", node, input_schema=state)
+            policy = _trace_policy._node_trace_policy(item.trace_policy)
+            builder.add_node(f"{item.name}.{hook}", node, input_schema=state, trace_policy=policy)
     if needs_finish(stack):
         finish_node: Any = finish
         builder.add_node("finish", finish_node, input_schema=state)
