@@ -9,13 +9,15 @@ from langchain_core.runnables import RunnableConfig
 from manus.graph.journal_check import MARK
 from manus.nodes.active_run import KEY, ActiveRun, RunReference
 
+_SERVED = frozenset({"assistant_id", "langgraph_auth_user"})
+"""Keys that only servers add to a configuration; Aegra adds the second."""
 _SUPERSTEPS = 1_000_000
 """Recursion limit, so high that the step budget ends a run and not LangGraph."""
 
 
 def is_served(config: RunnableConfig) -> bool:
-    """Return whether LangGraph's server runs the graph."""
-    return "assistant_id" in config.get("configurable", {})
+    """Return whether LangGraph's server, or another one with its API, runs the graph."""
+    return not _SERVED.isdisjoint(config.get("configurable", {}))
 
 
 def build_run_config(
