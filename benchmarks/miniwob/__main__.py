@@ -14,7 +14,7 @@ from benchmarks.miniwob.episode import EPISODE_SECONDS, FULL_REWARD, Episode, pl
 from benchmarks.miniwob.pages import PagesMissingError, find_pages, served
 from benchmarks.miniwob.player import open_session
 from benchmarks.miniwob.solvers import SOLVERS
-from benchmarks.miniwob.solvers.unsolved import UNSOLVED
+from benchmarks.miniwob.solvers.unsolved import EXPLAINED, UNSOLVED
 
 _NOTE = """\
 # MiniWoB++ pages, played with the browser tool
@@ -59,7 +59,8 @@ def table(episodes: Sequence[Episode]) -> str:
         failures = [result.failure for result in results if result.failure]
         actions = sum(result.actions for result in results) / len(results)
         solved = f"{len(results) - len(failures)}/{len(results)}"
-        lines.append(f"| {page} | {solved} | {actions:.1f} | {'; '.join(failures[:1])} |")
+        reason = EXPLAINED.get(page, failures[0]) if failures else ""
+        lines.append(f"| {page} | {solved} | {actions:.1f} | {reason} |")
     return "\n".join(lines)
 
 

@@ -189,8 +189,8 @@ async def buy_below(player: Player) -> None:
     (limit,) = player.read(r"less than \$([\d.]+\d)")
     while True:
         price = re.search(r"price: \$([\d.]+)", player.view.text)
-        # it changes ten times a second, and by up to 1.5 dollars: leave a margin
-        if price and float(price[1]) < float(limit) - 2:
+        # it changes ten times a second: leave a margin
+        if price and float(price[1]) < float(limit) - 1:
             break
         await player.do("wait", seconds=0.1)
     await player.click("button", "Buy")
