@@ -66,7 +66,7 @@ class SnapshotStore:
         store = cls(folder, git)
         if not (folder / "HEAD").exists():
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            store._run("init", "--quiet", "--bare", "--template=", str(folder))
+            store._run("init", "--quiet", "--bare", "--template=", "--shared=0600", str(folder))
         return store
 
     def commit(
