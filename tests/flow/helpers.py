@@ -34,6 +34,7 @@ class ScriptedFlow(ScriptedAgent):
         executors: Sequence[str | Profile] = (TESTER,),
     ) -> None:
         self.server = server
+        self.address = str(workspace.parent / "threads.sqlite")
         self.workspace = workspace
         self.saver = saver  # type: ignore[assignment]
         self.graph = build_flow(executors, checkpointer=saver)

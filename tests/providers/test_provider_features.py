@@ -294,7 +294,8 @@ async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
     assert agent.lines("a.txt") == ["one"]
     first, second = agent.server.requests
     assert "Append a line to a file." in first.raw.decode()
-    assert "For further calls" in second.raw.decode()
+    # the list names all arguments of this tool, so its call is not followed by a description
+    assert "For further calls" not in second.raw.decode()
     schema = dispatcher_schema(first.body)
     assert schema["name"]["type"].lower() == "string"
     expected = "string" if agent.provider == "google" else "object"
