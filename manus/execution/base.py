@@ -210,6 +210,10 @@ class AgentTool(BaseTool):
         """Return whether a call has no side effects, so that it may be repeated after a crash."""
         return self.without_effect
 
+    def claims_success(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
+        """Return whether a call claims that the earlier calls of its message succeed."""
+        return False
+
     def builds_on_file(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Return whether a call modifies the content of its file rather than replacing it."""
         return False

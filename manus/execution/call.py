@@ -34,7 +34,7 @@ from manus.execution.siblings import Needs
 from manus.execution.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate
 from manus.execution.wrapped_call import ToolCallWrapper, WrappedCall
 from manus.prompts import approval as prompts
-from manus.prompts.agent import ruled_out
+from manus.prompts.agent import ruled_out, success_denied
 from manus.prompts.sources import COMMAND
 from manus.state.agent import Refusal, ToolTask
 from manus.state.messages import FAILED, OWN_TEXT, SOURCE
@@ -123,14 +123,19 @@ async def _execute_in_turn(
     needs = find_needs(tool, task["args"])
     sibling = session.siblings.start(task, describe_call(task["name"], task["args"]), needs)
     cause = ""
+    error = ""
     try:
         # a refused call has its own reason; a journalled one started before
         if "refusal" not in task and session.journal.look_up(key) is None:
             cause = await session.siblings.wait_for_turn(task, needs)
+            if isinstance(tool, AgentTool) and tool.claims_success(task["args"]):
+                error = await session.siblings.wait_for_error(task)
         if start is not None:
             start()
         if cause:
             result = await _to_result(task, refusal(ruled_out(cause)), session, key)
+        elif error:
+            result = await _to_result(task, refusal(success_denied(error)), session, key)
         else:
             result = await execute()
     except BaseException:

@@ -127,6 +127,24 @@ class Siblings:
             raise GraphInterrupt(())
         return cause
 
+    async def wait_for_error(self, task: ToolTask) -> str:
+        """Wait for all earlier calls of the message; return the first, in words, with an error.
+
+        Raises:
+            GraphInterrupt: one waits for a person, as in `wait_for_turn`.
+        """
+        calls = task.get("calls", ())
+        for call_id in itertools.takewhile(lambda other: other != task["id"], calls):
+            sibling = await self._find(call_id)
+            if sibling is None:
+                continue
+            await sibling.finished.wait()
+            if sibling.state == "waiting":
+                raise GraphInterrupt(())
+            if sibling.message is not None and sibling.message.status == "error":
+                return sibling.description
+        return ""
+
     async def wait_for_all(self, task: ToolTask) -> dict[str, Sibling]:
         """Wait until the other calls of the message have ended; return all of them by id.
 

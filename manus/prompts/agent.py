@@ -171,6 +171,14 @@ def ruled_out(failed: str) -> str:
     )
 
 
+def success_denied(failed: str) -> str:
+    """Return the observation in place of a success claimed beside a call that has failed."""
+    return (
+        f"Not executed: an earlier call of the same message failed, {failed}. Read its result; end "
+        "the run with `success` when everything asked for is done."
+    )
+
+
 SENT_BACK = (
     "Your last reply called no tool, and the work does not seem to be done. Nothing happens "
     "between two replies: what you announce is done only by a call. Go on now with a call that "

@@ -42,5 +42,9 @@ class Terminate(AgentTool):
     without_effect: ClassVar[bool] = True
 
     @override
+    def claims_success(self, args: dict[str, Any]) -> bool:
+        return args.get("status") == "success"
+
+    @override
     async def observe(self, status: str, **_: Any) -> Observation:
         return Observation(f"The run ends with {status}.")

@@ -12,6 +12,7 @@ from langgraph.types import Command
 from manus.execution.base import AgentTool
 from manus.execution.result import Observation
 from manus.execution.session import Resource
+from manus.graph import build_agent
 from manus.state.messages import FAILED
 from tests.helpers import tools
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
@@ -260,3 +261,28 @@ async def test_what_builds_on_a_call_of_unknown_effect_is_not_executed(
     assert "may have taken effect" in unknown
     assert NOT_EXECUTED in stopped
     assert agent.lines("held") == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "is_refused"),
+    [
+        (call("bash", command="exit 3"), True),
+        (edit("missing.txt"), True),
+        (call("bash", command="true"), False),
+    ],
+    ids=["an exit code", "an error", "no error"],
+)
+async def test_success_is_not_claimed_beside_a_call_that_fails(
+    agent: ScriptedAgent, failing: Call, *, is_refused: bool
+) -> None:
+    profile = replace(TESTER, tools=(*TESTER.tools, "bash", EDITOR))
+    agent.graph = build_agent(profile, checkpointer=agent.saver)
+    claim = call("terminate", status="success", answer="All is done.")
+    again = call("terminate", status="failure", answer="It does not work.")
+    agent.server.script(calls(failing, claim), again)
+    agent.server.allow_unused()
+    outcome = await agent.run()
+    assert outcome.success is not is_refused
+    assert outcome.output == ("It does not work." if is_refused else "All is done.")
+    observations = await agent.observations()
+    assert (NOT_EXECUTED in observations[1]) is is_refused
