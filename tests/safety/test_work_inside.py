@@ -238,6 +238,19 @@ async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_a_hidden_program_does_not_hide_the_next_on_the_path(
+    session: Session, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a version manager's shim in another home."""
+    shims = tmp_path_factory.mktemp("shims")
+    (shims / "python3").write_text("#!/bin/sh\necho the shim\n")
+    (shims / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shims}:/usr/bin:/bin")
+    printed = await Bash(session=session).observe(command="python3 -c 'print(6 * 7)'")
+    assert printed.text.splitlines()[0] == "42"
+
+
+@pytest.mark.sandboxes("bubblewrap", "landlock")
 async def test_the_host_that_was_not_reached_is_named(session: Session) -> None:
     python = PythonExecute(session=session)
     code = "import urllib.request as u\nu.urlopen('http://10.1.2.3/', timeout=20)"

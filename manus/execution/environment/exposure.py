@@ -6,6 +6,7 @@ tokens in `.condarc` and `npmrc`, exported keys in an activation script. All fun
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -96,6 +97,21 @@ def find_home_secrets(home: Path) -> list[Path]:
     for pattern in _SECRETS_IN_HOME:
         secrets += home.glob(pattern)
     return secrets
+
+
+def select_readable_folders(search_path: str, readable: Iterable[Path]) -> str:
+    """Return a `PATH` without the folders in which nothing is readable. Blocking.
+
+    A sandbox that denies access does not make a program disappear: a shell would stop at one that
+    it cannot execute, and not search on for another of the same name.
+    """
+    prefixes = [f"{os.path.realpath(path)}/" for path in readable]
+    folders = []
+    for folder in search_path.split(os.pathsep):
+        real = f"{os.path.realpath(folder)}/"
+        if any(real.startswith(prefix) or prefix.startswith(real) for prefix in prefixes):
+            folders.append(folder)
+    return os.pathsep.join(folders)
 
 
 def _is_home(prefix: Path) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
-from manus.execution.environment.exposure import Exposure, join
+from manus.execution.environment.exposure import Exposure, join, select_readable_folders
 from manus.execution.environment.selection import (
     UserTools,
     find_playwright_browsers,
@@ -146,9 +146,12 @@ class Sandbox:
         variables = {**environment, **self._build_variables(home, is_user_program)}
         exposure = self._expose_files(environment, extra_read, tools)
         if self.kind == "landlock":
+            read = list(join([bubblewrap.expose_system(), exposure]).paths())
             prefix = self._build_landlock_prefix(
-                home, exposure, reaches_proxy="http_proxy" in variables
+                home, read, reaches_proxy="http_proxy" in variables
             )
+            read += [self._workspace, home]
+            variables["PATH"] = select_readable_folders(variables.get("PATH", os.defpath), read)
         else:
             if self._git_program is not None:
                 variables["PATH"] = f"{GIT_BIN}:{variables.get('PATH', os.defpath)}"
@@ -169,14 +172,14 @@ class Sandbox:
         return Exposure(tuple(read), tuple(hidden))
 
     def _build_landlock_prefix(
-        self, home: Path, exposure: Exposure, *, reaches_proxy: bool
+        self, home: Path, read: Sequence[Path], *, reaches_proxy: bool
     ) -> list[str]:
         restricts_network = self._settings.network != "open"
         return landlock.build_command(
             get_own_python(),
             self._workspace,
             home,
-            read=join([bubblewrap.expose_system(), exposure]).paths(),
+            read=read,
             network=restricts_network,
             port=self._port if reaches_proxy else None,
             rules=seccomp.build_filter(shares_network=restricts_network, shares_ipc=True),
