@@ -29,7 +29,7 @@ from manus.execution.snapshots.thread_files import REWINDS, SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.graph.journal_check import MARK
 from manus.runs.graphs import build_graph
-from manus.state.errors import UsageError
+from manus.state.errors import StorageError, UsageError
 from manus.store.base import Store
 from manus.store.history import ROOT, Superstep, read_history
 from manus.store.threads import Thread
@@ -196,8 +196,15 @@ class Rewinder:
         return before, start if store.exists(start) else ""
 
     def _record(self, author: Any, label: str) -> str:
-        """Record the files as they are; return the snapshot, empty if the thread has none."""
+        """Record the files as they are; return the snapshot, empty if the thread has none.
+
+        Raises:
+            StorageError: they cannot be recorded, so nobody's work in them could be recognized.
+        """
+        if SnapshotStore.open(self._folder) is None:
+            return ""
         recorder = Recorder(self._workspace.root, self._folder)
+        recorder.notify = _refuse
         head = recorder.head(self._ref)
         snapshot = recorder.take(self._ref, head, author, label) if head else ""
         recorder.close()
@@ -279,9 +286,15 @@ class Rewinder:
                 return Intent(**json.load(file))
         except FileNotFoundError:
             return None
+        except (ValueError, TypeError):  # damaged, or of another release
+            return None
 
     def _write_intent(self, intent: Intent) -> None:
         write_private(self._intent_path, json.dumps(asdict(intent)).encode())
+
+
+def _refuse(reason: str) -> None:
+    raise StorageError(f"Nothing was restored, because the present files are unknown. {reason}")
 
 
 def _find_metadata(supersteps: Sequence[Superstep], checkpoint: str) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from manus.cli.entry import execute
+from manus.execution.snapshots import listing
 from tests.cli.program import Program
 from tests.cli.test_conversation import ask, said_by_user
 from tests.cli.test_kill_points import monitored
@@ -307,3 +309,65 @@ def test_a_fork_in_the_same_folder(
     resumed = manus("resume", forked.err.split()[2], "--json")
     assert (resumed.code, resumed.json["output"]) == (0, "Forked.")
     assert len(server.requests[-1].tool_results) == 2
+
+
+@pytest.fixture
+def in_this_process(manus: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process use the home and the folder of the program."""
+    monkeypatch.chdir(manus.home)
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in manus.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("arguments", [["--to", "1"], ["--undo"]], ids=["rewind", "undo"])
+def test_nothing_is_restored_if_the_present_files_cannot_be_recorded(
+    manus: Program,
+    states: list[dict[str, object]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    assert manus("rewind", "t", "--to", "2").code == 0
+    (manus.workspace / "lib" / "app.py").write_text("the work of a person")
+    before = read(manus.workspace)
+    monkeypatch.setattr(listing, "MAX_FILES", 1)
+    assert execute(["rewind", "t", *arguments]) != 0
+    assert "Nothing was restored" in " ".join(capsys.readouterr().err.split())
+    assert read(manus.workspace) == before
+    monkeypatch.undo()
+    assert manus("show", "t").code == 0
+
+
+def test_an_unreadable_record_of_a_rewind_blocks_nothing(
+    manus: Program, server: ScriptedServer, states: list[dict[str, object]]
+) -> None:
+    assert manus("rewind", "t", "--to", "2").code == 0
+    (record,) = (manus.home / ".local/state/manus/workspaces").glob("*/rewinds/*")
+    record.write_text('{"of": "another release"}')
+    server.script(text("Went on."))
+    assert manus("resume", "t").code == 0
+    refused = manus("rewind", "t", "--undo")
+    assert (refused.code, "no rewind that could be undone" in refused.err) == (2, True)
+
+
+async def test_damaged_snapshots_do_not_stop_a_resume(
+    manus: Program, server: ScriptedServer
+) -> None:
+    workspace = manus.workspace
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("1")
+    server.script(bash("echo 1 > made.txt; sleep 600"), text("I see."))
+    with manus.start("run", "--thread", "t", "Do it.") as running:
+        await until((workspace / "made.txt").exists)
+        running.send_signal(signal.SIGKILL)
+        running.end()
+    manus.end_leftovers()
+    (folder,) = (manus.home / ".local/state/manus/workspaces").glob("*/snapshots")
+    shutil.rmtree(folder / "objects")
+    (folder / "objects").mkdir()
+    resumed = manus("resume", "t")
+    assert resumed.code == 0, resumed.err
+    assert "Traceback" not in resumed.err

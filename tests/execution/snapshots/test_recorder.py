@@ -11,6 +11,7 @@ import pytest
 from manus.execution.snapshots import listing, recorder
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.thread_files import ThreadFiles
 from manus.execution.snapshots.tree import Tree
 
 REF = make_ref("t")
@@ -128,19 +129,28 @@ def test_a_workspace_that_is_too_large_is_reported_once(
     assert reports == [recorder.TOO_MANY_FILES]
 
 
-def test_it_backs_off_if_it_takes_too_long(
+async def test_it_backs_off_if_it_takes_too_long(
     files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What a call changes without a record counts as the work of others."""
     reports: list[str] = []
     files.notify = reports.append
-    first = take(files)
+    thread = ThreadFiles(files, "t", is_in_doubt=False)
+    async with thread.around_call("first", ["workspace"]):
+        (root / "b.txt").write_text("b")
+    first = thread.head
     monkeypatch.setattr(recorder, "_FREE_SECONDS", 0.0)
     monkeypatch.setattr(files, "_largest_share", 0.0)
-    (root / "b.txt").write_text("b")
-    second = take(files, first)
-    (root / "c.txt").write_text("c")
-    assert take(files, second) == second
+    async with thread.around_call("second", ["workspace"]):
+        (root / "c.txt").write_text("c")
+    assert thread.head == first
     assert reports == [recorder.TOO_SLOW]
+    monkeypatch.undo()
+    async with thread.around_call("third", ["workspace"]):
+        (root / "d.txt").write_text("d")
+    store = SnapshotStore.open(root.parent / "snapshots")
+    assert store is not None
+    assert [snapshot.author for snapshot in store.chain(first, thread.head)] == ["outside", "agent"]
 
 
 def test_snapshots_inside_the_workspace_are_not_recorded(root: Path) -> None:
