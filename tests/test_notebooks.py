@@ -48,7 +48,7 @@ def executed(path: Path, folder: Path, kernel: KernelManager) -> str:
     notebook = notebook_at(path)
     fresh = f"%reset -f\nimport os\nos.chdir({str(folder)!r})"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(fresh))  # type: ignore[no-untyped-call]
-    client = NotebookClient(notebook, km=kernel, timeout=100)
+    client = NotebookClient(notebook, km=kernel, timeout=100, coalesce_streams=True)
     try:
         client.execute()
     finally:

@@ -160,7 +160,11 @@ def test_of_a_damaged_repository_nothing_is_said(repository: Path, damage: str) 
 
 
 def test_a_status_that_takes_too_long_is_given_up(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manus.execution.environment.repository._SECONDS", 0.0001)
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:/usr/bin:/bin")
     assert changes_in(repository) == ""

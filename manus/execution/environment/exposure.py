@@ -103,15 +103,19 @@ def select_readable_folders(search_path: str, readable: Iterable[Path]) -> str:
     """Return a `PATH` without the folders in which nothing is readable. Blocking.
 
     A sandbox that denies access does not make a program disappear: a shell would stop at one that
-    it cannot execute, and not search on for another of the same name.
+    it cannot execute, and not search on for another of the same name. If a folder is left out, the
+    system's folders come last, since it may have held links to the programs in them.
     """
     prefixes = [f"{os.path.realpath(path)}/" for path in readable]
+    given = search_path.split(os.pathsep)
     folders = []
-    for folder in search_path.split(os.pathsep):
+    for folder in given:
         real = f"{os.path.realpath(folder)}/"
         if any(real.startswith(prefix) or prefix.startswith(real) for prefix in prefixes):
             folders.append(folder)
-    return os.pathsep.join(folders)
+    if len(folders) < len(given):
+        folders += os.defpath.split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys(folders))
 
 
 def _is_home(prefix: Path) -> bool:
