@@ -31,6 +31,26 @@ async def test_nested_things_that_are_one_are_one_line(
     assert found.startswith(line)
 
 
+ICONS = [
+    ('<button class="btn px-2"><svg><title>Delete</title></svg></button>', "Delete"),
+    ('<button class="btn px-2"><svg><use href="/sprite.svg#trash"></use></svg></button>', "trash"),
+    ('<button class="btn px-2"><i class="fa fa-trash"></i></button>', "fa fa-trash"),
+    ('<button class="btn"><svg data-icon="gear"><path></path></svg></button>', "gear"),
+    ('<a href=# class="btn"><img src="/icons/cart.svg?v=2" width=9 height=9></a>', "cart.svg"),
+    ('<button class="btn" data-bs-title="Settings"><i class="gear"></i></button>', "Settings"),
+    ('<button class="hamburger">\u200b</button>', "hamburger"),
+    ('<button id="menu" class="btn px-2"><i class="x1y2"></i></button>', "menu"),
+]
+
+
+@pytest.mark.parametrize(("html", "hint"), ICONS)
+async def test_a_thing_without_words_is_told_by_its_icon(
+    driver: Driver, html: str, hint: str
+) -> None:
+    await driver.show(html)
+    assert f"(looks like: {hint})" in driver.text
+
+
 async def test_a_click_on_such_a_line_reaches_both_elements(driver: Driver) -> None:
     await driver.show("""<table><tr><td onclick="document.title += ' cell'">
       <a href=# onclick="document.title += ' link'; return false">5</a></table>""")

@@ -84,10 +84,24 @@ const byIds = (el, attribute) => {
   return squash((el.getAttribute(attribute) || "").split(/\s+/).map((id) => (id && root.getElementById ? root.getElementById(id) : null)).filter(Boolean).map((other) => textOf(other, 100)).join(" "));
 };
 
-// An element without words may be told by how its author calls it.
+// An element without words may be told by its tip, by its icon, or by how its author calls it.
+const TIPS = ["data-tooltip", "data-tip", "data-original-title", "data-bs-original-title", "data-bs-title"];
+const ICON = "svg, i, img, use, [data-icon], [class*=icon]";
+const lastPart = (address) => (address || "").replace(/\?.*$/, "").split(/[/#]/).pop();
+const iconOf = (icon) => {
+  const title = icon.querySelector(":scope > title")?.textContent || icon.getAttribute("data-icon") || icon.getAttribute("title");
+  if (title) return title;
+  if (icon.localName === "use") return lastPart(icon.getAttribute("href") || icon.getAttribute("xlink:href"));
+  if (icon.localName === "img") return lastPart(icon.getAttribute("src"));
+  return "";
+};
 const hintOf = (el) => {
-  const inner = el.querySelector?.("svg title, i[class], img[src]");
-  return cut(squash(el.getAttribute("data-testid") || el.getAttribute("data-value") || el.id || el.getAttribute("class") || inner?.textContent || inner?.getAttribute("class") || inner?.getAttribute("src")?.split("/").pop()), 40);
+  const named = el.getAttribute("data-testid") || el.getAttribute("data-value");
+  const tip = TIPS.map((attribute) => el.getAttribute(attribute)).find(Boolean);
+  const icons = Array.from(el.querySelectorAll?.(ICON) || []).slice(0, 5);
+  const drawn = icons.map(iconOf).find(Boolean);
+  const styled = icons.map((icon) => icon.getAttribute("class")).find(Boolean);
+  return cut(squash(tip || named || drawn || el.id || styled || el.getAttribute("class")), 40);
 };
 
 const nameOf = (el, role) => {
