@@ -2,7 +2,7 @@
 # Makes .venv at the repository's root ready for `run` or for `dev` (all of `run`, and the tools).
 #
 #   scripts/setup.sh run|dev      when nothing has changed since the last time, it ends at once
-#   scripts/setup.sh browser      for the tests: finds a Chromium, else installs one; adds test pages
+#   scripts/setup.sh browser      for the tests: finds a Chromium, else installs one; adds packages for tests
 #   scripts/setup.sh extras A,B   adds optional parts of the project, as pyproject.toml names them
 #   scripts/setup.sh uv ARGS...   runs the uv that the set-up uses
 #   scripts/setup.sh pythons      lists the supported Pythons that are installed, the oldest first
@@ -215,13 +215,17 @@ browser() {
         "'.venv/bin/playwright install chromium' has to say."
 }
 
-# Pages of a benchmark, a few of which are played by the tests. Their package asks for drivers and
-# libraries of its own environment, which are not needed: it is installed without dependencies.
-pages() {
-    "$VENV/bin/python" -c 'import sys, importlib.util as u; sys.exit(not u.find_spec("miniwob"))' && return
-    run_uv pip install --quiet --python "$VENV" --no-deps -r requirements/pages.txt 2>/dev/null ||
-        quietly "$VENV/bin/python" -m pip install --quiet --no-deps -r requirements/pages.txt ||
-        say 'The pages of MiniWoB++ could not be installed, and their tests are skipped.'
+# Packages whose own dependencies the tests do not need: they are installed without them.
+without_dependencies() { # without_dependencies MODULE FILE WHAT
+    "$VENV/bin/python" -c 'import sys, importlib.util as u; sys.exit(not u.find_spec(sys.argv[1]))' "$1" && return
+    run_uv pip install --quiet --python "$VENV" --no-deps -r "$2" 2>/dev/null ||
+        quietly "$VENV/bin/python" -m pip install --quiet --no-deps -r "$2" ||
+        say "$3 could not be installed, and the tests that need it are skipped."
+}
+
+test_packages() {
+    without_dependencies miniwob requirements/pages.txt 'MiniWoB++'
+    without_dependencies deepagents requirements/peers.txt 'deepagents'
 }
 
 # On a build machine only: nobody wants a database installed by a test command. No sandbox is
@@ -234,7 +238,7 @@ services() {
 
 case ${1:-} in
 run | dev) set_up "$1" ;;
-browser) set_up dev; browser; pages; services ;;
+browser) set_up dev; browser; test_packages; services ;;
 extras)
     take_lock
     set_up run

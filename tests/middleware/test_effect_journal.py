@@ -37,7 +37,7 @@ def wait_for_end(child: Process) -> None:
 def library(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name == "deepagents" and importlib.util.find_spec(name) is None:
-        pytest.skip("deepagents is not installed")
+        pytest.skip("deepagents is not installed: see requirements/peers.txt")
     return name
 
 
