@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
@@ -16,21 +15,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
-from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.errors import GraphBubbleUp
 
 from manus.config.secret_texts import mask
-from manus.execution.approval import Call, Verdict, digest_call, judge
+from manus.execution.approval import Call, Verdict, judge
 from manus.execution.base import AgentTool, Arguments
+from manus.execution.blocked_calls import list_refusals, note_end, refuse_interrupt
 from manus.execution.changed_files import FILE_CLOCK
 from manus.execution.downloads import note_downloads
 from manus.execution.egress_guard import RunningCall
-from manus.execution.git_guard import GIT
 from manus.execution.invoke import failure, observe_call, refusal
 from manus.execution.journal import UNKNOWN_EFFECT, JournalEntry
 from manus.execution.packing import pack, unpack
 from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
-from manus.execution.siblings import Needs
+from manus.execution.siblings import Needs, describe_call
 from manus.execution.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate
 from manus.execution.wrapped_call import ToolCallWrapper, WrappedCall
 from manus.prompts import approval as prompts
@@ -39,7 +38,7 @@ from manus.prompts.sources import COMMAND
 from manus.state.agent import Refusal, ToolTask
 from manus.state.messages import FAILED, OWN_TEXT, SOURCE
 from manus.state.taint import TAINTED
-from manus.state.text import one_line, sanitize
+from manus.state.text import sanitize
 
 if TYPE_CHECKING:
     from manus.execution.catalog import Catalog
@@ -54,14 +53,10 @@ NO_GRAPH_AROUND = (
 NOTHING = "(nothing came back)"
 JOURNALLED = "journalled"
 """Marks the message of a journalled call, so that state and journal can be compared."""
-_MAX_QUESTION = 300
-"""Maximum size of a question in the list of refusals."""
 _MAX_FILES = 20
 """Maximum number of files named after an interrupted call."""
 _INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
 """What a tool may raise when it is asked about a call whose arguments it has not validated."""
-_MAX_ARGUMENTS = 100
-"""Maximum size of the arguments in the description of a call."""
 
 
 class CallWatcher(Protocol):
@@ -268,11 +263,13 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         carry_out = partial(observe_call, call.tool, args, task["id"], call.config)
         observation = await (carry_out() if watcher is None else watcher.watch(call, carry_out))
     except GraphBubbleUp as error:
-        return await _refuse_interrupt(call, error)
+        entry = await refuse_interrupt(call, error)
+        result = await _to_result(task, refusal(prompts.NOBODY_TO_ASK), session, call.key)
+        return replace(result, refused=(entry,))
     finally:
         session.running_calls.remove(running_call)
         if running_call.has_fetched or running_call.blocked or running_call.is_git_blocked:
-            await _note_end(call, running_call, verdict)
+            await note_end(call, running_call, verdict)
     if running_call.has_fetched or session.downloads or observation.source == COMMAND:
         has_fetched = running_call.has_fetched
         await note_downloads(session, args, observation.source, started_at, has_fetched=has_fetched)
@@ -285,59 +282,8 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     )
     refusals: tuple[Refusal, ...] = ()
     if session.settings.approve.mode == "refuse":
-        refusals = _list_refusals(call, running_call)
+        refusals = list_refusals(call, running_call)
     return replace(result, approved=verdict.rules, refused=refusals)
-
-
-async def _refuse_interrupt(call: Call, error: GraphBubbleUp) -> ToolResult:
-    """Return the refusal of a tool's question in a run that asks nobody, else raise the error."""
-    session = call.session
-    if not call.read_only:
-        # it interrupts before its effect, and runs again after the answer
-        await session.journal.arelease(call.key)
-    if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
-        raise error
-    entry = Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
-    result = await _to_result(call.task, refusal(prompts.NOBODY_TO_ASK), session, call.key)
-    return replace(result, refused=(entry,))
-
-
-async def _note_end(call: Call, running_call: RunningCall, verdict: Verdict) -> None:
-    """Tell the guards what the programs of a call have fetched, and what was blocked."""
-    session = call.session
-    session.egress_guard.taint_by_fetch()
-    if not (running_call.blocked or running_call.is_git_blocked):
-        return
-    session.was_blocked = True
-    digest = verdict.digest or await digest_call(call)
-    if running_call.blocked:
-        session.egress_guard.note_blocked(digest, running_call)
-    if running_call.is_git_blocked:
-        session.git_guard.note_blocked(digest)
-
-
-def _join_questions(error: GraphInterrupt) -> str:
-    """Return the questions of a tool's interrupt as one text."""
-    questions = []
-    for question in error.args[0] if error.args else ():
-        value = question.value
-        text = value.get("question") if isinstance(value, Mapping) else value
-        questions.append(one_line(str(text), _MAX_QUESTION))
-    return " ".join(questions)
-
-
-def _list_refusals(call: Call, running_call: RunningCall) -> tuple[Refusal, ...]:
-    """Return the refusals of what programs were blocked from; nobody will be asked about them."""
-    why = call.session.egress_guard.why_tainted
-    refusals = []
-    for access in dict.fromkeys(running_call.blocked):
-        connection = f"{call.tool.name}: a connection to {access.host}"
-        reason = prompts.sends([access.host], why)
-        refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[access.rule]))
-    if running_call.is_git_blocked:
-        about = one_line(describe_call(call.tool.name, call.args), _MAX_QUESTION)
-        refusals.append(Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT]))
-    return tuple(refusals)
 
 
 def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
@@ -377,12 +323,6 @@ def _find_resources(
     return args, frozenset({Resource(EVERYTHING)}), False
 
 
-def describe_call(name: str, args: Mapping[str, Any]) -> str:
-    """Describe a call in a few words."""
-    rendered = one_line(json.dumps(args, ensure_ascii=False, default=str), _MAX_ARGUMENTS)
-    return f"`{name}` with {rendered}"
-
-
 async def _to_result(
     task: ToolTask,
     observation: Observation,
@@ -395,22 +335,7 @@ async def _to_result(
 
     The message has a stable id, the `key`: that of a repeated call replaces the first one.
     """
-    text = sanitize(observation.text)
-    if session.settings.secrets:
-        text = mask(text, session.settings.secrets)
-    if len(text) > (limit := session.settings.max_observe):
-        head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
-        text = await asyncio.to_thread(
-            truncate,
-            text,
-            limit,
-            session.workspace,
-            head=head,
-            source=observation.source,
-            max_tokens=max_tokens_for(observation.source),
-        )
-    if not (text or observation.images):
-        text = NOTHING  # some providers reject a message without content
+    text = await _render(observation, session)
     facts: dict[str, Any] = {}
     if observation.source:
         facts[SOURCE] = observation.source
@@ -443,3 +368,24 @@ async def _to_result(
         packed = None if is_message_alone else pack(observation)
         await session.journal.afinish(key, content, observation.update, packed)
     return ToolResult(message, observation)
+
+
+async def _render(observation: Observation, session: Session) -> str:
+    """Return the text of a tool message: without secrets, truncated if it is too long."""
+    text = sanitize(observation.text)
+    if session.settings.secrets:
+        text = mask(text, session.settings.secrets)
+    if len(text) > (limit := session.settings.max_observe):
+        head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
+        text = await asyncio.to_thread(
+            truncate,
+            text,
+            limit,
+            session.workspace,
+            head=head,
+            source=observation.source,
+            max_tokens=max_tokens_for(observation.source),
+        )
+    if not (text or observation.images):
+        return NOTHING  # some providers reject a message without content
+    return text

@@ -89,7 +89,7 @@ class Catalog:
 
     @property
     def on_demand(self) -> list[BaseTool]:
-        """The tools on demand, in order."""
+        """Return the tools on demand, in order."""
         return [tool for tool in self if tool.name.lower() in self.on_demand_names]
 
     def is_on_demand(self, name: str) -> bool:

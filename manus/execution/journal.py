@@ -129,7 +129,7 @@ class Journal:
 
     @property
     def entries(self) -> Mapping[str, JournalEntry]:
-        """The latest state of each call by key, the oldest first."""
+        """Return the latest state of each call by key, the oldest first."""
         return self._entries
 
     def answer_to(self, call_id: str) -> ToolMessage | None:

@@ -96,6 +96,27 @@ T = TypeVar("T", bound=Closeable)
 class Session:
     """The registry of a run's live resources."""
 
+    was_blocked = False
+    """Whether a program of the run has been blocked by one of the guards."""
+    is_in_other_graph = False
+    """Whether the agent is a node of a graph of the embedding program."""
+    complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
+    """Asks the model of a role; None if there are no models."""
+    page_is_prompted = False
+    """The next-step prompt shows the browser's page, so observations need not."""
+    waiting = False
+    """The run is interrupted until the user answers."""
+    lost_calls = ""
+    """What the model is told of effects that the stored state does not have."""
+    question_slot: QuestionSlot | None = None
+    """The slot shared by all sessions of a run that is served to chat UIs."""
+    files: ThreadFiles | None = None
+    """Records the workspace's files for the thread; None if that is off."""
+    owns_files = True
+    """Whether `files` are closed with this session; those of an outer run are not."""
+    shared: SharedFiles | None = None
+    """Files that agents change concurrently in this run; None if there is one agent."""
+
     def __init__(
         self,
         workspace: Workspace,
@@ -114,40 +135,20 @@ class Session:
         self.downloads: frozenset[str] = frozenset()
         """Files in the workspace that earlier runs downloaded."""
         self.running_calls: list[RunningCall] = []
-        self.was_blocked = False
-        """Whether a program of the run has been blocked by one of the guards."""
         self.egress_guard = EgressGuard(
             workspace.root, trusts_folder=trusts_folder, running_calls=self.running_calls
         )
         self.git_guard = GitGuard(self.running_calls)
         self.guarded_facts: list[Any] = []
         """The facts about a call that the guards have been given last."""
-        self.is_in_other_graph = False
-        """Whether the agent is a node of a graph of the embedding program."""
         self.siblings = Siblings()
         """The calls of the message that is being executed."""
-        self.complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
-        """Asks the model of a role; None if there are no models."""
-        self.page_is_prompted = False
-        """The next-step prompt shows the browser's page, so observations need not."""
-        self.waiting = False
-        """The run is interrupted until the user answers."""
         self.recorded_calls: list[ToolMessage] = []
         """Results in the journal that the stored state should have, until it is compared."""
-        self.lost_calls = ""
-        """What the model is told of effects that the stored state does not have."""
         self.approved: list[str] = []
         """Rules that the user has approved so far."""
-        self.question_slot: QuestionSlot | None = None
-        """The slot shared by all sessions of a run that is served to chat UIs."""
         self.asked: dict[str, str] = {}
         """Digests of the calls that wait for approval, by task id."""
-        self.files: ThreadFiles | None = None
-        """Records the workspace's files for the thread; None if that is off."""
-        self.owns_files = True
-        """Whether `files` are closed with this session; those of an outer run are not."""
-        self.shared: SharedFiles | None = None
-        """Files that agents change concurrently in this run; None if there is one agent."""
         self.described: set[str] = set()
         """Lower-case names of the tools on demand that the history describes."""
         self._resources: dict[str, Closeable] = {}

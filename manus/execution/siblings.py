@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,11 +19,15 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command
 
 from manus.state.agent import ToolTask
+from manus.state.text import one_line
 
 if TYPE_CHECKING:
     from manus.execution.session import Resource
 
 CallState = Literal["running", "done", "failed", "waiting"]
+
+_MAX_ARGUMENTS = 100
+"""Maximum size of the arguments in the description of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,12 @@ class Needs:
 def collide(resources: Collection[Resource], other_resources: Collection[Resource]) -> bool:
     """Return whether any two of the resources collide."""
     return any(resource.collides(other) for resource in resources for other in other_resources)
+
+
+def describe_call(name: str, args: Mapping[str, Any]) -> str:
+    """Describe a call in a few words."""
+    rendered = one_line(json.dumps(args, ensure_ascii=False, default=str), _MAX_ARGUMENTS)
+    return f"`{name}` with {rendered}"
 
 
 @dataclass(slots=True, eq=False)

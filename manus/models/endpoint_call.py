@@ -83,12 +83,12 @@ class ModelRequest:
 
     @property
     def estimate(self) -> float:
-        """The estimated tokens."""
+        """Return the estimated number of tokens."""
         return self.cache.sizes.estimate(self.messages, self.tools)
 
     @property
     def has_images(self) -> bool:
-        """Whether a message has an image."""
+        """Return whether a message has an image."""
         return any(self.cache.images.list_values(self.messages))
 
 

@@ -50,11 +50,7 @@ async def think(
         run["began"] = await next_tick()
     environment = state.get("place", "")
     if run["step"] == 1 or not environment:
-        environment = await _describe_environment(environment, active_run)
-        start["place"] = environment
-    system = active_run.agent_options.system_message or active_run.render_system(
-        workspace=run["workspace"], place=environment
-    )
+        environment = start["place"] = await _describe_environment(environment, active_run)
     entries = active_run.ledger.start(start["usage"])
     _emit_start(run, start["usage"], emit)
     stored = state.get("messages", [])
@@ -68,7 +64,7 @@ async def think(
     notes = await build_notes(state, active_run, run, messages)
     commands: list[Command[Any]] = []
     try:
-        answer = await _ask(state, runtime, active_run, run, history, system, notes)
+        answer = await _ask(state, runtime, active_run, run, history, environment, notes)
     except ModelUnavailableError as error:
         raise model_interrupt(error, active_run, config) from error
     except ManusError as error:
@@ -99,11 +95,14 @@ async def _ask(
     active_run: ActiveRun,
     run: Run,
     history: ThreadHistory,
-    system: str | SystemMessage,
+    environment: str,
     notes: StepNotes,
 ) -> ModelAnswer:
     """Return the answer of the model, or that of the middleware around it."""
     options = active_run.agent_options
+    system: str | SystemMessage = options.system_message or active_run.render_system(
+        workspace=run["workspace"], place=environment
+    )
 
     def prepare(message: AIMessage) -> AIMessage:
         message.name = options.name or message.name

@@ -43,7 +43,7 @@ class ToolReport:
 
     @property
     def others(self) -> list[str]:
-        """The selected tools except the Python that `python3` is."""
+        """Return the selected tools except the Python that `python3` is."""
         return [label for label in self.selected if label != self.python]
 
     def describe(self) -> str:

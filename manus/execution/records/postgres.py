@@ -25,12 +25,11 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from manus.execution.records import postgres_sql as sql
 from manus.execution.records.base import ATTEMPTS, PAUSE, taken_over_error, thread_busy_error
-from manus.execution.records.files import run_key
+from manus.execution.records.postgres_log import Connection, PostgresLog, fetch_value
 from manus.execution.records.seal import KEY_LENGTH
 from manus.state.errors import StorageError, StorageUnavailableError
 
 T = TypeVar("T")
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 _THREADS = 4
 """Maximum number of concurrent operations, each on a connection of its own."""
@@ -145,12 +144,12 @@ class PostgresRecords:
                 time.sleep(PAUSE)
             with self._mutex:
                 connection = self._connect_locks()
-                if _fetch(connection, sql.LOCK, thread_id):
+                if fetch_value(connection, sql.LOCK, thread_id):
                     with self._ending_blockers(connection):
-                        token = _fetch(connection, sql.TAKE, thread_id, run_id)
+                        token = fetch_value(connection, sql.TAKE, thread_id, run_id)
                     self._holds[thread_id] = _Hold(token)
                     return
-                if run_id and _fetch(connection, sql.IS_SAME_RUN, thread_id, run_id):
+                if run_id and fetch_value(connection, sql.IS_SAME_RUN, thread_id, run_id):
                     connection.execute(sql.END_HOLDER, (thread_id,))
         raise thread_busy_error(thread_id)
 
@@ -199,7 +198,7 @@ class PostgresRecords:
             if hold is not None and hold.users:
                 return
         with self.connection() as connection:
-            token = _fetch(connection, sql.TAKE, thread_id, None)
+            token = fetch_value(connection, sql.TAKE, thread_id, None)
         self._holds[thread_id] = _Hold(token, users=0)
 
     def token(self, thread_id: str) -> int | None:
@@ -295,15 +294,15 @@ class PostgresRecords:
         if self._key:
             return
         with psycopg.connect(self._conninfo, **_OPTIONS) as connection:
-            if not _fetch(connection, sql.HAS_TABLES):
+            if not fetch_value(connection, sql.HAS_TABLES):
                 with connection.transaction():
                     connection.execute(sql.LOCK_SETUP)
                     connection.execute(sql.CREATE)
             with connection.transaction():
                 connection.execute(sql.ADD_META, ("schema", str(sql.VERSION)))
                 connection.execute(sql.ADD_META, ("key", secrets.token_hex(KEY_LENGTH)))
-            version = int(_fetch(connection, sql.READ_META, "schema"))
-            key = bytes.fromhex(_fetch(connection, sql.READ_META, "key"))
+            version = int(fetch_value(connection, sql.READ_META, "schema"))
+            key = bytes.fromhex(fetch_value(connection, sql.READ_META, "key"))
         if version > sql.VERSION:
             raise StorageError(
                 f"The records in {self.location} are of a newer version of manus; update manus on "
@@ -325,100 +324,10 @@ class PostgresRecords:
             if not hold.users:
                 continue
             is_locked = _lock_patiently(connection, thread_id)
-            is_ours = _fetch(connection, sql.TOKEN, thread_id) == hold.token
+            is_ours = fetch_value(connection, sql.TOKEN, thread_id) == hold.token
             hold.is_lost = hold.is_lost or not (is_locked and is_ours)
         self._locks = connection
         return connection
-
-
-class PostgresLog:
-    """A journal in the rows of a table."""
-
-    def __init__(self, records: PostgresRecords, thread_id: str, checkpoint_ns: str) -> None:
-        self.name = run_key(thread_id, checkpoint_ns)
-        self.location = records.location
-        self._records = records
-        self._thread_id = thread_id
-        self._place = (thread_id, checkpoint_ns)
-        self._position = 0
-
-    def load_key(self) -> bytes:
-        """As in the protocol."""
-        with self._records.translate_errors():
-            return self._records.load_key()
-
-    def exists(self) -> bool:
-        """As in the protocol."""
-        return self._newest_position() > 0
-
-    def open(self) -> bytes:
-        """As in the protocol."""
-        with self._records.translate_errors(), self._records.connection() as connection:
-            rows = connection.execute(sql.LINES, self._place).fetchall()
-        self._position = rows[-1][0] if rows else 0
-        return b"".join(line.encode("ascii") for _, line in rows)
-
-    def append(self, line: bytes) -> None:
-        """As in the protocol; nothing is written without the newest token of the thread."""
-        with self._records.translate_errors():
-            self._insert(line)
-
-    async def aappend(self, line: bytes) -> None:
-        """As in the protocol."""
-        await self._records.run(partial(self._insert, line))
-
-    def replace(self, content: bytes) -> None:
-        """As in the protocol."""
-        lines = content.splitlines(keepends=True)
-        with (
-            self._records.translate_errors(),
-            self._records.connection() as connection,
-            connection.transaction(),
-        ):
-            connection.execute(sql.DELETE_JOURNAL, self._place)
-            for line in lines:
-                self._insert_with(connection, line)
-
-    def is_current(self) -> bool:
-        """As in the protocol."""
-        return self._newest_position() == self._position
-
-    def remove(self) -> None:
-        """As in the protocol."""
-        with self._records.translate_errors(), self._records.connection() as connection:
-            connection.execute(sql.DELETE_JOURNAL, self._place)
-
-    @contextmanager
-    def claim(self) -> Iterator[None]:
-        """As in the protocol: take a new token, with which no other process can write."""
-        with self._records.translate_errors():
-            self._records.take(self._thread_id)
-        yield
-
-    def close(self) -> None:
-        """Do nothing: the connections are those of the store."""
-
-    def _newest_position(self) -> int:
-        with self._records.translate_errors(), self._records.connection() as connection:
-            return int(_fetch(connection, sql.NEWEST_POSITION, *self._place))
-
-    def _insert(self, line: bytes) -> None:
-        with self._records.connection() as connection:
-            self._insert_with(connection, line)
-
-    def _insert_with(self, connection: Connection, line: bytes) -> None:
-        token = self._records.token(self._thread_id)
-        values = (*self._place, line.decode("ascii"), self._thread_id, token)
-        row = connection.execute(sql.INSERT, values).fetchone()
-        if row is None:
-            raise self._records.mark_lost(self._thread_id)
-        self._position = max(self._position, row[0])
-
-
-def _fetch(connection: Connection, query: Any, *values: Any) -> Any:
-    """Return the first value of the first row; None if there is none."""
-    row = connection.execute(query, values).fetchone()
-    return row[0] if row else None
 
 
 def _lock_patiently(connection: Connection, thread_id: str) -> bool:
@@ -426,7 +335,7 @@ def _lock_patiently(connection: Connection, thread_id: str) -> bool:
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)
-        if _fetch(connection, sql.LOCK, thread_id):
+        if fetch_value(connection, sql.LOCK, thread_id):
             return True
     return False
 

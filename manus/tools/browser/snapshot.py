@@ -110,12 +110,12 @@ class Line:
 
     @property
     def is_content(self) -> bool:
-        """Whether it is an element or a text of the page, not a remark about it."""
+        """Return whether it is an element or a text of the page, not a remark about it."""
         return self.number is not None or self.rank in (_HEADING, _TEXT, _NEAR_TEXT)
 
     @property
     def content(self) -> str:
-        """What the line says, without number, mark and state."""
+        """Return the text of the line, without number, mark and state."""
         return self.label or self.text.lstrip(" |#")
 
 

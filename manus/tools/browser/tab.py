@@ -208,7 +208,7 @@ class Tab:
 
     @property
     def source(self) -> str:
-        """The source of its content, for the frame of the page's text in prompts."""
+        """Return the source of its content, for the frame of the page's text in prompts."""
         url = self.page.url
         host = None
         if url.startswith("file:"):

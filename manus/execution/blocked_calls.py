@@ -1,0 +1,71 @@
+"""Calls that asked a question, and calls whose programs were blocked while they ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+
+from manus.execution.approval import Call, Verdict, digest_call
+from manus.execution.egress_guard import RunningCall
+from manus.execution.git_guard import GIT
+from manus.execution.siblings import describe_call
+from manus.prompts import approval as prompts
+from manus.state.agent import Refusal
+from manus.state.text import one_line
+
+_MAX_QUESTION = 300
+"""Maximum size of a question in the list of refusals."""
+
+
+async def refuse_interrupt(call: Call, error: GraphBubbleUp) -> Refusal:
+    """Return the refusal of a tool's question in a run that asks nobody.
+
+    Raises:
+        GraphBubbleUp: the given error, in other runs.
+    """
+    session = call.session
+    if not call.read_only:
+        # it interrupts before its effect, and runs again after the answer
+        await session.journal.arelease(call.key)
+    if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
+        raise error
+    return Refusal(call=call.tool.name, reason=_join_questions(error), by="mode", rules=[])
+
+
+async def note_end(call: Call, running_call: RunningCall, verdict: Verdict) -> None:
+    """Tell the guards what the programs of a call have fetched, and what was blocked."""
+    session = call.session
+    session.egress_guard.taint_by_fetch()
+    if not (running_call.blocked or running_call.is_git_blocked):
+        return
+    session.was_blocked = True
+    digest = verdict.digest or await digest_call(call)
+    if running_call.blocked:
+        session.egress_guard.note_blocked(digest, running_call)
+    if running_call.is_git_blocked:
+        session.git_guard.note_blocked(digest)
+
+
+def _join_questions(error: GraphInterrupt) -> str:
+    """Return the questions of a tool's interrupt as one text."""
+    questions = []
+    for question in error.args[0] if error.args else ():
+        value = question.value
+        text = value.get("question") if isinstance(value, Mapping) else value
+        questions.append(one_line(str(text), _MAX_QUESTION))
+    return " ".join(questions)
+
+
+def list_refusals(call: Call, running_call: RunningCall) -> tuple[Refusal, ...]:
+    """Return the refusals of what programs were blocked from; nobody will be asked about them."""
+    why = call.session.egress_guard.why_tainted
+    refusals = []
+    for access in dict.fromkeys(running_call.blocked):
+        connection = f"{call.tool.name}: a connection to {access.host}"
+        reason = prompts.sends([access.host], why)
+        refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[access.rule]))
+    if running_call.is_git_blocked:
+        about = one_line(describe_call(call.tool.name, call.args), _MAX_QUESTION)
+        refusals.append(Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT]))
+    return tuple(refusals)
