@@ -95,3 +95,12 @@ async def test_the_picture_carries_the_numbers_and_the_page_does_not_keep_them(
     assert front is not None
     left = await front.page.evaluate("document.documentElement.children.length")
     assert left == 2, "head and body"
+
+
+async def test_of_a_long_label_the_tool_quotes_the_beginning(driver: Driver) -> None:
+    label = "Continue. " + "page-words " * 8
+    await driver.show(f"<button>{label}</button>")
+    result = await observe_call(driver.tool, {"action": "click_element", "index": 1})
+    outside = FRAME.sub("", framed(result.text, result.source, result.own_text))
+    assert 'Clicked [1] button "Continue.' in outside
+    assert outside.count("page-words") < 4

@@ -43,6 +43,9 @@ _STEPS = 4
 _NEAR = 2
 """Distance in pixels from which the mouse is moved to the place of a click."""
 _MAX_MATCHES = 50
+_MAX_LABEL = 50
+"""Characters of a label that the tool quotes in its own sentences: the page has chosen them, and
+they stand outside the frame of untrusted text."""
 _SAME_ROW = 0.5
 """Minimum similarity of the texts around an element and around the one that replaced it."""
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});
@@ -92,7 +95,7 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     """
     reference = tab.numbering.references.get(number or 0)
     description = tab.numbering.labels.get(number or 0, "")
-    label = f"[{number}] {shorten(description, 80)}".rstrip()
+    label = f"[{number}] {shorten(description, _MAX_LABEL)}".rstrip()
     tab.target = label
     element = None
     nearest = ""
@@ -109,8 +112,8 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
         before != description and properties["kind"] != "text"
     ):  # its label may be its text, which edits change
         raise ToolError(
-            f"Nothing was done: [{number}] was {shorten(before, 80)} when it was shown to you, "
-            f"and is {shorten(description, 80)} now."
+            f"Nothing was done: [{number}] was {shorten(before, _MAX_LABEL)} when it was shown to you, "
+            f"and is {shorten(description, _MAX_LABEL)} now."
         )
     if properties["kind"] in excluded_kinds:
         raise ToolError(f"{label} {_INSTEAD[properties['kind']]}.")
