@@ -108,20 +108,18 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
         raise ToolError(f"Nothing was done: {label} {reason}.{nearest}")
     properties = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
     before = tab.numbering.visible_labels.get(number or 0, description)
-    if (
-        before != description and properties["kind"] != "text"
-    ):  # its label may be its text, which edits change
+    # the label of a text field may be its text, which edits change
+    if before != description and properties["kind"] != "text":
         raise ToolError(
-            f"Nothing was done: [{number}] was {shorten(before, _MAX_LABEL)} when it was shown to you, "
-            f"and is {shorten(description, _MAX_LABEL)} now."
+            f"Nothing was done: [{number}] was {shorten(before, _MAX_LABEL)} when it was shown to "
+            f"you, and is {shorten(description, _MAX_LABEL)} now."
         )
     if properties["kind"] in excluded_kinds:
         raise ToolError(f"{label} {_INSTEAD[properties['kind']]}.")
     if excluded_kinds and properties["disabled"]:
         raise ToolError(f"{label} is disabled; something else has to be done first.")
-    frame = await with_timeout(
-        ANSWER_SECONDS, element.owner_frame()
-    )  # a replaced element may have another
+    # a replaced element may have another frame
+    frame = await with_timeout(ANSWER_SECONDS, element.owner_frame())
     host = urlsplit(frame.url).hostname if frame else ""
     return Target(label, element, **properties, host=host or "")
 
