@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from manus.execution.user_tools import tool_from_function
     from manus.graph.agent import build_agent
     from manus.graph.flow import build_flow
+    from manus.graph.inbox import list_messages, send_message, withdraw_message
     from manus.graph.profiles import PROFILES, all_executors, all_profiles
     from manus.state.errors import ManusError, SettingsError
     from manus.state.plan import format_plan
@@ -44,10 +45,13 @@ __all__ = [
     "build_agent",
     "build_flow",
     "format_plan",
+    "list_messages",
     "observe_call",
     "open_postgres",
     "open_sqlite",
+    "send_message",
     "tool_from_function",
+    "withdraw_message",
 ]
 _MODULES = {
     "Context": "manus.config.context",
@@ -60,10 +64,13 @@ _MODULES = {
     "build_agent": "manus.graph.agent",
     "build_flow": "manus.graph.flow",
     "format_plan": "manus.state.plan",
+    "list_messages": "manus.graph.inbox",
     "tool_from_function": "manus.execution.user_tools",
     "observe_call": "manus.execution.invoke",
     "open_postgres": "manus.store.postgres",
     "open_sqlite": "manus.store.sqlite",
+    "send_message": "manus.graph.inbox",
+    "withdraw_message": "manus.graph.inbox",
 }
 """Module of each public name."""
 

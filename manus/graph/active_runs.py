@@ -8,11 +8,14 @@ import time
 import uuid
 import weakref
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from manus.config.context import HELD
+from manus.execution.records.base import Records
 from manus.execution.records.files import run_key
 from manus.nodes.active_run import ActiveRun
 from manus.state.errors import ThreadBusyError
@@ -45,6 +48,24 @@ def identify_run(config: RunnableConfig) -> tuple[str, bool]:
     thread = configurable.get("thread_id")
     space = configurable.get("checkpoint_ns", "")
     return run_key(thread or uuid.uuid4().hex, space), thread is not None
+
+
+async def lock_thread(
+    lock: AsyncExitStack, saver: Any, configurable: dict[str, Any], records: Records | None
+) -> None:
+    """Lock the thread against other processes and graphs, unless the caller holds the lock.
+
+    As a node of another graph, share the lock with the other nodes of that graph.
+    """
+    if configurable.get(HELD):
+        return
+    thread_id = str(configurable.get("thread_id"))
+    hold = getattr(saver, "hold", None) or getattr(records, "hold", None)
+    if configurable.get("checkpoint_ns"):
+        if records is not None:
+            await lock.enter_async_context(records.join(thread_id))
+    elif hold is not None:
+        await lock.enter_async_context(hold(thread_id, configurable.get("run_id")))
 
 
 class ActiveRuns:

@@ -39,6 +39,7 @@ _AFTER_EXECUTE_STEP: dict[Hashable, str] = {
     "ready_steps": "execute_step",
     "ended": "execute_step",
     "blocked": "plan",
+    "message": "plan",
     "complete": "summarize",
 }
 _NODE = "execute_step"
@@ -60,6 +61,8 @@ class FlowGraph(RunGraph[FlowResult]):
     Each step is a run of an executor's graph in a checkpoint namespace of its own, which the
     step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
     """
+
+    shares_inbox = True
 
     def __init__(self, *, executors: dict[str, RunGraph[Any]] | None = None, **parts: Any) -> None:
         super().__init__(**parts)

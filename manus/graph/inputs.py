@@ -99,6 +99,21 @@ def _without_empty(values: Any) -> Any:
     return {name: _without_empty(value) for name, value in values.items() if value != ""}
 
 
+def resolve_context(context: Any, schema: Any) -> tuple[Context, Any]:
+    """Return the context of a run, and the one that its tools get.
+
+    `schema` is that of the graph, which may be an embedding program's.
+    """
+    source = outer_context() if context is None else context
+    is_ours = context is not None and schema is Context
+    if source is None:
+        return to_context(None), None
+    if is_ours:
+        run_context = to_context(source)
+        return run_context, run_context
+    return to_context(shared_fields(source)), context
+
+
 def outer_context() -> Any:
     """Return the context of the outer graph, or None."""
     try:

@@ -37,8 +37,14 @@ async def resume_repeated(
     snapshot = await graph.stored_state(configurable)
     if snapshot is None or (snapshot.metadata or {}).get("run_id") != str(run_id):
         return graph_input, config
-    at_newest = {name: value for name, value in configurable.items() if name not in CHECKPOINT}
-    return None, {**config, "configurable": at_newest}
+    return None, at_newest(config)
+
+
+def at_newest(config: RunnableConfig) -> RunnableConfig:
+    """Return a configuration without the checkpoint that it names."""
+    configurable = config.get("configurable", {})
+    newest = {name: value for name, value in configurable.items() if name not in CHECKPOINT}
+    return {**config, "configurable": newest}
 
 
 async def restore_run(

@@ -28,7 +28,7 @@ AfterStuckCheck = Literal[
     "next_step", "terminated", "answered", "max_steps", "budget", "stuck", "error"
 ]
 AfterPlan = Literal["ready", "to_approve", "rejected", "cancelled", "error"]
-AfterExecuteStep = Literal["ended", "ready_steps", "blocked", "complete"]
+AfterExecuteStep = Literal["ended", "ready_steps", "blocked", "message", "complete"]
 
 
 class Router(Runnable[Any, Any]):
@@ -158,6 +158,8 @@ def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
         return "ended"
     if "over" in run:
         return "complete"
+    if "message" in run:
+        return "message"
     if can_revise(state):
         return "blocked"
     return "ready_steps" if ready_steps(plan) or waiting_steps(plan) else "complete"

@@ -11,35 +11,32 @@ from typing import Any, Self, overload
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import All, Durability, Interrupt, StateSnapshot
 
-from manus.config.context import HELD, Context
+from manus.config.context import Context
 from manus.config.profile import Profile
 from manus.execution.decisions import QuestionSlot
-from manus.execution.records.base import Records
 from manus.execution.records.select import CHECKPOINTER, fence_saver, select_records
-from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run
+from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run, lock_thread
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
 from manus.graph.descriptions import Descriptions
+from manus.graph.inbox import next_input, open_inbox
 from manus.graph.inputs import (
     check_served,
     find_served_records,
-    outer_context,
-    shared_fields,
-    to_context,
+    resolve_context,
     to_input,
 )
 from manus.graph.outcome import format_question, is_over
-from manus.graph.resume import restore_run, resume_repeated
+from manus.graph.resume import at_newest, restore_run, resume_repeated
 from manus.graph.run_config import build_run_config, is_served
 from manus.graph.saver_threads import with_usable_saver
 from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
-from manus.graph.thread_status import record_failure
+from manus.graph.thread_status import record_failures
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import ActiveRun, get_parent_run, open_run
 from manus.nodes.wrapping import AgentOptions
@@ -60,6 +57,9 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     browser, …) are closed when the run ends, fails or is cancelled. While the run waits for a
     person, or at a breakpoint, they stay open. `ResultT` is the type that `invoke` returns.
     """
+
+    shares_inbox = False
+    """Whether the user's messages to a run are read by the graphs nested in it, too."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     ) -> AsyncGenerator[Any]:
         is_request = isinstance(graph_input, dict) and graph_input.get("request") is not None
         graph_input = to_input(graph_input, needs_request=self.agent_options.wrappers is None)
-        run_context, tool_context = self._resolve_context(context)
+        run_context, tool_context = resolve_context(context, self.builder.context_schema)
         recursion_limit = (config or {}).get("recursion_limit")
         config = with_usable_saver(ensure_config(config), self.checkpointer)
         if is_served(config):
@@ -189,33 +189,63 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
             session = active_run.session
             graph_input, config = await resume_repeated(self, graph_input, config)
             graph_input = await asyncio.to_thread(with_uploads, graph_input, session.workspace)
-            graph_input, configurable = await handle_waiting(
-                self,
-                graph_input,
-                config.get("configurable", {}),
-                session.journal,
-                is_request=is_request,
-            )
-            if not configurable.get("checkpoint_ns") and CHECKPOINTER not in configurable:
-                configurable = {**configurable, **self._fenced_checkpointer()}
-            run_config = build_run_config(config, configurable, active_run, recursion_limit)
-            # a nested run resumes whenever its task starts
-            is_new = isinstance(graph_input, dict) and not active_run.is_inside
-            await restore_run(self, active_run, run_config["configurable"], is_new=is_new)
             options, chat = self._stream_options(active_run, options)
-            stream = super().astream(graph_input, run_config, context=tool_context, **options)
-            async with aclosing(self._watch(stream, run_config)) as parts:
-                async for part in parts:
-                    if chat is not None:
-                        part = await chat.translate(part)
-                    handle.is_idle = True
-                    yield part
-                    handle.is_idle = False
-                    handle.task = asyncio.current_task()
-            if self._has_breakpoints(options):
-                snapshot = await self.stored_state(configurable)
-                # a run that stopped at a breakpoint has more to do
-                session.waiting |= snapshot is not None and not is_over(snapshot)
+            while True:
+                run = self._run_once(
+                    active_run,
+                    graph_input,
+                    {**config, "recursion_limit": recursion_limit},
+                    tool_context,
+                    options,
+                    is_request=is_request,
+                )
+                async with aclosing(run) as parts:
+                    async for part in parts:
+                        if chat is not None:
+                            part = await chat.translate(part)
+                        handle.is_idle = True
+                        yield part
+                        handle.is_idle = False
+                        handle.task = asyncio.current_task()
+                graph_input = await next_input(self, active_run, config.get("configurable", {}))
+                if graph_input is None:
+                    return
+                is_request = True
+                config = at_newest(config)
+
+    async def _run_once(
+        self,
+        active_run: ActiveRun,
+        graph_input: Any,
+        config: Any,
+        tool_context: Any,
+        options: dict[str, Any],
+        *,
+        is_request: bool,
+    ) -> AsyncGenerator[Any]:
+        """Yield the parts of the stream of one run, from its input to its end or a question."""
+        session = active_run.session
+        graph_input, configurable = await handle_waiting(
+            self,
+            graph_input,
+            config.get("configurable", {}),
+            session.journal,
+            is_request=is_request,
+        )
+        if not configurable.get("checkpoint_ns") and CHECKPOINTER not in configurable:
+            configurable = {**configurable, **self._fenced_checkpointer()}
+        run_config = build_run_config(config, configurable, active_run, config["recursion_limit"])
+        # a nested run resumes whenever its task starts
+        is_new = isinstance(graph_input, dict) and not active_run.is_inside
+        await restore_run(self, active_run, run_config["configurable"], is_new=is_new)
+        stream = super().astream(graph_input, run_config, context=tool_context, **options)
+        async with aclosing(record_failures(self, stream, run_config)) as parts:
+            async for part in parts:
+                yield part
+        if self._has_breakpoints(options):
+            snapshot = await self.stored_state(configurable)
+            # a run that stopped at a breakpoint has more to do
+            session.waiting |= snapshot is not None and not is_over(snapshot)
 
     def _has_breakpoints(self, options: Mapping[str, Any]) -> bool:
         """Return whether a run may stop before or after a node."""
@@ -223,33 +253,10 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
             return True
         return bool(options.get("interrupt_before") or options.get("interrupt_after"))
 
-    async def _watch(self, stream: Any, config: RunnableConfig) -> AsyncGenerator[Any]:
-        """Yield the parts of a stream; store the exception that ends it."""
-        try:
-            async with aclosing(stream) as parts:
-                async for part in parts:
-                    yield part
-        except GraphBubbleUp:
-            raise
-        except Exception as error:
-            await record_failure(self, config, error)
-            raise
-
     def _fenced_checkpointer(self) -> dict[str, Any]:
         """Return the part of a configuration that replaces the saver, if it must be fenced."""
         saver = fence_saver(self.checkpointer)
         return {} if saver is self.checkpointer else {CHECKPOINTER: saver}
-
-    def _resolve_context(self, context: Any) -> tuple[Context, Any]:
-        """Return the context of the run, and the one that its tools get."""
-        source = outer_context() if context is None else context
-        is_ours = context is not None and self.builder.context_schema is Context
-        if source is None:
-            return to_context(None), None
-        if is_ours:
-            run_context = to_context(source)
-            return run_context, run_context
-        return to_context(shared_fields(source)), context
 
     def _stream_options(
         self, active_run: ActiveRun, options: dict[str, Any]
@@ -281,7 +288,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
             records = select_records(configurable.get(CHECKPOINTER) or self.checkpointer)
             if records is None and is_served(config):
                 records = await asyncio.to_thread(find_served_records)
-            await self._lock_thread(lock, configurable, None if parent else records)
+            await lock_thread(lock, self.checkpointer, configurable, None if parent else records)
             lines = None
             if records is not None and is_durable:
                 thread_id = str(configurable["thread_id"])
@@ -297,6 +304,8 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
                 waited=waited,
             )
             handle.active_run = active_run
+            active_run.inbox = await open_inbox(self, parent, configurable, records)
+            active_run.shares_inbox = self.shares_inbox
             active_run.load_agent = self.load_agent
             active_run.agent_options = self.agent_options
             active_run.session.question_slot = None
@@ -307,23 +316,6 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         finally:
             # the next run on the thread waits until everything is closed
             await asyncio.shield(self._close(key, handle, lock, may_wait=is_durable))
-
-    async def _lock_thread(
-        self, lock: AsyncExitStack, configurable: dict[str, Any], records: Records | None
-    ) -> None:
-        """Lock the thread against other processes and graphs, unless the caller holds the lock.
-
-        As a node of another graph, share the lock with the other nodes of that graph.
-        """
-        if configurable.get(HELD):
-            return
-        thread_id = str(configurable.get("thread_id"))
-        hold = getattr(self.checkpointer, "hold", None) or getattr(records, "hold", None)
-        if configurable.get("checkpoint_ns"):
-            if records is not None:
-                await lock.enter_async_context(records.join(thread_id))
-        elif hold is not None:
-            await lock.enter_async_context(hold(thread_id, configurable.get("run_id")))
 
     async def _close(
         self, key: str, handle: StreamHandle, lock: AsyncExitStack, *, may_wait: bool

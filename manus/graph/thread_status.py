@@ -6,11 +6,13 @@ A node that interrupts or raises writes no state, so `status` stays as the node 
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.errors import GraphRecursionError
+from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Interrupt, StateSnapshot
 
 from manus.execution.records.select import CHECKPOINTER
@@ -59,6 +61,21 @@ def _describe(error: Any) -> str:
     if isinstance(error, BaseException):
         return f"{type(error).__name__}: {error}"
     return str(error)
+
+
+async def record_failures(
+    graph: RunGraph[Any], stream: Any, config: RunnableConfig
+) -> AsyncGenerator[Any]:
+    """Yield the parts of a stream; store the exception that ends it."""
+    try:
+        async with aclosing(stream) as parts:
+            async for part in parts:
+                yield part
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        await record_failure(graph, config, error)
+        raise
 
 
 async def record_failure(graph: RunGraph[Any], config: RunnableConfig, error: Exception) -> None:

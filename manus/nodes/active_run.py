@@ -33,6 +33,7 @@ from manus.execution.downloads import read_downloads
 from manus.execution.journal import Journal
 from manus.execution.records.base import JournalLog
 from manus.execution.records.files import workspace_log
+from manus.execution.records.thread_inbox import ThreadInbox
 from manus.execution.session import Session
 from manus.execution.snapshots.recorder import Recorder as FileRecorder
 from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
@@ -76,6 +77,10 @@ class ActiveRun:
     """Rules for calls that a person has approved, for this folder or this run."""
     refused: list[Refusal] = field(default_factory=list)
     """Calls that were refused in the run."""
+    inbox: ThreadInbox | None = None
+    """Messages of the user to the running graph; None if it reads none."""
+    shares_inbox: bool = False
+    """Whether the graphs nested in the run read them, too."""
     interrupted: set[str] = field(default_factory=set)
     """Ids of tasks that were waiting for a person when the run was resumed."""
     load_agent: Callable[[str], Any] | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
@@ -16,6 +16,7 @@ from manus.execution.call import call_watcher
 from manus.execution.changed_files import MAX_FILES, changed_since, find_mentioned, next_tick
 from manus.execution.shared_files import SharedFiles, StepFiles, hash_files
 from manus.nodes.active_run import ActiveRun, get_active_run
+from manus.nodes.exchange.inbox import announce_messages, receive_messages
 from manus.nodes.planning.questions import (
     interrupts_run,
     sort_by_call,
@@ -26,11 +27,13 @@ from manus.nodes.planning.scheduling import choose_steps
 from manus.nodes.subagent import SubagentResult, run_subagent
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise, total_usage
+from manus.state.messages import get_text
 from manus.state.plan import Plan, StepResult, StepStatus, Waiting, get_usage, waiting_steps
 from manus.state.plan_changes import StepChange
 from manus.state.taint import request_fields
 from manus.state.text import shorten
 from manus.state.usage import RoleUsage, budget_used_up, sum_tokens, sum_usage
+from manus.state.user_words import list_steering
 
 MAX_RESULT = 2_000
 """Characters of a step's result; its checkpoint namespace has the full text."""
@@ -55,16 +58,25 @@ async def execute_step(
     if "step" in state_or_task:
         task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
+    state, received = await receive_messages(state_or_task, active_run)
+    announce_messages(received, get_stream_writer())
     start_time = await next_tick()
-    return start_steps(state_or_task, active_run, exclusive, start_time=start_time)
+    update = start_steps(state, active_run, exclusive, received, start_time=start_time)
+    return {**update, "messages": received} if received else update
 
 
 def start_steps(
-    state: FlowState, active_run: ActiveRun, exclusive: Collection[str], *, start_time: int
+    state: FlowState,
+    active_run: ActiveRun,
+    exclusive: Collection[str],
+    received: Sequence[AnyMessage] = (),
+    *,
+    start_time: int,
 ) -> Update:
     """Return the update that marks ready steps as in progress since `start_time` nanoseconds.
 
-    No step starts if the budget is used up, or if the plan must be revised first. If none can
+    No step starts if the budget is used up, or if the plan must be revised first: for a blocked
+    step, or for messages that the user has sent since the last step was started. If none can
     start, the steps that were set aside ask their questions.
     """
     seconds = active_run.ledger.take_elapsed()
@@ -75,6 +87,9 @@ def start_steps(
     over = budget_used_up(active_run.ledger.limits, usage)
     if over is not None:
         return {**update, "run": {**state["run"], "over": over}}
+    if received:
+        message = "\n\n".join(map(get_text, received))
+        return {**update, "run": {**state["run"], "message": message}}
     if can_revise(state):
         return update
     plan = state["plan"]
@@ -161,6 +176,8 @@ async def run_plan_step(
         waiting = await waiting_record(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
     update = _end_step(task, subagent, files, space)
+    if messages := list_steering(subagent.values.get("messages") or []):
+        update["messages"] = messages  # the following steps and the summary know them, too
     if active_run.session.files is not None:
         update["snapshot"] = active_run.session.files.head
     if step_files is not None and step_files.conflicts:

@@ -13,6 +13,7 @@ from langgraph.types import Overwrite
 
 from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
+from manus.nodes.exchange.inbox import announce_messages, receive_messages
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
@@ -27,6 +28,7 @@ from manus.state.plan_changes import NewStep, create, replace_step, revise
 from manus.state.text import shorten
 from manus.state.todos import list_todos
 from manus.state.usage import add_usage, budget_used_up, no_usage, sum_usage
+from manus.state.user_words import full_request
 from manus.tools.planning import PlanningArgs
 
 _MAX_TITLE = 60
@@ -43,6 +45,8 @@ async def plan(
     is_first = is_new(state) or not state.get("plan")
     if not is_first and state["run"]["approval"] == "wanted":
         return _ask_for_approval(state, active_run)
+    state, received = await receive_messages(state, active_run)
+    announce_messages(received, emit)
     usage = total_usage(state)
     if is_first:
         usage = no_usage()
@@ -54,6 +58,8 @@ async def plan(
         update, origin = await make_update(state, active_run, executors)
     except ModelUnavailableError as error:
         raise model_interrupt(error, active_run, config) from error
+    if received:
+        update["messages"] = [*received, *update.get("messages", [])]
     new_usage = active_run.ledger.count(entries)
     update["usage"] = Overwrite(new_usage) if is_first else new_usage
     if origin is not None:
@@ -195,7 +201,8 @@ def _count_revision(state: FlowState, *, approve: bool) -> FlowRun:
     """Return the run after a revision that a person or a blocked step has caused."""
     run = state["run"].copy()
     is_rejected = run["approval"] == "rejected"
-    if not is_rejected:
+    is_steered = run.pop("message", None) is not None
+    if not (is_rejected or is_steered):
         run["replans_left"] -= 1
         run["revised"] = _blocked_texts(state["plan"])
     run["approval"] = "wanted" if approve or is_rejected else "not_needed"
@@ -214,10 +221,12 @@ def _question(state: FlowState) -> str:
     steps = current["steps"]
     if run["approval"] == "rejected":
         reason = prompts.rejected(run["reason"])
+    elif "message" in run:
+        reason = prompts.steered(run["message"])
     else:
         indexes = steps_to_revise(current, run["revised"])
         reason = prompts.blocked([f"{index}. {steps[index]['text']}" for index in indexes])
-    request = get_text(last_request(state["messages"]))
+    request = full_request(state["messages"])
     results = [format_result(index, step) for index, step in enumerate(steps) if step["result"]]
     return prompts.revise(request, format_plan(current), results, reason)
 

@@ -18,6 +18,7 @@ from manus.execution.catalog import Catalog
 from manus.execution.changed_files import MAX_FILES, changed_since
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.announcements import is_sent_back
+from manus.nodes.exchange.inbox import has_unread
 from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.exchange.stop_conditions import (
     final_update,
@@ -28,7 +29,7 @@ from manus.nodes.exchange.stop_conditions import (
 from manus.nodes.exchange.untested_changes import note_untested_changes
 from manus.nodes.think import start_if_new
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Loop, Run
+from manus.state.agent import AgentState, Loop, Run, StopReason
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import (
     call_facts,
@@ -91,6 +92,8 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
         over=over,
         is_stuck=loop is not None and loop["measure"] == "ask",
     )
+    if await _is_answered_early(reason, state, active_run, is_last=is_last, over=over):
+        reason = None
     may_ask = _has_person(active_run) and not is_last and over is None
     if loop is not None and reason == "stuck" and may_ask:
         return {**update, "status": "thinking", **ask_about_loop(active_run, run, loop)}
@@ -108,6 +111,25 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
         end["output"] = await _add_note(end, update.get("run", run), active_run)
     emit(StatusEvent(type="status", status=end["status"], stop_reason=reason))
     return {**update, **end}
+
+
+async def _is_answered_early(
+    reason: StopReason | None,
+    state: AgentState,
+    active_run: ActiveRun,
+    *,
+    is_last: bool,
+    over: str | None,
+) -> bool:
+    """Return whether the agent has finished while a message of the user is unread.
+
+    The run then continues with the message if its limits allow another step.
+    """
+    if reason not in ("terminated", "answered") or is_last or over is not None:
+        return False
+    if _structured_answer(state) is not None:
+        return False
+    return await has_unread(state, active_run)
 
 
 def _count_step(

@@ -16,7 +16,7 @@ from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState, total_usage
-from manus.state.messages import get_text, last_request
+from manus.state.messages import get_text
 from manus.state.plan import (
     Plan,
     Step,
@@ -28,6 +28,7 @@ from manus.state.plan import (
     short_title,
 )
 from manus.state.text import flat, one_line
+from manus.state.user_words import full_request
 
 log = logging.getLogger("manus")
 
@@ -75,7 +76,7 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
 
 async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     plan = state["plan"]
-    request = get_text(last_request(state["messages"]))
+    request = full_request(state["messages"])
     question = prompts.summary(request, format_plan(plan), step_details(plan))
     messages = await fit_question(
         active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(question)

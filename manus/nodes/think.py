@@ -20,6 +20,7 @@ from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.context.compaction import ThreadHistory
 from manus.nodes.context.turns import replacement_writes
 from manus.nodes.exchange.environment_info import describe_environment
+from manus.nodes.exchange.inbox import announce_messages, forget_loop, receive_messages
 from manus.nodes.exchange.lost_calls import report_lost_calls
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
 from manus.nodes.exchange.notes import StepNotes, build_notes
@@ -44,7 +45,11 @@ async def think(
     emit = runtime.stream_writer
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
+    stored_state = state
+    state, received = await receive_messages(state, active_run)
     start = start_step(state, active_run)
+    if received:
+        start.update(forget_loop(stored_state))
     run = start["run"]
     if run["step"] == 1 and active_run.is_served:
         run["began"] = await next_tick()
@@ -53,6 +58,7 @@ async def think(
         environment = start["place"] = await _describe_environment(environment, active_run)
     entries = active_run.ledger.start(start["usage"])
     _emit_start(run, start["usage"], emit)
+    announce_messages(received, emit)
     stored = state.get("messages", [])
     messages = active_run.history_repair.repair(stored)
     repairs = [] if messages is stored else replacement_writes(stored, messages)
@@ -85,7 +91,7 @@ async def think(
         emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
     if history.compaction is not state.get("compaction"):
         update["compaction"] = history.compaction
-    update = {**start, **update, "messages": [*repairs, *history.writes]}
+    update = {**start, **update, "messages": [*received, *repairs, *history.writes]}
     return [update, *commands] if commands else update
 
 

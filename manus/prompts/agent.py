@@ -79,6 +79,10 @@ FEW_STEPS = 3
 """When so few are left, the work has to end."""
 
 
+SENT_MEANWHILE = "The user sent this message while you were working; follow it from here on:"
+"""Line before a message of the user that came during the run."""
+
+
 def steps_left(count: int) -> str:
     """Return the note on the remaining steps, the current one included."""
     if count == 1:

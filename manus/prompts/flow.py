@@ -99,6 +99,13 @@ def rejected(reason: str) -> str:
     return f"The user has read the plan and does not approve it: {reason or 'no reason given'}"
 
 
+def steered(message: str) -> str:
+    """Return the reason for a revision: the user has sent a message between two steps."""
+    return (
+        f"The user has sent this message meanwhile; the rest of the plan must follow it: {message}"
+    )
+
+
 OWN_STEP = "(your step, see below)"
 
 

@@ -133,6 +133,14 @@ class PlanStepEvent(TypedDict):
     """Its question to the user. It waits for the answer while other steps continue."""
 
 
+class MessageEvent(TypedDict):
+    """A message of the user that came while the run worked, read at this point."""
+
+    type: Literal["message"]
+    id: str
+    text: str
+
+
 class PlanActionEvent(TypedDict):
     """An event of the executor of a plan's step, in `event`."""
 

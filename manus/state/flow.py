@@ -41,6 +41,8 @@ class FlowRun(TypedDict):
     approval: Literal["not_needed", "wanted", "given", "rejected"]
     reason: str
     """Why the user rejected the plan."""
+    message: NotRequired[str]
+    """What the user has sent between two steps, until the plan is revised for it."""
     over: NotRequired[str]
     """The limit of the run's budget that is reached, in words."""
 

@@ -57,6 +57,9 @@ outside the frame of untrusted text."""
 FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has added to the history: the tool's name."""
 
+STEER = "steer"
+"""In a user message's `additional_kwargs`: it came while the run worked, and is no new request."""
+
 FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed. A command with
 a nonzero exit code has not failed in this sense."""
@@ -210,6 +213,11 @@ def is_from_user(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage) and FROM_TOOL not in message.additional_kwargs
 
 
+def is_request(message: BaseMessage) -> bool:
+    """Return whether a message is a request of the user, or their answer to a stuck run."""
+    return is_from_user(message) and STEER not in message.additional_kwargs
+
+
 def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
     """Return the newest assistant message, or None."""
     return cast("AIMessage | None", next(filter(is_reply, reversed(history)), None))
@@ -227,8 +235,8 @@ def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
 
 
 def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
-    """Return the newest message from the user; an empty one, with an empty id, if there is none."""
-    message = next(filter(is_from_user, reversed(history)), None)
+    """Return the newest request of the user; an empty one, with an empty id, if there is none."""
+    message = next(filter(is_request, reversed(history)), None)
     return cast(HumanMessage, message or HumanMessage("", id=""))
 
 

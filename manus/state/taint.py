@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from manus.prompts.sources import is_foreign
-from manus.state.messages import SOURCE, is_from_user, shared_length
+from manus.state.messages import SOURCE, is_request, shared_length
 from manus.state.user_words import (
     ASK_HUMAN,
     OWN_WORDS,
@@ -97,7 +97,7 @@ class HistoryFacts:
 
     def _reset(self) -> None:
         self.request = HumanMessage("", id="")
-        """The newest message from the user; an empty one, with an empty id, if there is none."""
+        """The newest request of the user; an empty one, with an empty id, if there is none."""
         self.words = ""
         """The user's own words, an empty line between requests and answers."""
         self._hosts: dict[str, bool] = {}
@@ -112,7 +112,7 @@ class HistoryFacts:
             length = 0
         for message in history[length:]:
             self._is_tainted = self._is_tainted or _is_tainted(message)
-            if isinstance(message, HumanMessage) and is_from_user(message):
+            if isinstance(message, HumanMessage) and is_request(message):
                 self.request = message
             if isinstance(message, HumanMessage) or message.name == ASK_HUMAN:
                 self._read_words(own_words(message))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from manus.state.messages import get_text, is_from_user
+from manus.state.messages import STEER, get_text, is_from_user, last_request, messages_since
 
 OWN_WORDS = "asked"
 """In the `additional_kwargs` of a request: the user's own words, where its text holds more."""
@@ -142,6 +142,21 @@ def own_words(message: BaseMessage) -> str:
 def all_own_words(messages: Iterable[AnyMessage]) -> str:
     """Return the user's own words in a history, an empty line between requests and answers."""
     return "\n\n".join(filter(None, map(own_words, messages)))
+
+
+def full_request(history: Sequence[AnyMessage]) -> str:
+    """Return the text of the newest request, with the messages that steered its run."""
+    parts = [get_text(last_request(history))]
+    later = list_steering(history)
+    if later:
+        parts += ["The user sent this later:", *map(get_text, later)]
+    return "\n\n".join(parts)
+
+
+def list_steering(history: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the messages that the user has sent during the newest run."""
+    newer = messages_since(history, last_request(history).id)
+    return [message for message in newer if STEER in message.additional_kwargs]
 
 
 def has_attachments(message: BaseMessage) -> bool:

@@ -17,8 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from manus.execution.records.base import Records
-from manus.execution.records.sqlite import open_records
+from manus.execution.records.sqlite import CREATE_INBOX, SqliteRecords, open_records
 from manus.state.errors import StorageError
 from manus.store import maintenance
 from manus.store.base import Store, make_ids_later_than
@@ -144,6 +143,8 @@ class SqliteStore(SqliteSaver, Store):
     Coroutines run their SQL in one worker thread.
     """
 
+    records: SqliteRecords
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.location = str(path)
@@ -151,7 +152,7 @@ class SqliteStore(SqliteSaver, Store):
         connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, check_same_thread=False)
         super().__init__(connection, serde=CompactSerializer())
         self.thread = _BatchThread()
-        self.records: Records = open_records(path)
+        self.records = open_records(path)
         try:
             self._inode = path.stat().st_ino
             self._configure()
@@ -170,11 +171,13 @@ class SqliteStore(SqliteSaver, Store):
         """Create the tables; the base class skips a table that exists."""
         if not self.is_setup:
             self.conn.execute(_WRITES)
+            self.conn.execute(CREATE_INBOX)
         super().setup()
 
     def close(self) -> None:
         """Finish queued operations and close the file. Blocking."""
         self.thread.close()
+        self.records.inbox.close()
         self.conn.close()
 
     @contextmanager
@@ -228,10 +231,21 @@ class SqliteStore(SqliteSaver, Store):
     ) -> list[CheckpointTuple]:
         return context.run(lambda: [*self.list(config, **filters)])
 
+    def put(self, config: RunnableConfig, *rest: Any) -> RunnableConfig:
+        """As in the base class; look into the inbox of the thread for the step that follows."""
+        stored = super().put(config, *rest)
+        self.records.inbox.look(str(config["configurable"]["thread_id"]))
+        return stored
+
+    def delete_thread(self, thread_id: str) -> None:
+        """As in the base class, with the inbox of the thread."""
+        super().delete_thread(thread_id)
+        self.records.inbox.delete_thread(str(thread_id))
+
     aget_tuple = _run_in_store_thread(get_tuple)
-    aput = _run_in_store_thread(SqliteSaver.put)
+    aput = _run_in_store_thread(put)
     aput_writes = _run_in_store_thread(SqliteSaver.put_writes)
-    adelete_thread = _run_in_store_thread(SqliteSaver.delete_thread)
+    adelete_thread = _run_in_store_thread(delete_thread)
     aget_delta_channel_history = _run_in_store_thread(SqliteSaver.get_delta_channel_history)
 
     @_run_in_store_thread
@@ -240,6 +254,9 @@ class SqliteStore(SqliteSaver, Store):
         with self.cursor() as cursor:
             for thread_id in thread_ids:
                 maintenance.prune(cursor, self.serde, str(thread_id), strategy)
+        if strategy == "delete":
+            for thread_id in thread_ids:
+                self.records.inbox.delete_thread(str(thread_id))
 
     @_run_in_store_thread
     def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:

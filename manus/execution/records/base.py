@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
+from manus.execution.records.inbox import Inbox
 from manus.state.errors import StorageError, ThreadBusyError
 
 # Retry: `manus threads` locks each thread for a moment to see whether it is in use.
@@ -66,7 +67,12 @@ class JournalLog(Protocol):
 
 
 class Records(Protocol):
-    """The journals of the threads of one store."""
+    """The journals and inboxes of the threads of one store."""
+
+    @property
+    def inbox(self) -> Inbox:
+        """Return the inboxes of the threads."""
+        ...
 
     def log(self, thread_id: str, checkpoint_ns: str) -> JournalLog:
         """Return the journal of a graph of a thread, which need not exist."""

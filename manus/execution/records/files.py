@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from manus.config.files import data_folder
+from manus.execution.records.inbox import Inbox, MemoryInbox
 from manus.execution.records.seal import KEY_LENGTH
 from manus.execution.safe_open import look_at, open_record, write_private
 from manus.state.errors import StorageError
@@ -167,8 +168,14 @@ def workspace_log(records: Path, key: str) -> FileLog:
 class FileRecords:
     """The journals of a store in a folder beside its file."""
 
-    def __init__(self, folder: Path, read_key: Callable[[], bytes] = load_key) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        read_key: Callable[[], bytes] = load_key,
+        inbox: Inbox | None = None,
+    ) -> None:
         self.folder = folder
+        self.inbox: Inbox = inbox or MemoryInbox()
         self._read_key = read_key
 
     def log(self, thread_id: str, checkpoint_ns: str) -> FileLog:

@@ -25,6 +25,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from manus.execution.records import postgres_sql as sql
 from manus.execution.records.base import ATTEMPTS, PAUSE, taken_over_error, thread_busy_error
+from manus.execution.records.postgres_inbox import DELETE_INBOX, PostgresInbox
 from manus.execution.records.postgres_log import Connection, PostgresLog, fetch_value
 from manus.execution.records.seal import KEY_LENGTH
 from manus.state.errors import StorageError, StorageUnavailableError
@@ -77,6 +78,7 @@ class PostgresRecords:
         """The connection that all advisory locks of this process belong to."""
         self._pool: ConnectionPool[Connection] | None = None
         self._key = b""
+        self.inbox = PostgresInbox(self)
 
     async def run_in_thread(self, operation: Callable[[], T]) -> T:
         """Await a blocking operation in a thread of these records."""
@@ -235,6 +237,7 @@ class PostgresRecords:
                 hold.is_deleted = True
         with self.connection() as connection:
             connection.execute(sql.DELETE_THREAD, (thread_id,))
+            connection.execute(DELETE_INBOX, (thread_id,))
             if hold is None:
                 connection.execute(sql.FORGET_ANY, (thread_id,))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 VERSION = 1
 """Version of the tables."""
 
-HAS_TABLES = "SELECT to_regclass('manus_meta') IS NOT NULL"
+HAS_TABLES = """
+    SELECT to_regclass('manus_meta') IS NOT NULL AND to_regclass('manus_inbox') IS NOT NULL
+"""
 LOCK_SETUP = "SELECT pg_advisory_xact_lock(hashtextextended('manus setup', 0))"
 CREATE = """
     CREATE TABLE IF NOT EXISTS manus_threads (
@@ -19,6 +21,17 @@ CREATE = """
         position BIGINT GENERATED ALWAYS AS IDENTITY,
         line TEXT NOT NULL,
         PRIMARY KEY (thread_id, checkpoint_ns, position)
+    );
+    CREATE TABLE IF NOT EXISTS manus_inbox (
+        thread_id TEXT NOT NULL,
+        position BIGINT GENERATED ALWAYS AS IDENTITY,
+        id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        fields JSONB NOT NULL,
+        sent_at TEXT NOT NULL,
+        reader TEXT,
+        PRIMARY KEY (thread_id, position)
     );
     CREATE SEQUENCE IF NOT EXISTS manus_tokens;
     CREATE TABLE IF NOT EXISTS manus_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)

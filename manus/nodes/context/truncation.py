@@ -33,10 +33,12 @@ from manus.models.tokens import (
     get_window,
 )
 from manus.nodes.context.turns import format_arguments, is_summary, split_turns
+from manus.prompts.agent import SENT_MEANWHILE
 from manus.prompts.sources import framed
 from manus.state.messages import (
     DESCRIPTION,
     SOURCE,
+    STEER,
     THROUGH,
     get_own_text,
     get_source,
@@ -159,6 +161,8 @@ def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
     if isinstance(message, SystemMessage) and is_summary(message):
         return HumanMessage(message.content, id=message.id)
     content: Any = message.content
+    if STEER in message.additional_kwargs:
+        content = f"{SENT_MEANWHILE}\n\n{get_text(message)}"
     if isinstance(content, list) and not vision:
         placeholder = text_block(IMAGE_LEFT_OUT)
         content = [placeholder if is_image(block) else block for block in content]

@@ -8,7 +8,7 @@ from typing import Any, cast
 from manus.nodes.planning.file_use import must_take_turns
 from manus.prompts import flow as prompts
 from manus.state.flow import FlowState, QuestionMode, StepTask
-from manus.state.messages import get_text, is_image, last_request
+from manus.state.messages import is_image, last_request
 from manus.state.plan import (
     Plan,
     active_steps,
@@ -25,7 +25,7 @@ from manus.state.plan import (
     waiting_steps,
 )
 from manus.state.taint import is_tainted
-from manus.state.user_words import own_words
+from manus.state.user_words import all_own_words, full_request, list_steering
 
 _INDIRECT = 1_000
 """Characters of the result of an indirect dependency."""
@@ -80,14 +80,18 @@ def build_task(state: FlowState, index: int) -> StepTask:
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
         request=prompts.step(
-            get_text(request), _format_plan_around(plan, index), results, index, step["text"]
+            full_request(state["messages"]),
+            _format_plan_around(plan, index),
+            results,
+            index,
+            step["text"],
         ),
         images=cast(Any, [block for block in request.content if is_image(block)]),
         began=step.get("began", 0),
         alone=len(active_steps(plan)) == 1,
         is_shared=len(in_progress) > 1,
         title=short_title(step),
-        asked=own_words(request),
+        asked=all_own_words([request, *list_steering(state["messages"])]),
         refused=list_refusals(plan),
         approved=_list_approvals(plan),
         outside=_is_tainted(state),

@@ -1,0 +1,174 @@
+"""Inboxes of threads: messages that a person sends while a run is working.
+
+An inbox is outside of the thread's lock, so any process can add a message at once. A graph takes a
+message before it asks its model, and removes it when a checkpoint has it. So a message that was
+taken by a killed process is taken again, and one in the history is not added a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol, TypeVar
+
+from manus.state.errors import UsageError
+from manus.state.text import sanitize
+
+T = TypeVar("T")
+
+MessageKind = Literal["steer", "queue"]
+"""`steer`: read at the next step of the run. `queue`: the next request when the run has ended."""
+EMPTY = "The message is empty; type what the agent should know."
+
+
+def _new_id() -> str:
+    return secrets.token_hex(6)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class InboxMessage:
+    """A message in an inbox."""
+
+    kind: MessageKind
+    text: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    """`additional_kwargs` of the message in the history, such as the user's own words."""
+    id: str = field(default_factory=_new_id)
+    """Also the id of the message in the history."""
+    sent_at: str = field(default_factory=_now)
+    """ISO 8601."""
+    reader: str | None = None
+    """Checkpoint namespace of the graph that has taken it; None if it is unread."""
+
+    def as_json(self) -> dict[str, str]:
+        """Return what lists of pending messages show."""
+        return {"id": self.id, "kind": self.kind, "text": self.text, "sent_at": self.sent_at}
+
+
+def new_message(
+    text: str, *, queue: bool = False, fields: dict[str, Any] | None = None
+) -> InboxMessage:
+    """Build a message that steers the run, or that waits for its end.
+
+    Raises:
+        UsageError: the text is empty.
+    """
+    if not text.strip():
+        raise UsageError(EMPTY)
+    return InboxMessage("queue" if queue else "steer", sanitize(text.strip()), fields or {})
+
+
+class Inbox(Protocol):
+    """The inboxes of the threads of one store. All methods but `run` are blocking."""
+
+    def add(self, thread_id: str, message: InboxMessage) -> None:
+        """Store a message."""
+        ...
+
+    def read(self, thread_id: str) -> list[InboxMessage]:
+        """Return the messages of a thread, also those that were taken, in the order of sending."""
+        ...
+
+    def is_known_empty(self, thread_id: str) -> bool:
+        """Return whether a thread has no messages, if that is known without blocking."""
+        ...
+
+    def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
+        """Set the reader of a message; return False if it was withdrawn or taken meanwhile."""
+        ...
+
+    def remove(self, thread_id: str, ids: Collection[str]) -> None:
+        """Remove messages that a checkpoint has."""
+        ...
+
+    def withdraw(self, thread_id: str, message_id: str) -> bool:
+        """Remove a message; return False if it was read, or does not exist."""
+        ...
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Remove all messages of a thread."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened; the next use opens it again."""
+        ...
+
+    async def run(self, operation: Callable[[], T]) -> T:
+        """Await a blocking operation in a thread."""
+        ...
+
+
+class MemoryInbox:
+    """Inboxes in the memory of this process, for threads that no store of ours keeps."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, dict[str, InboxMessage]] = {}
+        self._mutex = threading.Lock()
+
+    def add(self, thread_id: str, message: InboxMessage) -> None:
+        """As in the protocol."""
+        with self._mutex:
+            self._messages.setdefault(thread_id, {})[message.id] = message
+
+    def read(self, thread_id: str) -> list[InboxMessage]:
+        """As in the protocol."""
+        with self._mutex:
+            return [*self._messages.get(thread_id, {}).values()]
+
+    def is_known_empty(self, thread_id: str) -> bool:
+        """As in the protocol."""
+        return thread_id not in self._messages
+
+    def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
+        """As in the protocol."""
+        with self._mutex:
+            messages = self._messages.get(thread_id, {})
+            current = messages.get(message.id)
+            if current is None or current.reader != message.reader:
+                return False
+            messages[message.id] = replace(current, reader=reader)
+            return True
+
+    def remove(self, thread_id: str, ids: Collection[str]) -> None:
+        """As in the protocol."""
+        with self._mutex:
+            messages = self._messages.get(thread_id, {})
+            for message_id in ids:
+                messages.pop(message_id, None)
+            if not messages:
+                self._messages.pop(thread_id, None)
+
+    def withdraw(self, thread_id: str, message_id: str) -> bool:
+        """As in the protocol."""
+        with self._mutex:
+            messages = self._messages.get(thread_id, {})
+            message = messages.get(message_id)
+            if message is None or message.reader is not None:
+                return False
+            del messages[message_id]
+            return True
+
+    def delete_thread(self, thread_id: str) -> None:
+        """As in the protocol."""
+        with self._mutex:
+            self._messages.pop(thread_id, None)
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+    async def run(self, operation: Callable[[], T]) -> T:
+        """As in the protocol."""
+        return await asyncio.to_thread(operation)
+
+
+def list_unread(messages: Collection[InboxMessage]) -> list[InboxMessage]:
+    """Return the messages that can still be withdrawn."""
+    return [message for message in messages if message.reader is None]

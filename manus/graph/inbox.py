@@ -1,0 +1,184 @@
+"""Send messages to a thread while a run works on it, list them, and withdraw them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from manus.config.context import HELD
+from manus.execution.records.base import Records
+from manus.execution.records.inbox import (
+    Inbox,
+    InboxMessage,
+    MemoryInbox,
+    list_unread,
+    new_message,
+)
+from manus.execution.records.select import CHECKPOINTER, select_records
+from manus.execution.records.thread_inbox import ThreadInbox
+from manus.graph.outcome import is_over
+from manus.graph.run_config import is_served
+from manus.nodes.active_run import ActiveRun
+from manus.state.errors import UsageError
+
+if TYPE_CHECKING:
+    from manus.graph.run_graph import RunGraph
+
+SERVED_INBOX = MemoryInbox()
+"""Inboxes of a LangGraph server whose store has no place for them."""
+CONTINUES_AFTER = (
+    "terminated", "answered", "completed", "max_steps", "stuck", "budget", "plan_incomplete"
+)  # fmt: skip
+"""Stop reasons after which a waiting message becomes the next request."""
+NO_STORE = (
+    "Messages to a running thread need a checkpointer: build the graph with one, for example "
+    "`open_sqlite`."
+)
+_memory: weakref.WeakKeyDictionary[Any, MemoryInbox] = weakref.WeakKeyDictionary()
+"""Inboxes of checkpointers that have no place for them."""
+
+
+def select_inbox(
+    saver: Any, records: Records | None = None, *, is_served: bool = False
+) -> Inbox | None:
+    """Return the inboxes of the threads of a checkpointer; None without one."""
+    records = records or select_records(saver)
+    if records is not None:
+        return records.inbox
+    if is_served:
+        return SERVED_INBOX
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    return _memory.setdefault(saver, MemoryInbox())
+
+
+def find_inbox(saver: Any) -> Inbox:
+    """Return the inboxes of the threads of a checkpointer.
+
+    Raises:
+        UsageError: it is no checkpointer.
+    """
+    inbox = select_inbox(saver)
+    if inbox is None:
+        raise UsageError(NO_STORE)
+    return inbox
+
+
+def send_message(
+    checkpointer: BaseCheckpointSaver[Any], thread_id: str, text: str, *, queue: bool = False
+) -> str:
+    """Send a message to a thread while a run works on it, and return the id of the message.
+
+    The model reads it at the next step. With `queue`, it is the next request when the run has
+    ended. Any process that uses the same store can send.
+
+    Raises:
+        UsageError: the text is empty, or there is no checkpointer.
+    """
+    message = new_message(text, queue=queue)
+    find_inbox(checkpointer).add(thread_id, message)
+    return message.id
+
+
+def list_messages(checkpointer: BaseCheckpointSaver[Any], thread_id: str) -> list[InboxMessage]:
+    """Return the messages to a thread that are unread, in the order of sending.
+
+    Raises:
+        UsageError: there is no checkpointer.
+    """
+    return list_unread(find_inbox(checkpointer).read(thread_id))
+
+
+def withdraw_message(
+    checkpointer: BaseCheckpointSaver[Any], thread_id: str, message_id: str
+) -> bool:
+    """Withdraw a message to a thread; return False if it was read already.
+
+    Raises:
+        UsageError: there is no checkpointer.
+    """
+    return find_inbox(checkpointer).withdraw(thread_id, message_id)
+
+
+async def open_inbox(
+    graph: RunGraph[Any],
+    parent: ActiveRun | None,
+    configurable: dict[str, Any],
+    records: Records | None,
+) -> ThreadInbox | None:
+    """Return the inbox of the thread for a run; None if the run reads no messages.
+
+    Messages to a plan are read by the executors of its steps, too; those to an agent are not read
+    by the agents that it delegates to.
+    """
+    namespace = str(configurable.get("checkpoint_ns", ""))
+    if parent is not None:
+        if parent.inbox is None or not parent.shares_inbox:
+            return None
+        return parent.inbox.for_namespace(namespace)
+    saver = configurable.get(CHECKPOINTER) or graph.checkpointer
+    served = is_served({"configurable": configurable})
+    inbox = select_inbox(saver, records, is_served=served)
+    if inbox is None or "thread_id" not in configurable:
+        return None
+    thread = ThreadInbox(inbox, str(configurable["thread_id"]), namespace)
+    if not namespace:
+        await _release_abandoned(graph, thread, configurable)
+    return thread
+
+
+async def take_next_request(
+    inbox: ThreadInbox, stop_reason: str | None, history: Sequence[AnyMessage]
+) -> HumanMessage | None:
+    """Return the message that becomes the next request after a run; None if there is none.
+
+    After an error or an interrupt it stays in the inbox until the run is resumed.
+    """
+    if stop_reason not in CONTINUES_AFTER:
+        return None
+    return await inbox.next_request(history)
+
+
+async def next_input(
+    graph: RunGraph[Any], active_run: ActiveRun, configurable: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return the input of the next run, if a message of the user waits for the end of this one.
+
+    A caller who holds the thread starts that run itself.
+    """
+    is_nested = active_run.is_inside or bool(configurable.get("checkpoint_ns"))
+    if is_nested or active_run.session.waiting or configurable.get(HELD):
+        return None
+    inbox = active_run.inbox
+    if inbox is None or not await inbox.read():
+        return None
+    snapshot = await graph.stored_state(configurable)
+    if snapshot is None or not is_over(snapshot):
+        return None
+    values = snapshot.values
+    reason = values.get("stop_reason")
+    request = await take_next_request(inbox, reason, values.get("messages", []))
+    return None if request is None else {"messages": [request], "status": "running"}
+
+
+async def _release_abandoned(
+    graph: RunGraph[Any], inbox: ThreadInbox, configurable: dict[str, Any]
+) -> None:
+    """Make messages unread again that a nested graph took before a crash and did not store.
+
+    The thread must be locked: no nested graph of it is running.
+    """
+    for message in await inbox.read():
+        if not message.reader or message.reader == inbox.namespace:
+            continue
+        nested = {"thread_id": configurable["thread_id"], "checkpoint_ns": message.reader}
+        snapshot = await graph.stored_state(nested)
+        history = snapshot.values.get("messages", []) if snapshot is not None else []
+        if any(stored.id == message.id for stored in history):
+            await inbox.remove([message.id])
+        else:
+            await inbox.release(message)

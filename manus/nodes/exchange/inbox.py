@@ -1,0 +1,51 @@
+"""Add messages that the user has sent while the run works to its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AnyMessage
+from langgraph.types import Overwrite
+
+from manus.nodes.active_run import ActiveRun
+from manus.state.events import MessageEvent
+from manus.state.messages import get_text
+
+
+async def receive_messages(state: Any, active_run: ActiveRun) -> tuple[Any, list[AnyMessage]]:
+    """Return the state with the unread messages of the user in its history, and the messages.
+
+    They are new input: a loop before them does not count any more.
+    """
+    if active_run.inbox is None:
+        return state, []
+    stored = state.get("messages", [])
+    received = cast(list[AnyMessage], await active_run.inbox.receive(stored))
+    if not received:
+        return state, []
+    changes: dict[str, Any] = {"messages": [*stored, *received]}
+    if "loop" in state:
+        changes |= {"loop": None, "trail": []}
+    return {**state, **changes}, received
+
+
+def announce_messages(messages: Sequence[AnyMessage], emit: Any) -> None:
+    """Emit an event for each message of the user that the model reads now."""
+    for message in messages:
+        emit(MessageEvent(type="message", id=str(message.id), text=get_text(message)))
+
+
+def forget_loop(state: Any) -> Any:
+    """Return the update that restarts loop detection after new input."""
+    update: dict[str, Any] = {"loop": None}
+    if state.get("trail"):
+        update["trail"] = Overwrite([])
+    return update
+
+
+async def has_unread(state: Any, active_run: ActiveRun) -> bool:
+    """Return whether a message of the user would be left unread at the end of the run."""
+    if active_run.inbox is None:
+        return False
+    return await active_run.inbox.has_unread(state.get("messages", []))
