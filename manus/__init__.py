@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from manus.graph.flow import build_flow
     from manus.graph.inbox import list_messages, send_message, withdraw_message
     from manus.graph.profiles import PROFILES, all_executors, all_profiles
+    from manus.runs.time_travel import fork, history, rewind
     from manus.state.errors import ManusError, SettingsError
     from manus.state.plan import format_plan
     from manus.store.postgres import open_postgres
@@ -44,11 +45,14 @@ __all__ = [
     "all_profiles",
     "build_agent",
     "build_flow",
+    "fork",
     "format_plan",
+    "history",
     "list_messages",
     "observe_call",
     "open_postgres",
     "open_sqlite",
+    "rewind",
     "send_message",
     "tool_from_function",
     "withdraw_message",
@@ -63,8 +67,11 @@ _MODULES = {
     "all_profiles": "manus.graph.profiles",
     "build_agent": "manus.graph.agent",
     "build_flow": "manus.graph.flow",
+    "fork": "manus.runs.time_travel",
     "format_plan": "manus.state.plan",
     "list_messages": "manus.graph.inbox",
+    "history": "manus.runs.time_travel",
+    "rewind": "manus.runs.time_travel",
     "tool_from_function": "manus.execution.user_tools",
     "observe_call": "manus.execution.invoke",
     "open_postgres": "manus.store.postgres",

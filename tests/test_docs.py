@@ -208,6 +208,25 @@ def test_python_runs(
     assert expected in capsys.readouterr().out
 
 
+def test_the_thread_of_the_readme_is_rewound_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MANUS_MODEL", f"replay:{RECORDING}")
+    [example] = [
+        code for code in find_code_blocks(read_page("README.md"), "python") if "TASK" in code
+    ]
+    [code] = [c for c in find_code_blocks(read_page("docs/how-to.md"), "python") if "rewind" in c]
+    for block in (example, code):
+        exec(compile(block, "page", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert "0 before the first step" in printed
+    assert "calculator.py" in printed.partition("restored:")[0]
+    assert "restored: test_calculator.py" in printed
+    assert (tmp_path / "workspace" / "test_calculator.py").exists(), "the rewind was undone"
+    assert {path.name for path in (tmp_path / "copy").glob("*.py")} == {"calculator.py"}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
 def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Subtests) -> None:

@@ -46,25 +46,18 @@ async def restore_files(store: Store, thread_id: str) -> str:
 
     Returns what was done; empty if the files are not recorded, or nothing is left.
     """
-    from manus.runs.rewind import Rewinder, list_steps
+    from manus.runs.rewind import Rewinder
+    from manus.runs.rewind_text import describe_effects, describe_files
     from manus.store.threads import read_thread
 
     thread = await read_thread(store, thread_id)
     if thread is None:
         return ""
     async with store.hold(thread_id):
-        steps = await list_steps(store, thread_id)
-        result = await Rewinder(store, thread).restore_files(steps)
+        result = await Rewinder(store, thread).restore_files()
     if result is None:
         return ""
-    lines = []
-    if result.restored:
-        lines.append(f"Restored: {_join_names(result.restored)}.")
-    if result.kept:
-        names = _join_names(result.kept)
-        lines.append(f"Kept, because someone else has changed them since: {names}.")
-    lines += [f"Not restored: {path} ({reason})." for path, reason in result.failed.items()]
-    return "\n".join(lines)
+    return "\n".join([*describe_files(result), *describe_effects(result)])
 
 
 def undo_last(runs: Sequence[TraceRun]) -> Undone:

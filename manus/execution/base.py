@@ -222,6 +222,13 @@ class AgentTool(BaseTool):
         """Return why a call has effects outside workspace and sandbox; else empty. Blocking."""
         return ""
 
+    def acts_outside(self, args: dict[str, Any]) -> bool | None:  # noqa: ARG002
+        """Return whether a call has effects outside the workspace that a rewind cannot take back.
+
+        None: it has if it changes another resource than the workspace.
+        """
+        return None
+
     def changes_repository(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Return whether a call plainly changes a git repository. Blocking."""
         return False

@@ -26,6 +26,12 @@ from manus.execution.downloads import note_downloads
 from manus.execution.egress_guard import RunningCall
 from manus.execution.invoke import failure, observe_call, refusal
 from manus.execution.journal import UNKNOWN_EFFECT, JournalEntry
+from manus.execution.outside_effects import (
+    OUTSIDE_EFFECT,
+    UNCERTAIN,
+    may_act_outside,
+    rate_effect,
+)
 from manus.execution.packing import pack, unpack
 from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
@@ -53,8 +59,6 @@ NO_GRAPH_AROUND = (
 NOTHING = "(nothing came back)"
 JOURNALLED = "journalled"
 """Marks the message of a journalled call, so that state and journal can be compared."""
-_MAX_FILES = 20
-"""Maximum number of files named after an interrupted call."""
 _INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
 """What a tool may raise when it is asked about a call whose arguments it has not validated."""
 
@@ -211,9 +215,12 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
     The tool may have been another one when the journal was written.
     """
     if entry.message is None:
-        text = UNKNOWN_EFFECT + await _describe_changes_in_doubt(call)
+        text = UNKNOWN_EFFECT
+        if call.session.files is not None:
+            text += await call.session.files.describe_changes_in_doubt(entry.claim.snapshot)
+        effect = UNCERTAIN if entry.claim.acts_outside else False
         return await _to_result(
-            call.task, failure(text), call.session, call.key, is_journalled=True
+            call.task, failure(text), call.session, call.key, is_journalled=True, effect=effect
         )
     observation = Observation("", update=entry.update or {})
     if entry.packed is not None:
@@ -228,19 +235,6 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
     return ToolResult(message, observation)
 
 
-async def _describe_changes_in_doubt(call: Call) -> str:
-    """Return a sentence about the files that changed since an interrupted call started."""
-    files = call.session.files
-    if files is None:
-        return ""
-    changed = await files.find_changes_in_doubt()
-    if not changed:
-        return ""
-    hidden = len(changed) - _MAX_FILES
-    names = ", ".join(changed[:_MAX_FILES]) + (f" and {hidden} more" if hidden > 0 else "")
-    return f" Files that have changed since it started: {names}."
-
-
 async def _execute_recorded(call: Call, verdict: Verdict, files: ThreadFiles) -> ToolResult:
     """Execute a call, and record the workspace's files around it, which it may change."""
     changed = [resource.name for resource in call.resources if resource.write]
@@ -253,8 +247,11 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     task = call.task
     session = call.session
     args = {**call.args, **task.get("injected", {})}
+    acts_outside = not call.read_only and may_act_outside(call.tool, call.args, call.resources)
     if not call.read_only:
-        await session.journal.abegin(call.key, call.tool.name)
+        head = session.files.head if session.files is not None else ""
+        facts: Any = {"snapshot": head, "acts_outside": acts_outside}
+        await session.journal.abegin(call.key, call.tool.name, **facts)
     started_at = time.clock_gettime_ns(FILE_CLOCK)
     running_call = RunningCall(frozenset(verdict.accesses), verdict.may_change_git)
     session.running_calls.append(running_call)
@@ -277,8 +274,14 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
     if verdict.note:
         observation = replace(observation, text=verdict.note + observation.text)
+    effect = (acts_outside or running_call.has_fetched) and rate_effect(observation)
     result = await _to_result(
-        task, observation, session, call.key, is_journalled=not call.read_only
+        task,
+        observation,
+        session,
+        call.key,
+        is_journalled=not call.read_only,
+        effect=effect,
     )
     refusals: tuple[Refusal, ...] = ()
     if session.settings.approve.mode == "refuse":
@@ -330,6 +333,7 @@ async def _to_result(
     key: str,
     *,
     is_journalled: bool = False,
+    effect: bool | str = False,
 ) -> ToolResult:
     """Convert an observation to a tool message, truncated if it is too long.
 
@@ -347,6 +351,8 @@ async def _to_result(
         facts[TAINTED] = True
     if observation.is_error and not observation.is_exit_code:
         facts[FAILED] = True
+    if effect:
+        facts[OUTSIDE_EFFECT] = effect
     message = ToolMessage(
         content=replace(observation, text=text).content() if observation.images else text,
         id=key,

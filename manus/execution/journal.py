@@ -33,6 +33,21 @@ UNKNOWN_EFFECT = (
 _MAX_ENTRIES = 200
 
 
+class Claim(NamedTuple):
+    """What is written about a call before its effect."""
+
+    tool: str
+    snapshot: str = ""
+    """The snapshot of the workspace's files before the call; empty if there is none."""
+    acts_outside: bool = False
+    """Whether it may have effects outside the workspace."""
+
+    def as_record(self, key: str) -> dict[str, Any]:
+        """Return the record of the claim, without empty values."""
+        values = {name: value for name, value in self._asdict().items() if value}
+        return {"key": key, "state": "begun", **values}
+
+
 class JournalEntry(NamedTuple):
     """The latest state of a call: only begun, or done with its message."""
 
@@ -42,6 +57,15 @@ class JournalEntry(NamedTuple):
     """The state update of the call besides its message."""
     packed: str | None = None
     """The state update and other results of the tool that JSON cannot represent."""
+    claim: Claim = Claim("")
+    """The claim of a call that has begun."""
+
+    def as_record(self, key: str) -> dict[str, Any]:
+        """Return the record that is read as this entry."""
+        if self.state == "begun":
+            return self.claim.as_record(key)
+        values = {"message": self.message, "update": self.update, "packed": self.packed}
+        return {"key": key, "state": self.state, **values}
 
 
 class Journal:
@@ -66,6 +90,8 @@ class Journal:
         """The key of the call that ended last; None after a fork."""
         self._ended: dict[str, None] = {}
         """Keys of the calls that have ended since the last fork, in that order."""
+        self._open_keys: dict[str, None] = {}
+        """Keys of the calls that have begun since the last fork, and have not ended."""
 
     def open(self) -> None:
         """Read the lines, and prepare for appending. Blocking.
@@ -123,9 +149,9 @@ class Journal:
         return self._entries.get(key)
 
     @property
-    def has_unfinished(self) -> bool:
-        """Return whether a call started and did not end."""
-        return any(entry.state == "begun" for entry in self._entries.values())
+    def unfinished(self) -> list[Claim]:
+        """Return the claims of calls since the last fork that did not end."""
+        return [self._entries[key].claim for key in self._open_keys if key in self._entries]
 
     @property
     def entries(self) -> Mapping[str, JournalEntry]:
@@ -148,17 +174,19 @@ class Journal:
                 results.append(ToolMessage(**{**entry.message, "id": key}))
         return results
 
-    def begin(self, key: str, tool: str) -> None:
-        """Write the claim of a call, before its effect. Blocking.
+    def begin(self, key: str, tool: str, *, snapshot: str = "", acts_outside: bool = False) -> None:
+        """Write the claim of a call, before its effect; see `Claim`. Blocking.
 
         Raises:
             StorageError: the claim cannot be written, so the call must not be executed.
         """
-        self._write({"key": key, "state": "begun", "tool": tool})
+        self._write(Claim(tool, snapshot, acts_outside).as_record(key))
 
-    async def abegin(self, key: str, tool: str) -> None:
+    async def abegin(
+        self, key: str, tool: str, *, snapshot: str = "", acts_outside: bool = False
+    ) -> None:
         """Write the claim of a call, as `begin`."""
-        await self._awrite({"key": key, "state": "begun", "tool": tool})
+        await self._awrite(Claim(tool, snapshot, acts_outside).as_record(key))
 
     def finish(
         self,
@@ -191,7 +219,7 @@ class Journal:
             StorageError: it cannot be written.
         """
         records = [_result(key, message, None, None)]
-        records += [{"key": name, **self._entries[name]._asdict()} for name in later]
+        records += [self._entries[name].as_record(name) for name in later]
         if self._lines is not None and self._is_open:
             self._lines.append(b"".join(map(self._seal.seal, records)))
         for record in records:
@@ -227,6 +255,7 @@ class Journal:
             if not self.is_current():
                 self.close()
                 self._entries.clear()
+                self._open_keys.clear()
             self.open()
             yield
 
@@ -252,9 +281,11 @@ class Journal:
         match record:
             case {"key": key, "state": "begun" | "done" as state}:
                 self._entries.pop(key, None)  # so that the latest entry is last
-                values = (record.get(name) for name in ("message", "update", "packed"))
-                self._entries[key] = JournalEntry(state, *values)
-                if state == "done":
+                self._entries[key] = _read_entry(record)
+                self._open_keys.pop(key, None)
+                if state == "begun":
+                    self._open_keys[key] = None
+                else:
                     self.newest = key
                     self._ended.pop(key, None)
                     self._ended[key] = None
@@ -262,9 +293,11 @@ class Journal:
                     self._forget()
             case {"key": key, "state": "released"}:
                 self._entries.pop(key, None)
+                self._open_keys.pop(key, None)
             case {"state": "forked"}:
                 self.newest = None
                 self._ended.clear()
+                self._open_keys.clear()
             case {"journal": name}:
                 self.id = name
             case _:
@@ -276,9 +309,10 @@ class Journal:
         self._forget()
         # a journal without this first line has lost its beginning
         records: list[dict[str, Any]] = [{"journal": self.id}]
-        records += [{"key": key, **entry._asdict()} for key, entry in self._entries.items()]
+        records += [entry.as_record(key) for key, entry in self._entries.items()]
         if self.newest is None and self._entries:
             records.append({"state": "forked"})
+            records += [self._entries[key].as_record(key) for key in self._open_keys]
         lines.replace(b"".join(map(self._seal.seal, records)))
 
     def _forget(self) -> None:
@@ -287,6 +321,18 @@ class Journal:
         for key in finished[:-_MAX_ENTRIES]:
             del self._entries[key]
             self._ended.pop(key, None)
+
+
+def _read_entry(record: dict[str, Any]) -> JournalEntry:
+    """Return the entry of a record; an earlier version wrote claims without their facts."""
+    snapshot = str(record.get("snapshot") or "")
+    return JournalEntry(
+        record["state"],
+        record.get("message"),
+        record.get("update"),
+        record.get("packed"),
+        Claim(str(record.get("tool") or ""), snapshot, bool(record.get("acts_outside"))),
+    )
 
 
 def _result(

@@ -354,7 +354,7 @@ def _open_files(key: str, session: Session) -> ThreadFiles:
     recorder = FileRecorder(workspace.root, workspace.records / SNAPSHOTS)
     # the key of a run that is not nested ends with an empty namespace
     thread = key.removesuffix(":")
-    return ThreadFiles(recorder, thread, is_in_doubt=session.journal.has_unfinished)
+    return ThreadFiles(recorder, thread)
 
 
 def _recorder(

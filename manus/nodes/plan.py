@@ -48,8 +48,9 @@ async def plan(
     state, received = await receive_messages(state, active_run)
     announce_messages(received, emit)
     usage = total_usage(state)
+    is_carried = state.get("run") is None and bool(state.get("usage"))
     if is_first:
-        usage = no_usage()
+        usage = state["usage"] if is_carried else no_usage()
         emit(StatusEvent(type="status", status="running", stop_reason=None))
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     entries = active_run.ledger.start(usage)
@@ -61,7 +62,8 @@ async def plan(
     if received:
         update["messages"] = [*received, *update.get("messages", [])]
     new_usage = active_run.ledger.count(entries)
-    update["usage"] = Overwrite(new_usage) if is_first else new_usage
+    # what a run spent before it was rewound to its start stays spent
+    update["usage"] = Overwrite(new_usage) if is_first and not is_carried else new_usage
     if origin is not None:
         current = update["plan"].value if "plan" in update else state["plan"]
         spent = sum_usage(add_usage(usage, new_usage))

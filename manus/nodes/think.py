@@ -153,9 +153,11 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
         resumed: Run = {**before, **current, "step": before["step"] + 1}
         return {"run": resumed, "usage": state["usage"].copy()}
     run: Any = {"id": uuid.uuid4().hex[:12], "request_id": str(request.id), "step": 1, **current}
+    # what a run spent before it was rewound to its start stays spent
+    carried = state.get("usage") if before is None else None
     start: AgentState = {
         "run": run,
-        "usage": no_usage(),
+        "usage": carried or no_usage(),
         "loop": None,
         "stop_reason": None,
         "success": None,

@@ -11,7 +11,8 @@ from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.restore import Restoration, plan_copy
 from manus.execution.snapshots.thread_files import SNAPSHOTS
 from manus.execution.workspace import Workspace
-from manus.runs.rewind import HistoryStep, Rewinder
+from manus.runs.rewind import Rewinder
+from manus.runs.steps import HistoryStep
 from manus.state.errors import UsageError
 from manus.store.base import Store
 from manus.store.threads import Thread, get_thread

@@ -14,6 +14,7 @@ from typing_extensions import override
 from manus.config.secret_texts import names_in
 from manus.execution.base import AgentTool
 from manus.execution.egress_guard import Access
+from manus.execution.network.egress import is_loopback
 from manus.execution.result import Observation
 from manus.execution.session import Resource
 from manus.execution.workspace import WORKSPACE
@@ -21,7 +22,14 @@ from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
 from manus.state.user_words import asks_to_send, is_phrase_of
-from manus.tools.browser.arguments import ACTIONS, PICTURE, READING, SENDING, BrowserArgs
+from manus.tools.browser.arguments import (
+    ACTING,
+    ACTIONS,
+    PICTURE,
+    READING,
+    SENDING,
+    BrowserArgs,
+)
 from manus.tools.web_search import WebSearchArgs, search
 
 _IS_FILE = re.compile(
@@ -67,6 +75,13 @@ class BrowserUse(AgentTool):
     @override
     def read_only(self, args: dict[str, Any]) -> bool:
         return args.get("action") in READING and not args.get("path")
+
+    @override
+    def acts_outside(self, args: dict[str, Any]) -> bool:
+        if not (args.get("action") in ACTING or args.get("accept")):
+            return False
+        is_file = self._address("").startswith("file:")
+        return not (is_file or is_loopback(self._host("")))
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from manus.execution.snapshots import listing
 from tests.cli.program import Program
 from tests.cli.test_conversation import ask, said_by_user
 from tests.cli.test_kill_points import monitored
+from tests.flow.helpers import free, makes
 from tests.helpers.child import server_pid
 from tests.helpers.processes import until
 from tests.server import Call, Message, Request, ScriptedServer, call, text
@@ -228,25 +229,87 @@ def test_a_kill_at_any_change_of_a_restore(
     assert killed >= 3
 
 
-async def test_a_call_in_doubt_names_the_files_that_it_changed(
-    manus: Program, server: ScriptedServer
+async def kill_during(
+    manus: Program, server: ScriptedServer, command: str, *arguments: str
 ) -> None:
-    workspace = manus.workspace
-    workspace.mkdir()
-    (workspace / "old.csv").write_text("1")
-    server.script(bash("rm old.csv; echo 1 > made.txt; sleep 600"), text("I see."))
-    with manus.start("run", "--thread", "t", "Do it.") as running:
-        await until((workspace / "made.txt").exists)
+    """Kill a run while a command waits, after it has made the file `made.txt`."""
+    server.script(bash(f"{command}; echo 1 > made.txt; sleep 600"))
+    with manus.start(*(arguments or ("run",)), "--thread", "t", "Do it.") as running:
+        await until((manus.workspace / "made.txt").exists)
         running.send_signal(signal.SIGKILL)
         running.end()
     manus.end_leftovers()
-    (workspace / "made.txt").write_text("2")
+
+
+@pytest.fixture
+def workspace(manus: Program) -> Path:
+    """A workspace with files of a person."""
+    manus.workspace.mkdir()
+    (manus.workspace / "old.csv").write_text("1")
+    (manus.workspace / "mine.txt").write_text("mine")
+    return manus.workspace
+
+
+async def test_a_call_in_doubt_names_the_files_that_it_changed(
+    manus: Program, server: ScriptedServer, workspace: Path
+) -> None:
+    await kill_during(manus, server, "rm old.csv")
+    server.script(text("I see."))
     assert manus("resume", "t").code == 0
     (answer,) = server.requests[-1].tool_results.values()
     assert "Files that have changed since it started: made.txt, old.csv." in answer
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+async def test_work_of_a_person_after_a_kill_is_kept(
+    manus: Program, server: ScriptedServer, workspace: Path, is_resumed: bool
+) -> None:
+    """What is deleted is restored; what may be the work of a person is kept and named."""
+    await kill_during(manus, server, "rm old.csv")
+    (workspace / "made.txt").write_text("the work of a person")
+    (workspace / "mine.txt").write_text("mine, changed")
+    if is_resumed:
+        server.script(text("I see."))
+        assert manus("resume", "t").code == 0
+        (workspace / "mine.txt").write_text("mine, changed again")
     rewound = manus("rewind", "t", "--to", "0")
     assert rewound.code == 0, rewound.err
-    assert read(workspace) == {"old.csv": read(workspace)["old.csv"]}
+    said = " ".join(rewound.err.split())
+    assert "Restored: old.csv." in said
+    assert "either it or someone else has changed them: made.txt, mine.txt." in said
+    assert (workspace / "old.csv").read_text() == "1"
+    assert (workspace / "made.txt").read_text() == "the work of a person"
+    assert "mine, changed" in (workspace / "mine.txt").read_text()
+    assert manus("rewind", "t", "--to", "0", "--theirs").code == 0
+    assert not (workspace / "made.txt").exists()
+    assert (workspace / "mine.txt").read_text() == "mine"
+    assert manus("rewind", "t", "--undo").code == 0
+    assert (workspace / "made.txt").read_text() == "the work of a person"
+
+
+async def test_work_of_a_person_long_after_a_kill_is_no_longer_in_doubt(
+    manus: Program, server: ScriptedServer, workspace: Path
+) -> None:
+    await kill_during(manus, server, "rm old.csv")
+    assert manus("rewind", "t", "--to", "0", "--theirs").code == 0
+    (workspace / "mine.txt").write_text("mine, changed")
+    server.script(bash("echo 1 > new.txt"), text("Done."))
+    assert manus("resume", "t").code == 0
+    rewound = manus("rewind", "t", "--to", "0", "--theirs")
+    assert "mine.txt" not in rewound.err
+    assert (workspace / "mine.txt").read_text() == "mine, changed"
+    assert not (workspace / "new.txt").exists()
+
+
+async def test_a_killed_step_of_a_plan_is_in_doubt_too(
+    manus: Program, server: ScriptedServer, workspace: Path
+) -> None:
+    server.script(makes(free("alpha")))
+    await kill_during(manus, server, "rm old.csv", "flow")
+    rewound = manus("rewind", "t", "--to", "0")
+    assert rewound.code == 0, rewound.err
+    assert "either it or someone else has changed them: made.txt." in " ".join(rewound.err.split())
+    assert (workspace / "old.csv").read_text() == "1"
 
 
 async def test_what_a_cancelled_call_changed_is_restored(
@@ -354,17 +417,10 @@ def test_an_unreadable_record_of_a_rewind_blocks_nothing(
 
 
 async def test_damaged_snapshots_do_not_stop_a_resume(
-    manus: Program, server: ScriptedServer
+    manus: Program, server: ScriptedServer, workspace: Path
 ) -> None:
-    workspace = manus.workspace
-    workspace.mkdir()
-    (workspace / "a.txt").write_text("1")
-    server.script(bash("echo 1 > made.txt; sleep 600"), text("I see."))
-    with manus.start("run", "--thread", "t", "Do it.") as running:
-        await until((workspace / "made.txt").exists)
-        running.send_signal(signal.SIGKILL)
-        running.end()
-    manus.end_leftovers()
+    await kill_during(manus, server, "true")
+    server.script(text("I see."))
     (folder,) = (manus.home / ".local/state/manus/workspaces").glob("*/snapshots")
     shutil.rmtree(folder / "objects")
     (folder / "objects").mkdir()

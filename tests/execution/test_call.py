@@ -146,7 +146,7 @@ async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Ses
 
 
 async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(*_: str) -> None:
+    async def full(*_: str, **__: object) -> None:
         raise StorageError("The disk is full.")
 
     monkeypatch.setattr(session.journal, "abegin", full)

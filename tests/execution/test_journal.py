@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.journal import Journal, JournalEntry
+from manus.execution.journal import Claim, Journal, JournalEntry
 from manus.execution.records.files import FileLog, key_file, load_key, workspace_log
 from manus.execution.records.seal import Seal
 from manus.state.errors import StorageError
 
+BEGUN = JournalEntry("begun", None, claim=Claim("bash"))
 MESSAGE = {
     "content": "a\u2028b\x85c\nd\\n\x00\ud800 😀",
     "tool_call_id": "c1",
@@ -84,8 +85,8 @@ def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> N
     assert not going_on.is_whole
     going_on.begin("after", "bash")
     going_on.close()
-    assert _read_again(path, "before") == JournalEntry("begun", None)
-    assert _read_again(path, "after") == JournalEntry("begun", None)
+    assert _read_again(path, "before") == BEGUN
+    assert _read_again(path, "after") == BEGUN
 
 
 def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
@@ -93,9 +94,9 @@ def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: P
     for number in range(450):
         journal.begin(f"k{number}", "bash")
         journal.finish(f"k{number}", MESSAGE)
-    assert journal.look_up("slow") == JournalEntry("begun", None)
+    assert journal.look_up("slow") == BEGUN
     before = path.stat().st_size
-    assert _read_again(path, "slow") == JournalEntry("begun", None)
+    assert _read_again(path, "slow") == BEGUN
     assert path.stat().st_size < before
     assert _read_again(path, "k449") == JournalEntry("done", MESSAGE)
     assert _read_again(path, "k1") is None
@@ -136,8 +137,8 @@ def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) ->
     assert journal.look_up("k") is None
     journal.begin("after", "bash")
     assert _read_again(path, "k") is None
-    assert _read_again(path, "before") == JournalEntry("begun", None)
-    assert _read_again(path, "after") == JournalEntry("begun", None)
+    assert _read_again(path, "before") == BEGUN
+    assert _read_again(path, "after") == BEGUN
 
 
 def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
@@ -185,7 +186,7 @@ def test_a_line_that_the_key_does_not_fit_is_damage(
             again = _opened(path)
             again.close()
             assert not again.is_whole
-            assert again.look_up("k") == JournalEntry("begun", None)
+            assert again.look_up("k") == BEGUN
 
 
 def test_the_key_is_made_once_and_is_its_users_alone() -> None:

@@ -11,13 +11,12 @@ import click
 from manus.cli.options import last_option, resolve_thread, thread_id
 
 if TYPE_CHECKING:
-    from manus.runs.rewind import HistoryStep, Rewound
+    from manus.runs.rewind import Rewound
+    from manus.runs.steps import HistoryStep
     from manus.store.base import Store
     from manus.store.threads import Thread
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_MAX_NAMES = 8
-"""Files listed by name; the others are counted."""
 
 
 @click.command()
@@ -34,25 +33,23 @@ def history(thread: str | None, last: bool, json: bool) -> int:
 
 
 async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
-    import asyncio
-
     from manus.cli.output import print_json, print_output
     from manus.prompts.formatting import fit, flat
-    from manus.runs.rewind import find_changes, list_steps
+    from manus.runs.rewind_text import join_names
+    from manus.runs.time_travel import history as list_history
     from manus.store.threads import get_thread
 
     thread = await get_thread(store, prefix)
-    steps = await list_steps(store, thread.thread_id)
-    files = await asyncio.to_thread(find_changes, thread, steps)
+    steps = await list_history(store, thread.thread_id)
     if as_json:
-        print_json([_as_json(step, files.get(step.number, [])) for step in steps])
+        print_json([*map(_as_json, steps)])
         return
     lines = [f"Thread {thread.thread_id}, files in {thread.workspace or '(unknown)'}"]
     for step in steps:
         time = step.ended_at.astimezone().strftime("%H:%M:%S") if step.ended_at else "        "
         lines.append(f"{step.number:>4}  {time}  {fit(flat(step.text), _text_width())}")
-        if changed := files.get(step.number):
-            lines.append(f"{'':16}files: {_join_names(changed)}")
+        if step.files:
+            lines.append(f"{'':16}files: {join_names(step.files)}")
     print_output("\n".join(lines))
 
 
@@ -62,13 +59,13 @@ def _text_width() -> int:
     return max(build_console(sys.stdout).width - 16, 20)
 
 
-def _as_json(step: HistoryStep, files: list[str]) -> dict[str, object]:
+def _as_json(step: HistoryStep) -> dict[str, object]:
     return {
         "step": step.number,
         "text": step.text,
         "ended": step.ended_at.isoformat(timespec="seconds") if step.ended_at else None,
         "checkpoint": step.checkpoint,
-        "files": files,
+        "files": list(step.files),
     }
 
 
@@ -90,20 +87,14 @@ def rewind(thread: str | None, last: bool, to: int | None, undo: bool, theirs: b
 
 
 async def _rewind(store: Store, prefix: str, to: int | None, *, theirs: bool) -> bool:
-    from manus.runs.rewind import Rewinder, find_step, list_steps
+    from manus.runs.time_travel import rewind
     from manus.store.threads import get_thread
 
     thread = await get_thread(store, prefix)
-    async with store.hold(thread.thread_id):
-        rewinder = Rewinder(store, thread)
-        await rewinder.finish()
-        if to is None:
-            result = await rewinder.undo()
-            headline = f"Undid the last rewind of the thread {thread.thread_id}."
-        else:
-            step = find_step(await list_steps(store, thread.thread_id), to, thread.thread_id)
-            result = await rewinder.rewind(step, theirs=theirs)
-            headline = f"The thread {thread.thread_id} is back at the end of step {to}."
+    result = await rewind(store, thread.thread_id, to, undo=to is None, theirs=theirs)
+    headline = f"The thread {thread.thread_id} is back at the end of step {to}."
+    if to is None:
+        headline = f"Undid the last rewind of the thread {thread.thread_id}."
     _report(thread, headline, result)
     return not result.failed
 
@@ -126,14 +117,11 @@ def fork(thread: str | None, last: bool, at: int | None, workspace: Path | None)
 
 async def _fork(store: Store, prefix: str, at: int, workspace: Path | None) -> None:
     from manus.cli.screen import Screen
-    from manus.runs.fork import fork_thread
-    from manus.runs.rewind import find_step, list_steps
+    from manus.runs.time_travel import fork as copy_thread
     from manus.store.threads import get_thread
 
     thread = await get_thread(store, prefix)
-    async with store.hold(thread.thread_id):
-        step = find_step(await list_steps(store, thread.thread_id), at, thread.thread_id)
-        new_id = await fork_thread(store, thread, step, workspace)
+    new_id = await copy_thread(store, thread.thread_id, at, workspace=workspace)
     screen = Screen(quiet=False)
     folder = thread.workspace if workspace is None else str(workspace)
     screen.paragraph(f"The thread {new_id} continues from the end of step {at}.", "bold")
@@ -144,35 +132,15 @@ async def _fork(store: Store, prefix: str, at: int, workspace: Path | None) -> N
 
 def _report(thread: Thread, headline: str, result: Rewound) -> None:
     from manus.cli.screen import Screen
+    from manus.cli.settings import read_settings
     from manus.runs.rewind import find_repository_head
+    from manus.runs.rewind_text import describe_rewound
 
     screen = Screen(quiet=False)
     screen.paragraph(headline, "bold")
-    if not result.has_files:
-        screen.paragraph(
-            "Files were not restored: this machine has no record of the workspace at that step."
-        )
-    if result.restored:
-        screen.paragraph(f"Restored: {_join_names(result.restored)}")
-    if result.kept:
-        names = _join_names(result.kept)
-        screen.paragraph(
-            f"Kept, because someone else has changed them since: {names}. "
-            "--theirs restores these, too."
-        )
-    if result.occupied:
-        names = _join_names(result.occupied)
-        screen.paragraph(f"Not removed, because they contain files that are not recorded: {names}")
-    for path, reason in result.failed.items():
-        screen.paragraph(f"Not restored: {path} ({reason})")
+    hint = "--theirs restores these, too."
+    for sentence in describe_rewound(result, read_settings().currency, theirs=hint):
+        screen.paragraph(sentence)
     if commit := find_repository_head(thread.workspace):
         screen.paragraph(f"Git is unchanged; HEAD is {commit}.", "dim")
     screen.paragraph(f"Undo with: manus rewind {thread.thread_id} --undo", "dim")
-
-
-def _join_names(names: list[str]) -> str:
-    from manus.prompts.formatting import clean
-
-    text = ", ".join(map(clean, names[:_MAX_NAMES]))
-    hidden = len(names) - _MAX_NAMES
-    return f"{text} and {hidden} more" if hidden > 0 else text

@@ -14,13 +14,14 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast, get_args
 
 from manus.execution.snapshots.tree import Entry, Tree, apply_manifest, blob_id
 from manus.state.errors import StorageError
 
-Author = Literal["agent", "outside", "rewind"]
-"""Who made the changes of a snapshot: calls of the thread; anyone else; a rewind."""
+Author = Literal["agent", "outside", "unknown", "rewind"]
+"""Who made the changes of a snapshot: calls of the thread; anyone else; after an interruption,
+either of them; a rewind."""
 
 _FILES = "files/"
 _MANIFEST = "manifest"
@@ -255,9 +256,7 @@ def make_ref(thread_id: str) -> str:
 
 
 def _read_author(author: str) -> Author:
-    if author == "agent":
-        return "agent"
-    return "rewind" if author == "rewind" else "outside"
+    return cast(Author, author) if author in get_args(Author) else "outside"
 
 
 def _read_entry(mode: str, identifier: str) -> Entry:

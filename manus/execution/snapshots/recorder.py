@@ -113,7 +113,7 @@ class Recorder:
         self._largest_share = largest_share
         self.notify: Callable[[str], None] = log.warning
         """Reports why files are not recorded; each reason once."""
-        self._folder = folder
+        self.folder = folder
         self._cache = FileCache(folder / _CACHE_FILE)
         self._store: SnapshotStore | None = None
         self._is_open = False
@@ -186,7 +186,7 @@ class Recorder:
                 return []
             paths: dict[str, None] = {}
             for snapshot in store.chain(start, end):
-                if snapshot.author == "agent" and snapshot.parent:
+                if snapshot.author in ("agent", "unknown") and snapshot.parent:
                     before = store.read_tree(snapshot.parent)
                     changes = compare(before, store.read_tree(snapshot.id))
                     paths.update(dict.fromkeys(list_changed_files(changes)))
@@ -214,7 +214,7 @@ class Recorder:
         if not self._is_open:
             self._is_open = True
             try:
-                self._store = SnapshotStore.open(self._folder)
+                self._store = SnapshotStore.open(self.folder)
             except (StorageError, OSError) as error:
                 self._report(f"The workspace's files cannot be recorded: {error}")
             else:
@@ -250,7 +250,7 @@ class Recorder:
 
     def _list_all(self) -> tuple[Listing, Tree]:
         """Return what is in the workspace, and its tree as far as it is known."""
-        listing = list_workspace(self.root, self._folder)
+        listing = list_workspace(self.root, self.folder)
         tree = Tree(_folder_entries(listing), dict(listing.skipped))
         for path, status in listing.files.items():
             if identifier := self._cache.find(path, status):

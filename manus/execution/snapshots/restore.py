@@ -38,6 +38,8 @@ class RestorePlan:
     """All folders of the snapshot, which stay even if they become empty."""
     kept: list[str] = field(default_factory=list)
     """Files that somebody else has changed since, and that are left as they are."""
+    in_doubt: list[str] = field(default_factory=list)
+    """Files that either an interrupted call or somebody else has changed, left as they are."""
 
     @property
     def removed(self) -> list[str]:
@@ -55,6 +57,14 @@ class _Touched:
     """After the last call that changed it."""
     is_shared: bool = False
     """Somebody else changed it between two calls."""
+    is_in_doubt: bool = False
+    """Either an interrupted call or somebody else changed it."""
+
+    def may_restore(self, now: Entry | None) -> bool:
+        """Return whether a restore overwrites nobody else's work."""
+        if self.is_in_doubt:
+            return now is None and self.last is None  # it puts back what was deleted
+        return now == self.last and not self.is_shared
 
 
 def plan_restore(
@@ -75,10 +85,12 @@ def plan_restore(
         now = current.entries.get(path)
         if current.is_skipped(path) or now == touched.first:
             continue
-        if theirs or (now == touched.last and not touched.is_shared):
+        if theirs or touched.may_restore(now):
             # a folder that contains something has no entry in a tree
             was_folder = touched.first is None and path in plan.folders
             plan.targets[path] = USUAL_FOLDER if was_folder else touched.first
+        elif touched.is_in_doubt:
+            plan.in_doubt.append(path)
         else:
             plan.kept.append(path)
     return plan
@@ -100,10 +112,12 @@ def _find_touched(store: SnapshotStore, start: str, end: str, before: Tree) -> d
             if snapshot.author == "outside":
                 if known is not None and known.last != change.after:
                     known.is_shared = True
-            elif known is None:
-                touched[change.path] = _Touched(change.before, change.after)
-            else:
-                known.last = change.after
+                continue
+            if known is None:
+                known = touched[change.path] = _Touched(change.before, change.after)
+            known.last = change.after
+            if snapshot.author != "agent":  # what a rewind wrote is certain again
+                known.is_in_doubt = snapshot.author == "unknown"
         before = after
     return touched
 

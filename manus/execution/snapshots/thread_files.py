@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from manus.execution.snapshots.activity import ActivityMarker
 from manus.execution.snapshots.objects import Author, make_ref
 from manus.execution.snapshots.recorder import Recorder
 from manus.execution.workspace import WORKSPACE
@@ -17,6 +18,8 @@ SNAPSHOTS = "snapshots"
 REWINDS = "rewinds"
 """The folder with the last rewind of each thread."""
 _EVERYTHING = "*"
+_MAX_FILES = 20
+"""Maximum number of files named after an interrupted call."""
 
 
 class ThreadFiles:
@@ -24,22 +27,19 @@ class ThreadFiles:
 
     A snapshot before a call contains what others have changed since the last one; a snapshot after
     it, what the call has changed. While several calls run at the same time, all changes count as
-    theirs.
+    theirs. If the process died during a call, nobody knows who made the changes since.
     """
 
-    def __init__(self, recorder: Recorder, thread_id: str, *, is_in_doubt: bool) -> None:
-        """Create it.
-
-        Args:
-            recorder: of the workspace.
-            thread_id: id of the thread.
-            is_in_doubt: a call was interrupted, so changes since the last snapshot are its own.
-        """
+    def __init__(self, recorder: Recorder, thread_id: str) -> None:
+        """Create it for a thread. Blocking."""
         self._recorder = recorder
         self._ref = make_ref(thread_id)
         self._head: str | None = None
         self._active = 0
-        self._is_in_doubt = is_in_doubt
+        self._marker = ActivityMarker(recorder.folder, self._ref)
+        self._was_interrupted = self._marker.is_set()
+        self._has_cancelled = False
+        """Whether a call of this process was cancelled, so that changes since are its own."""
         self._lock = asyncio.Lock()
 
     @property
@@ -56,36 +56,61 @@ class ThreadFiles:
             yield
             return
         async with self._lock:
-            is_ours = self._active > 0 or self._is_in_doubt
-            # an interrupted call may have changed more than the files of this one
-            await self._take("", None if self._is_in_doubt else paths, is_ours=is_ours)
-            self._is_in_doubt = False
+            await self._record_before(paths)
             self._active += 1
         try:
             yield
         except BaseException:
-            self._is_in_doubt = True
+            self._has_cancelled = True
             raise
         else:
             async with self._lock:
-                await self._take(label, paths, is_ours=True)
+                await self._take(label, paths, "agent")
         finally:
             self._active -= 1
+            if not (self._active or self._has_cancelled):
+                self._marker.clear()
 
-    async def find_changes_in_doubt(self) -> list[str]:
-        """Return the files that changed since the last snapshot, which was before a call."""
+    async def _record_before(self, paths: Collection[str] | None) -> None:
+        if self._was_interrupted:
+            await self._record_interrupted()
+        elif self._has_cancelled:
+            # a cancelled call may have changed more than the files of this one
+            await self._take("cancelled", None, "agent")
+            self._has_cancelled = False
+        else:
+            await self._take("", paths, "agent" if self._active else "outside")
+        if self._head:
+            self._marker.set()
+
+    async def _record_interrupted(self) -> None:
+        await self._take("interrupted", None, "unknown")
+        self._was_interrupted = False
+
+    async def describe_changes_in_doubt(self, before: str) -> str:
+        """Return a sentence about the files that changed since an interrupted call started.
+
+        `before`: the snapshot before the call; by default the newest. Empty without changes.
+        """
         async with self._lock:
-            before = await self._load_head()
-            await self._take("interrupted", None, is_ours=True)
-            self._is_in_doubt = False
-            return await asyncio.to_thread(self._recorder.changes, before, self.head)
+            before = before or await self._load_head()
+            if self._was_interrupted:
+                await self._record_interrupted()
+            await self._load_head()
+            changed = await asyncio.to_thread(self._recorder.changes, before, self.head)
+        if not changed:
+            return ""
+        hidden = len(changed) - _MAX_FILES
+        names = ", ".join(changed[:_MAX_FILES]) + (f" and {hidden} more" if hidden > 0 else "")
+        return f" Files that have changed since it started: {names}."
 
     async def close(self) -> None:
         """Record what calls have changed that were cancelled."""
         async with self._lock:
-            if self._is_in_doubt:
-                await self._take("cancelled", None, is_ours=True)
-                self._is_in_doubt = False
+            if self._has_cancelled:
+                await self._take("cancelled", None, "agent")
+                self._has_cancelled = False
+                self._marker.clear()
             await asyncio.to_thread(self._recorder.close)
 
     async def _load_head(self) -> str:
@@ -93,9 +118,8 @@ class ThreadFiles:
             self._head = await asyncio.to_thread(self._recorder.head, self._ref)
         return self._head
 
-    async def _take(self, label: str, paths: Collection[str] | None, *, is_ours: bool) -> None:
+    async def _take(self, label: str, paths: Collection[str] | None, author: Author) -> None:
         parent = await self._load_head()
-        author: Author = "agent" if is_ours else "outside"
         self._head = await asyncio.to_thread(
             self._recorder.take, self._ref, parent, author, label, paths
         )

@@ -15,9 +15,10 @@ from manus.graph.outcome import format_question
 from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
+from manus.runs.spending import TAKEN_BACK
 from manus.state.messages import get_text, list_calls
 from manus.state.plan_changes import fold_plans
-from manus.state.usage import RoleUsage, sum_usage
+from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
 from manus.store.history import INTERRUPT, Children, Superstep
 
 
@@ -43,7 +44,7 @@ class AgentRuns:
         start_run(run, first, requests)
         for superstep in supersteps:
             self._take(superstep)
-        run.tokens = sum_usage(cast(Any, run.usage))
+        run.tokens = sum_usage(cast(Any, run.usage), *map(later_spending, supersteps))
         run.idle = idle_intervals(supersteps)
         for interval in run.idle:
             self._add_pause(*interval)
@@ -62,6 +63,8 @@ class AgentRuns:
         for message in superstep.messages:
             self._take_message(superstep, message)
         self._take_channels(superstep)
+        if (notice := rewind_notice(superstep)) is not None:
+            self._add_notice(notice)
         for question in questions(superstep):
             self._add_notice(question)
         if run.steps and not superstep.is_input:
@@ -153,12 +156,29 @@ def end_run(run: TraceRun, superstep: Superstep) -> None:
     run_state = superstep.last_write("run") or {}
     run.profile = run_state.get("profile") or run.profile
     run.workspace = run_state.get("workspace") or run.workspace
+    if TAKEN_BACK in superstep.metadata:  # the usage includes that of steps taken back
+        run.usage = superstep.values.get("usage") or run.usage
     run.usage = superstep.last_write("usage") or run.usage
     run.status = superstep.last_write("status") or run.status
     if superstep.writes_to("stop_reason"):
         run.stop_reason = superstep.last_write("stop_reason")
         run.success = superstep.last_write("success")
         run.output = str(superstep.last_write("output") or "")
+
+
+def later_spending(superstep: Superstep) -> RoleUsage:
+    """Return the usage of runs that a rewind to this superstep has taken back."""
+    used: RoleUsage = superstep.metadata.get(TAKEN_BACK, {}).get("later", NOTHING_USED)
+    return used
+
+
+def rewind_notice(superstep: Superstep) -> Notice | None:
+    """Return a notice about what a rewind to this superstep has taken back."""
+    if TAKEN_BACK not in superstep.metadata:
+        return None
+    tokens = sum_tokens(sum_usage(*superstep.metadata[TAKEN_BACK].values()))
+    text = f"{count(tokens, 'token')} were spent on steps that were taken back." if tokens else ""
+    return Notice("resumed", "Rewound to here", text, superstep.started_at)
 
 
 def build_step(message: AIMessage, number: int) -> TraceStep:

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from manus.pages.trace.agent_runs import AgentRuns, end_run, idle_intervals, questions, start_run
 from manus.pages.trace.model import Stage, TraceRun
+from manus.runs.spending import TAKEN_BACK
 from manus.state.messages import get_text
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, sum_usage
@@ -112,7 +113,11 @@ class FlowRuns:
         """Fill in totals, idle time and the steps that never started."""
         run = self._run
         agents = self._run.agents
-        run.tokens = sum_usage(*(agent.tokens for agent in agents), *_own_usage(supersteps))
+        run.tokens = sum_usage(
+            *(agent.tokens for agent in agents),
+            *_own_usage(supersteps),
+            *_taken_back(supersteps),
+        )
         run.ended_at = max(r.ended_at for r in [run, *agents] if r.ended_at is not None)
         step_ends = [step.ended_at for step in run.agent_steps if step.ended_at is not None]
         inner = itertools.chain.from_iterable(agent.idle for agent in agents)
@@ -159,6 +164,12 @@ def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
         for task, name, value in superstep.writes:
             if name == "usage" and task not in step_tasks:
                 yield unwrap_overwrite(value)
+
+
+def _taken_back(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
+    """Yield the usage of steps and runs that a rewind has taken back."""
+    for superstep in supersteps:
+        yield from superstep.metadata.get(TAKEN_BACK, {}).values()
 
 
 def _is_result(change: Any) -> bool:

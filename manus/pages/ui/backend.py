@@ -33,6 +33,7 @@ from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
 from manus.runs.rewind import rewind_to_checkpoint
+from manus.runs.rewind_text import describe_rewound
 from manus.state.errors import ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.store.base import Store
@@ -164,14 +165,14 @@ class PageBackend:
         approve_plan = kind == "flow" and mode != "refuse"
         args = replace(self._args, profile=profile, approve_plan=approve_plan)
 
-        kept: list[str] = []
+        notices: list[str] = []
 
         async def prepare() -> Job:
             checkpoint = at
             if at and existing is not None:
                 rewound = await rewind_to_checkpoint(self._store, existing, at)
                 if rewound is not None:
-                    kept.extend(rewound.kept)
+                    notices.extend(describe_rewound(rewound, self._settings.currency))
                     checkpoint = None
             job = await create_job(
                 kind, thread, request.text, graph_input, args, self._settings, self._store
@@ -179,9 +180,8 @@ class PageBackend:
             return replace(job, checkpoint_id=checkpoint)
 
         await self.jobs.start(thread, prepare)
-        if kept:
-            text = f"Kept, because someone else has changed them since: {', '.join(kept)}."
-            self.jobs.notify(thread, text)
+        if notices:
+            self.jobs.notify(thread, " ".join(notices))
 
     async def answer(self, thread: str, answers: Mapping[str, str]) -> None:
         """Answer questions by their ids.

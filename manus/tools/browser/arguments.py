@@ -45,6 +45,14 @@ AIMED = frozenset({"drag", "hover", *(name for name, needs in ACTIONS.items() if
 SENDING = frozenset({"upload_file", "input_text"})
 """Actions that give the file at `path` to the page."""
 
+ACTING = frozenset(
+    {
+        *("click_element", "click_at", "drag", "input_text", "send_keys"),
+        *("select_dropdown_option", "upload_file"),
+    }
+)
+"""Actions with which a page may change something on its server."""
+
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
 """Actions without side effects, except into a file."""
 

@@ -81,6 +81,11 @@ class McpTool(AgentTool):
         return f"the MCP server `{self.server.name}` may change something"
 
     @override
+    def acts_outside(self, args: dict[str, Any]) -> bool:
+        hints = self.definition.annotations
+        return not (self.read_only(args) or (hints is not None and hints.readOnlyHint))
+
+    @override
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
         try:
             result = await self.server.call(self.definition.name, arguments)

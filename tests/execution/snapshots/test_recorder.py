@@ -135,7 +135,7 @@ async def test_it_backs_off_if_it_takes_too_long(
     """What a call changes without a record counts as the work of others."""
     reports: list[str] = []
     files.notify = reports.append
-    thread = ThreadFiles(files, "t", is_in_doubt=False)
+    thread = ThreadFiles(files, "t")
     async with thread.around_call("first", ["workspace"]):
         (root / "b.txt").write_text("b")
     first = thread.head

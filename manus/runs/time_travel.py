@@ -1,0 +1,115 @@
+"""The public functions that list, rewind and fork the threads of a store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from manus.runs.fork import fork_thread
+from manus.runs.rewind import Rewinder, Rewound
+from manus.runs.steps import HistoryStep, find_changes, find_step, list_steps
+from manus.state.errors import UsageError
+from manus.store.base import Store
+from manus.store.history import read_history
+from manus.store.threads import get_thread
+
+
+async def history(store: Any, thread_id: str) -> list[HistoryStep]:
+    """Return the steps of a thread, each with the files that it changed.
+
+    Step 0 is the state before the first step.
+
+    Example:
+        async with open_sqlite(Path("threads.sqlite")) as store:
+            for step in await history(store, "calculator"):
+                print(step.number, step.text, *step.files)
+
+    Args:
+        store: of `open_sqlite` or `open_postgres`.
+        thread_id: the thread's id, or the beginning of a generated one.
+
+    Raises:
+        UsageError: there is no such thread.
+    """
+    thread = await get_thread(_check(store), thread_id)
+    steps = list_steps(await read_history(store, thread.thread_id))
+    files = await asyncio.to_thread(find_changes, thread, steps)
+    return [replace(step, files=tuple(files.get(step.number, ()))) for step in steps]
+
+
+async def rewind(
+    store: Any,
+    thread_id: str,
+    to: int | None = None,
+    *,
+    undo: bool = False,
+    theirs: bool = False,
+) -> Rewound:
+    """Return a thread to the end of a step: its messages, plan, approvals and files.
+
+    What somebody else has changed since is kept. The next run on the thread continues from there.
+
+    Example:
+        async with open_sqlite(Path("threads.sqlite")) as store:
+            result = await rewind(store, "calculator", to=2)
+            print(result.restored, result.kept, result.outside_effects)
+
+    Args:
+        store: of `open_sqlite` or `open_postgres`.
+        thread_id: the thread's id, or the beginning of a generated one.
+        to: the number of the step (see `history`).
+        undo: undo the last rewind instead.
+        theirs: also restore files that somebody else has changed since.
+
+    Raises:
+        ThreadBusyError: a run is using the thread.
+        StorageError: the snapshots of the files cannot be used.
+        UsageError: there is no such thread or step, or its workspace does not exist.
+    """
+    if (to is None) != undo:
+        raise UsageError("Give either the step to return to, `to=STEP`, or `undo=True`.")
+    thread = await get_thread(_check(store), thread_id)
+    async with store.hold(thread.thread_id):
+        rewinder = Rewinder(store, thread)
+        await rewinder.finish()
+        if to is None:
+            return await rewinder.undo()
+        steps = list_steps(await read_history(store, thread.thread_id))
+        return await rewinder.rewind(find_step(steps, to, thread.thread_id), theirs=theirs)
+
+
+async def fork(
+    store: Any, thread_id: str, at: int, *, workspace: str | os.PathLike[str] | None = None
+) -> str:
+    """Copy a thread up to the end of a step; return the id of the copy.
+
+    Args:
+        store: of `open_sqlite` or `open_postgres`.
+        thread_id: the thread's id, or the beginning of a generated one.
+        at: the number of the last step of the copy (see `history`).
+        workspace: a new or empty folder that gets the files as at the end of the step. By default
+            the copy works in the workspace of the original, whose files stay as they are.
+
+    Raises:
+        ThreadBusyError: a run is using the thread.
+        UsageError: there is no such thread or step, the folder is not empty, or the files of the
+            step are not recorded.
+    """
+    thread = await get_thread(_check(store), thread_id)
+    folder = None if workspace is None else Path(workspace)
+    async with store.hold(thread.thread_id):
+        steps = list_steps(await read_history(store, thread.thread_id))
+        step = find_step(steps, at, thread.thread_id)
+        return await fork_thread(store, thread, step, folder)
+
+
+def _check(store: Any) -> Store:
+    if isinstance(store, Store):
+        return store
+    raise UsageError(
+        "Threads can be rewound in a store of `open_sqlite` or `open_postgres`, not in "
+        f"a {type(store).__name__}."
+    )

@@ -1,0 +1,242 @@
+"""`history`, `rewind` and `fork` in Python, with a store in a file and in a database."""
+
+import operator
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from manus import build_agent, fork, history, open_postgres, open_sqlite, rewind
+from manus.pages.trace.reading import read_trace
+from manus.state.errors import ThreadBusyError, UsageError
+from manus.state.usage import Budget, sum_tokens
+from manus.store.base import Store
+from tests.flow.helpers import SECOND, ScriptedFlow, free, makes, succeeds
+from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.server import Call, Message, ScriptedServer, call, text, tokens
+from tests.store.postgres_server import binaries
+
+SHELL = replace(TESTER, name="shell", tools=(*TESTER.tools, "bash", "delegate"))
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param(
+            "postgres",
+            marks=pytest.mark.skipif(binaries() is None, reason="PostgreSQL is not installed"),
+        ),
+    ]
+)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "sqlite":
+        async with open_sqlite(tmp_path / "threads.sqlite") as opened:
+            yield opened
+    else:
+        url = request.getfixturevalue("postgres").new_database()
+        async with open_postgres(url) as opened:
+            yield opened
+
+
+@pytest.fixture
+def agent(server: ScriptedServer, store: Store, own_workspace: Path) -> ScriptedAgent:
+    return ScriptedAgent(server, own_workspace, store, SHELL)
+
+
+@pytest.fixture
+def flow(server: ScriptedServer, store: Store, own_workspace: Path) -> ScriptedFlow:
+    return ScriptedFlow(server, own_workspace, store, (SHELL, SECOND))
+
+
+def bash(command: str) -> Any:
+    return call("bash", command=command)
+
+
+async def change_files(agent: ScriptedAgent) -> None:
+    await agent.run(
+        bash("mkdir data; echo 1 > data/a.csv"), bash("rm -rf data; echo 2 > b.txt"), text("Done.")
+    )
+
+
+def files(folder: Path) -> set[str]:
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if ".manus" not in p.parts}
+
+
+async def test_a_thread_goes_back_with_its_files(agent: ScriptedAgent, store: Store) -> None:
+    await change_files(agent)
+    steps = await history(store, "t")
+    assert [step.number for step in steps] == [0, 1, 2, 3]
+    assert [step.files for step in steps][:3] == [(), ("data/a.csv",), ("b.txt", "data/a.csv")]
+    result = await rewind(store, "t", to=1)
+    assert sorted(result.restored) == ["b.txt", "data/a.csv"]
+    assert (result.kept, result.failed, result.outside_effects) == ([], {}, [])
+    assert files(agent.workspace) == {"data", "data/a.csv"}
+    ended = [step.ended_at for step in await history(store, "t")]
+    assert ended == [step.ended_at for step in steps[:2]]
+    outcome = await agent.invoke(None, text("Went on."))
+    assert outcome.output == "Went on."
+    assert len(agent.server.requests[-1].tool_results) == 1
+
+
+async def test_a_rewind_is_undone(agent: ScriptedAgent, store: Store) -> None:
+    await change_files(agent)
+    await rewind(store, "t", to=0)
+    assert files(agent.workspace) == set()
+    await rewind(store, "t", undo=True)
+    assert files(agent.workspace) == {"b.txt"}
+    assert len(await history(store, "t")) == 4
+    assert (await agent.outcome()).output == "Done."
+
+
+async def test_a_fork_has_files_of_its_own(
+    agent: ScriptedAgent, store: Store, tmp_path: Path
+) -> None:
+    await change_files(agent)
+    copy = await fork(store, "t", at=1, workspace=tmp_path / "copy")
+    assert files(tmp_path / "copy") == {"data", "data/a.csv"}
+    assert files(agent.workspace) == {"b.txt"}
+    assert len(await history(store, copy)) == 2
+
+
+async def test_wrong_use(agent: ScriptedAgent, store: Store) -> None:
+    await change_files(agent)
+    with pytest.raises(UsageError, match=r"has no step 9; .* 0 to 3"):
+        await rewind(store, "t", to=9)
+    with pytest.raises(UsageError, match="Give either the step"):
+        await rewind(store, "t")
+    with pytest.raises(UsageError, match="no thread other"):
+        await rewind(store, "other", to=1)
+    with pytest.raises(UsageError, match="not in a InMemorySaver"):
+        await rewind(InMemorySaver(), "t", to=1)
+    async with store.hold("t"):
+        with pytest.raises(ThreadBusyError):
+            await rewind(store, "t", to=1)
+    agent.workspace.rename(agent.workspace.with_name("moved"))
+    with pytest.raises(UsageError, match="does not exist, so nothing was restored"):
+        await rewind(store, "t", to=1)
+    assert len(await history(store, "t")) == 4
+
+
+class Notes(AgentState[Any]):
+    notes: Annotated[list[str], operator.add]
+
+
+class TakesNotes(AgentMiddleware[Any, Any]):
+    state_schema = Notes
+
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"notes": [f"request {len(state.get('notes', [])) + 1}"]}
+
+
+async def test_channels_of_a_middleware_go_back_too(
+    server: ScriptedServer, store: Store, own_workspace: Path
+) -> None:
+    agent = ScriptedAgent(server, own_workspace, store, SHELL)
+    agent.graph = build_agent(SHELL, checkpointer=store, middleware=[TakesNotes()])
+    await agent.run(bash("echo 1 > a.txt"), bash("echo 2 > a.txt"), text("Done."))
+    assert len((await agent.values())["notes"]) == 3
+    await rewind(store, "t", to=1)
+    assert (await agent.values())["notes"] == ["request 1"]
+    await agent.invoke(None, text("Went on."))
+    assert len((await agent.values())["notes"]) == 2
+
+
+@tool
+def send_mail(to: str, body: str) -> str:
+    """Send a mail."""
+    return f"Sent to {to}: {len(body)} characters."
+
+
+@tool
+def fail_to_send(to: str) -> str:
+    """Send a mail, with a network error."""
+    raise OSError(f"the connection to {to} was lost")
+
+
+async def test_effects_outside_the_workspace_are_listed(
+    server: ScriptedServer, store: Store, own_workspace: Path
+) -> None:
+    agent = ScriptedAgent(server, own_workspace, store, SHELL)
+    tools = [send_mail, fail_to_send]
+    agent.graph = build_agent(replace(SHELL, tools=(*SHELL.tools, *tools)), checkpointer=store)
+    await agent.run(
+        call("send_mail", to="before@example.org", body="1"),
+        call("send_mail", to="a@example.org", body="Hello,\n" * 50),
+        bash("echo 1 > a.txt"),
+        call("fail_to_send", to="b@example.org"),
+        call("send_mail"),  # without its arguments, it is not executed
+        text("Done."),
+    )
+    result = await rewind(store, "t", to=1)
+    assert [*map(str, result.outside_effects)] == [
+        "send_mail: a@example.org",
+        "fail_to_send: b@example.org (it may have had no effect)",
+    ]
+    assert result.outside_effects[0].arguments["to"] == "a@example.org"
+
+
+def paid(reply: Any) -> Message:
+    """A reply that costs 1,010 tokens."""
+    message = Message(calls=(reply,)) if isinstance(reply, Call) else reply
+    return replace(message, usage=tokens(1000, 10))
+
+
+async def test_what_was_spent_stays_spent(agent: ScriptedAgent, store: Store) -> None:
+    """In the state, in the trace, and against the budget."""
+    calls = [bash(f"echo {number} > a.txt") for number in range(3)]
+    await agent.run(*map(paid, [*calls, text("Done.")]))
+    spent = (await agent.values())["usage"]
+    assert (spent["model_calls"], sum_tokens(spent)) == (4, 4040)
+    result = await rewind(store, "t", to=1)
+    assert sum_tokens(result.spent) == 3030
+    assert (await agent.values())["usage"] == spent
+    [run] = await read_trace(store, "t")
+    assert sum_tokens(run.tokens) == 4040
+    result = await rewind(store, "t", to=0)
+    assert sum_tokens(result.spent) == 4040
+    outcome = await agent.invoke(None, budget=Budget(tokens=4000))
+    assert outcome.stop_reason == "budget"
+    assert sum_tokens((await agent.values())["usage"]) == 4040
+
+
+async def test_what_later_requests_have_spent_is_in_the_account(
+    agent: ScriptedAgent, store: Store
+) -> None:
+    await agent.run(paid(bash("echo 1 > a.txt")), paid(text("One.")))
+    await agent.run(paid(bash("echo 2 > a.txt")), paid(text("Two.")))
+    result = await rewind(store, "t", to=2)
+    assert sum_tokens(result.spent) == 2020
+    runs = await read_trace(store, "t")
+    assert [sum_tokens(run.tokens) for run in runs] == [4040]
+    assert [notice.text for run in runs for notice in run.agent_steps[-1].notices] == [
+        "2,020 tokens were spent on steps that were taken back."
+    ]
+
+
+async def test_what_a_flow_has_spent_stays_spent(flow: ScriptedFlow, store: Store) -> None:
+    flow.plans(paid(makes(free("alpha"), free("beta", 0))))
+    flow.step("alpha", paid(bash("echo 1 > a.txt")), paid(succeeds()))
+    flow.step("beta", paid(bash("echo 1 > b.txt")), paid(succeeds()))
+    flow.sums_up(paid(text("All done.")))
+    await flow.run()
+    spent = (await flow.values())["usage"]
+    assert sum_tokens(spent) == 6060
+    assert [step.text for step in await history(store, "t")][1:] == [
+        "plan step 1: completed → Done.",
+        "plan step 2: completed → Done.",
+        "summary: All done.",
+    ]
+    result = await rewind(store, "t", to=1)
+    assert files(flow.workspace) == {"a.txt"}
+    assert sum_tokens(result.spent) == 3030
+    assert await flow.statuses() == ["completed", "not_started"]
+    assert sum_tokens((await flow.values())["usage"]) == 6060
+    [run] = await read_trace(store, "t")
+    assert sum_tokens(run.tokens) == 6060
+    outcome = await flow.invoke(None, budget=Budget(tokens=6000))
+    assert outcome.stop_reason == "budget"
