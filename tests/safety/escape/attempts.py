@@ -28,7 +28,8 @@ ATTEMPTS = {
         "a hard link": "ln {secret} hard && cat hard",
         "a hard link through proc": "ln -L /proc/self/root{secret} hard2 && cat hard2",
         "an archive": "tar cf - {outside} | tar xOf -",
-        "a search": "grep -rhs token- /home /root /tmp /var/tmp /srv /mnt /run",
+        # not through gigabytes of compilers and interpreters, which may be read
+        "a search": "grep -rhs --exclude-dir={{.cargo,.rustup,.pyenv,.nvm,.npm,pnpm,uv}} token- /home /root /tmp /var/tmp /srv /mnt /run",
         "a copy": "cp -r {outside} copied && cat copied/secret",
         "dd": "dd if={secret} 2>/dev/null",
         "a mount": "mkdir -p m && mount --bind {outside} m && cat m/secret",
@@ -161,7 +162,9 @@ def change():
         for address in addresses: ctypes.memmove(memory, address, 102)
 threading.Thread(target=change).start()
 while time.monotonic() < ends:
-    with socket.socket(socket.AF_UNIX) as s: libc.connect(s.fileno(), memory, 102)
+    with socket.socket(socket.AF_UNIX) as s:
+        s.setblocking(False)  # nobody accepts, so that the queue of `own` is soon full
+        libc.connect(s.fileno(), memory, 102)
 END""",
         "a socket's path while its descriptor changes": """{python} - <<'END'
 import os, socket, threading, time
