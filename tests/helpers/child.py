@@ -32,26 +32,7 @@ from tests.flow.helpers import SECOND
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 
 FORKS = multiprocessing.get_context("forkserver")
-_MODULES = (
-    *("__main__", __name__),
-    *(
-        "manus.cli.entry",
-        "manus.cli.commands.run",
-        "manus.graph.flow",
-        "manus.pages.report.page",
-        "manus.pages.ui",
-    ),
-    *(
-        "manus.store.postgres_store",
-        "manus.store.sqlite",
-        "manus.pages.trace.as_text",
-        "manus.store.threads",
-        "manus.execution.catalog",
-    ),
-    *("manus.models.openai_chat", "langchain_openai", "rich.console", "markdown_it"),
-    *("anyio._backends._asyncio", "playwright.sync_api", "platformdirs", "psycopg_pool"),
-)
-FORKS.set_forkserver_preload([*_MODULES])
+FORKS.set_forkserver_preload(["__main__", __name__, "tests.helpers.preload"])
 ROOT = Path(__file__).resolve().parents[2]
 REQUEST = {"request": "Do it."}
 _PATIENCE = 60.0

@@ -1,0 +1,62 @@
+"""What each process of the program would import and build first, once for all that are forked."""
+
+import gc
+import importlib
+import pkgutil
+import tempfile
+from pathlib import Path
+
+import manus.cli
+import manus.runs
+from manus.execution.catalog import build_catalog
+from manus.graph import build_agent, build_flow
+from manus.graph.profiles import PROFILES
+from manus.models.tls import ssl_context
+from tests.helpers.sessions import session_in
+
+MODULES = (
+    "anyio._backends._asyncio",
+    "h11",
+    "httpcore2",
+    "jiter",
+    "langchain_openai",
+    "manus.execution.snapshots.restore",
+    "manus.models.openai_chat",
+    "manus.pages.report.page",
+    "manus.pages.trace.as_text",
+    "manus.pages.ui",
+    "manus.store.postgres_store",
+    "manus.store.sqlite",
+    "manus.store.threads",
+    "markdown_it",
+    "openai.lib.streaming.chat",
+    "openai.resources.chat.completions",
+    "platformdirs",
+    "playwright.sync_api",
+    "psycopg_pool",
+    "rich.console",
+)
+
+
+def load() -> None:
+    """Import modules and fill caches; nothing that is built here is used."""
+    for package in (manus.cli, manus.runs):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    for name in MODULES:
+        importlib.import_module(name)
+    ssl_context()
+    build_agent()
+    build_flow()
+    with tempfile.TemporaryDirectory() as folder:
+        session = session_in(Path(folder))
+        for profile in PROFILES.values():
+            tools = build_catalog(profile.tools, session)
+            for tool in tools:
+                tools.build_schema(tool)
+
+
+load()
+# the collector would touch, and so copy, all of it in each process
+gc.collect()
+gc.freeze()
