@@ -18,9 +18,9 @@ def asked_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     """Ask both again in each test, with settings of its own."""
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("npm_config_userconfig", str(tmp_path / "npmrc"))
-    registries._find_registry_hosts.cache_clear()
+    registries._run_command.cache_clear()
     yield
-    registries._find_registry_hosts.cache_clear()
+    registries._run_command.cache_clear()
 
 
 async def test_configured_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

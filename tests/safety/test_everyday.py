@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,23 @@ MOST = 5
 """Questions that all of them may cost together."""
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_registry() -> Iterator[None]:
+    """The registry that this user's pip is configured for; pip is asked once per process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_INDEX_URL", "http://index.example/simple")
+        patch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+        registries._run_command.cache_clear()
+        yield
+    registries._run_command.cache_clear()
+
+
 @pytest.fixture
-def agent(
-    agent: ScriptedAgent, internet: Internet, monkeypatch: pytest.MonkeyPatch
-) -> ScriptedAgent:
+def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
     (agent.workspace.parent / "manus.toml").write_text(
         f'[egress]\nupstream_proxy = "{internet.base}"\n'
         '[search]\nengines = ["searxng"]\nsearxng_url = "http://search.example/searx"\n'
     )
-    # the registry that this user's pip is configured for
-    monkeypatch.setenv("PIP_INDEX_URL", "http://index.example/simple")
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    registries._find_registry_hosts.cache_clear()
     return agent
 
 

@@ -43,9 +43,8 @@ def _find_hosts_locked(workspace: Path) -> frozenset[str]:
         return _find_registry_hosts(workspace, os.environ.get("PATH", os.defpath))
 
 
-@lru_cache(maxsize=16)
 def _find_registry_hosts(workspace: Path, path: str) -> frozenset[str]:
-    """Query pip and npm, once per process. Blocking, for up to a second or two."""
+    """Query pip and npm, each program once per process. Blocking, for up to a second or two."""
     urls = [*_find_pip_urls(workspace, path), *_find_npm_urls(workspace, path)]
     hosts = set()
     for url in urls:
@@ -104,8 +103,9 @@ def _find_program(name: str, workspace: Path, path: str) -> str | None:
     return None if inside else path_found
 
 
+@lru_cache(maxsize=32)
 def _run_command(*command: str) -> str | None:
-    """Return what a program prints; None if it fails."""
+    """Return what a program prints; None if it fails. Cached for the process."""
     try:
         completed = subprocess.run(
             command,
