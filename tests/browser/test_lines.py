@@ -31,6 +31,32 @@ async def test_nested_things_that_are_one_are_one_line(
     assert found.startswith(line)
 
 
+CUT_MENU = """<div style="height:60px;overflow:hidden"><ul style="cursor:pointer">
+  <li onclick="document.title='share'">Share<li onclick="document.title='copy'">Copy
+  <li onclick="document.title='embed'">Embed<li onclick="document.title='mute'">Mute</ul></div>"""
+
+
+async def test_a_menu_that_is_cut_off_is_its_entries(driver: Driver) -> None:
+    await driver.show(CUT_MENU)
+    await driver.click('clickable "Share"')
+    assert "Title: share" in driver.text
+
+
+OPENED = """<style>span:hover { cursor: pointer }</style><span style="float:left">
+  <i class=more style="display:block;width:20px;height:20px;background:gray"
+    onclick="menu.hidden = !menu.hidden"></i>
+  <ul id=menu hidden style="height:20px;overflow:hidden"><li onclick="document.title='share'">Share
+  <li onclick="document.title='copy'">Copy<li>Embed<li>Mute</ul></span>"""
+
+
+async def test_what_holds_an_icon_and_its_menu_is_neither(driver: Driver) -> None:
+    page = OPENED.replace("<li>", "<li onclick=0>")
+    await driver.show(page)
+    await driver.click("clickable #808080 (looks like: more)")
+    await driver.click('clickable "Share"')
+    assert "Title: share" in driver.text
+
+
 ICONS = [
     ('<button class="btn px-2"><svg><title>Delete</title></svg></button>', "Delete"),
     ('<button class="btn px-2"><svg><use href="/sprite.svg#trash"></use></svg></button>', "trash"),

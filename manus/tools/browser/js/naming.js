@@ -56,6 +56,17 @@ const isItem = (el) => {
   const parent = parentOf(el);
   return !!parent && store.listening.has(parent) && !isRoot(parent) && hasEqualItems(parent) && !el.querySelector(INTERACTIVE);
 };
+const MAX_INNER = 200;
+const lettersOf = (el) => el.textContent.replace(/\s/g, "").length;
+// Whether an element that looks clickable only holds things that listen for clicks themselves: a
+// menu and its entries, an icon and the menu that it opens.
+const isWrapper = (el) => {
+  const inner = el.getElementsByTagName("*");
+  if (inner.length > MAX_INNER) return false;
+  const listening = Array.from(inner).filter((part) => store.listening.has(part) || typeof part.onclick === "function");
+  const parts = listening.filter((part) => !listening.some((other) => other !== part && other.contains(part)));
+  return parts.length > 1 && parts.reduce((sum, part) => sum + lettersOf(part), 0) === lettersOf(el);
+};
 const isDropTarget = (el) => !isRoot(el) && (!!store.listening.get(el)?.has("drop") || typeof el.ondrop === "function" || el.classList.contains("ui-droppable"));
 const isRoot = (el) => (store.listening.get(el)?.size || 0) >= MIN_ROOT_KINDS;
 
@@ -98,7 +109,8 @@ const iconOf = (icon) => {
 const hintOf = (el) => {
   const named = el.getAttribute("data-testid") || el.getAttribute("data-value");
   const tip = TIPS.map((attribute) => el.getAttribute(attribute)).find(Boolean);
-  const icons = Array.from(el.querySelectorAll?.(ICON) || []).slice(0, 5);
+  const isGroup = !!el.querySelector?.(INTERACTIVE); // its icons belong to what is in it
+  const icons = isGroup ? [] : Array.from(el.querySelectorAll?.(ICON) || []).slice(0, 5);
   const drawn = icons.map(iconOf).find(Boolean);
   const styled = icons.map((icon) => icon.getAttribute("class")).find(Boolean);
   return cut(squash(tip || named || drawn || el.id || styled || el.getAttribute("class")), 40);

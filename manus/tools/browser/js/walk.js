@@ -65,6 +65,7 @@
     const focusable = el.hasAttribute("tabindex") && el.tabIndex >= 0 && !/(auto|scroll)/.test(style.overflowY);
     const accepts = isDropTarget(el);
     if (!(listens || pointed || focusable || accepts || isItem(el))) return false;
+    if (!(listens || focusable || accepts) && isWrapper(el)) return false;
     // It listens for what happens to the things inside it.
     if (listens && !(pointed || accepts) && hasEqualItems(el)) return false;
     if (!(focusable || pointed || accepts) && el.querySelectorAll(INTERACTIVE).length > 1) return false;
@@ -124,8 +125,7 @@
   // A clickable element whose text is in its parts, or most of it in many, is only their frame.
   const isFrameOf = (outer, parts) => {
     if (outer.role !== "clickable" || outer.states.length || parts.length < 2) return false;
-    const letters = (el) => el.textContent.replace(/\s/g, "").length;
-    const share = parts.reduce((sum, part) => sum + letters(part.el), 0) / Math.max(1, letters(outer.el));
+    const share = parts.reduce((sum, part) => sum + lettersOf(part.el), 0) / Math.max(1, lettersOf(outer.el));
     return share === 1 || parts.length > 4 && share > 0.6;
   };
 
