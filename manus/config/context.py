@@ -61,6 +61,11 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     approve: ApproveMode | None = Field(
         default=None, description="Which calls need approval: ask, auto, yolo, or refuse"
     )
+    restore_files: bool = Field(
+        default=False,
+        description="For a run from an earlier checkpoint: whether to restore the workspace's "
+        "files as they were then; what someone else has changed since is kept",
+    )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
 
 

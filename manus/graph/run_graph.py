@@ -31,6 +31,7 @@ from manus.graph.inputs import (
     to_input,
 )
 from manus.graph.outcome import format_question, is_over
+from manus.graph.restore_files import restore_files
 from manus.graph.resume import at_newest, restore_run, resume_repeated
 from manus.graph.run_config import build_run_config, is_served
 from manus.graph.saver_threads import with_usable_saver
@@ -188,6 +189,8 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         async with self._open(handle, config, run_context) as active_run:
             session = active_run.session
             graph_input, config = await resume_repeated(self, graph_input, config)
+            if run_context.restore_files:
+                await restore_files(self, active_run, config.get("configurable", {}))
             graph_input = await asyncio.to_thread(with_uploads, graph_input, session.workspace)
             options, chat = self._stream_options(active_run, options)
             while True:

@@ -36,7 +36,8 @@ from manus.execution.records.files import workspace_log
 from manus.execution.records.thread_inbox import ThreadInbox
 from manus.execution.session import Session
 from manus.execution.snapshots.recorder import Recorder as FileRecorder
-from manus.execution.snapshots.thread_files import SNAPSHOTS, ThreadFiles
+from manus.execution.snapshots.rewinding import SNAPSHOTS
+from manus.execution.snapshots.thread_files import ThreadFiles
 from manus.execution.workspace import Workspace
 from manus.models.client import ModelClient
 from manus.models.endpoint_call import RequestCache
@@ -49,6 +50,7 @@ from manus.nodes.wrapping import AgentOptions
 from manus.prompts import render
 from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
+from manus.state.events import FilesEvent
 from manus.state.messages import get_text
 from manus.state.taint import HistoryFacts
 from manus.tools.remember import REMEMBER
@@ -83,6 +85,8 @@ class ActiveRun:
     """Whether the graphs nested in the run read them, too."""
     interrupted: set[str] = field(default_factory=set)
     """Ids of tasks that were waiting for a person when the run was resumed."""
+    files_event: FilesEvent | None = None
+    """What was restored at the start of the run; the first node emits it."""
     load_agent: Callable[[str], Any] | None = None
     """Returns the graph of a profile that a task can be delegated to; blocking."""
     agent_options: AgentOptions = field(default_factory=AgentOptions)

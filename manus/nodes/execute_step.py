@@ -24,6 +24,7 @@ from manus.nodes.planning.questions import (
     waiting_record,
 )
 from manus.nodes.planning.scheduling import choose_steps
+from manus.nodes.restored_files import announce_restored_files
 from manus.nodes.subagent import SubagentResult, run_subagent
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise, total_usage
@@ -59,6 +60,7 @@ async def execute_step(
         task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
     state, received = await receive_messages(state_or_task, active_run)
+    announce_restored_files(active_run, get_stream_writer())
     announce_messages(received, get_stream_writer())
     start_time = await next_tick()
     update = start_steps(state, active_run, exclusive, received, start_time=start_time)

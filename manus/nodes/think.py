@@ -25,6 +25,7 @@ from manus.nodes.exchange.lost_calls import report_lost_calls
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
 from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
+from manus.nodes.restored_files import announce_restored_files
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
@@ -58,6 +59,7 @@ async def think(
         environment = start["place"] = await _describe_environment(environment, active_run)
     entries = active_run.ledger.start(start["usage"])
     _emit_start(run, start["usage"], emit)
+    announce_restored_files(active_run, emit)
     announce_messages(received, emit)
     stored = state.get("messages", [])
     messages = active_run.history_repair.repair(stored)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.restore import Restoration, plan_copy
-from manus.execution.snapshots.thread_files import SNAPSHOTS
+from manus.execution.snapshots.rewinding import SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.runs.rewind import Rewinder
 from manus.runs.steps import HistoryStep

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from manus.execution.snapshots.objects import make_ref
 from manus.execution.snapshots.recorder import Recorder
-from manus.execution.snapshots.thread_files import SNAPSHOTS
+from manus.execution.snapshots.rewinding import SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.state.errors import UsageError
 from manus.store.history import ROOT, History, Superstep

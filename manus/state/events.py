@@ -141,6 +141,23 @@ class MessageEvent(TypedDict):
     text: str
 
 
+class FilesEvent(TypedDict):
+    """The files that a run from an earlier checkpoint has restored (`restore_files`)."""
+
+    type: Literal["files"]
+    text: str
+    """What was restored, what was not, and why, in sentences; empty if nothing differed."""
+    restored: list[str]
+    kept: list[str]
+    """Files that someone else has changed since."""
+    in_doubt: list[str]
+    """Files that an interrupted call or someone else has changed; they are kept."""
+    failed: dict[str, str]
+    """Files that could not be restored, with the reason."""
+    is_recorded: bool
+    """Whether the machine of the run has a record of the files."""
+
+
 class PlanActionEvent(TypedDict):
     """An event of the executor of a plan's step, in `event`."""
 

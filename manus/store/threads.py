@@ -158,7 +158,7 @@ def _status(checkpoint: CheckpointTuple, values: dict[str, Any]) -> str:
 def _delete_snapshots(records: Path, thread_id: str) -> None:
     """Delete the snapshots of a thread, and the objects that no other thread uses."""
     from manus.execution.snapshots.objects import SnapshotStore, make_ref
-    from manus.execution.snapshots.thread_files import REWINDS, SNAPSHOTS
+    from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
 
     folder = records / SNAPSHOTS
     if not folder.exists():

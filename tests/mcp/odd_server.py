@@ -7,6 +7,7 @@ prints. With TOKEN in the environment it wants that as a bearer token.
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 
 import uvicorn
@@ -45,8 +46,14 @@ def note_and_die(line: str) -> str:
 @mcp.tool()
 def freeze() -> str:
     """Answer nothing at all any more."""
-    import threading
+    threading.Event().wait()
+    return "never"
 
+
+@mcp.tool()
+def note_and_freeze(line: str) -> str:
+    """Have an effect, and never say so."""
+    note(line)
     threading.Event().wait()
     return "never"
 

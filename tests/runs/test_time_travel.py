@@ -1,6 +1,7 @@
 """`history`, `rewind` and `fork` in Python, with a store in a file and in a database."""
 
 import operator
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from manus import build_agent, fork, history, open_postgres, open_sqlite, rewind
+from manus.execution.workspace import Workspace
 from manus.pages.trace.reading import read_trace
 from manus.state.errors import ThreadBusyError, UsageError
 from manus.state.usage import Budget, sum_tokens
@@ -240,3 +242,34 @@ async def test_what_a_flow_has_spent_stays_spent(flow: ScriptedFlow, store: Stor
     assert sum_tokens(run.tokens) == 6060
     outcome = await flow.invoke(None, budget=Budget(tokens=6000))
     assert outcome.stop_reason == "budget"
+
+
+async def test_a_run_from_an_earlier_checkpoint_restores_the_files_on_request(
+    agent: ScriptedAgent, store: Store
+) -> None:
+    await change_files(agent)
+    (agent.workspace / "mine.txt").write_text("mine")
+    steps = await history(store, "t")
+
+    async def run_from(number: int, **chosen: Any) -> list[Any]:
+        agent.server.script(text("Again."))
+        config: Any = {
+            "configurable": {"thread_id": "t", "checkpoint_id": steps[number].checkpoint}
+        }
+        context = agent.context(**chosen)
+        stream = agent.graph.astream(None, config, context=context, stream_mode="custom")
+        return [event async for event in stream if event["type"] == "files"]
+
+    assert await run_from(1) == []
+    assert files(agent.workspace) == {"b.txt", "mine.txt"}
+    [event] = await run_from(1, restore_files=True)
+    assert sorted(event["restored"]) == ["b.txt", "data/a.csv"]
+    assert (event["is_recorded"], event["kept"]) == (True, [])
+    assert files(agent.workspace) == {"data", "data/a.csv", "mine.txt"}
+    [event] = await run_from(0, restore_files=True)
+    assert files(agent.workspace) == {"mine.txt"}
+    shutil.rmtree(Workspace(agent.workspace).records / "snapshots")
+    [event] = await run_from(1, restore_files=True)
+    assert event["is_recorded"] is False
+    assert event["text"].startswith("Files were not restored: this machine has no record")
+    assert files(agent.workspace) == {"mine.txt"}

@@ -82,6 +82,28 @@ async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
     assert [words for _, words in said(other)][-2:] == ["And now?", "Once more."]
 
 
+async def test_a_fork_restores_the_files_if_its_context_asks_for_it(studio: Studio) -> None:
+    thread = await studio.thread()
+    first = call("bash", command="echo 0 > 0.txt")
+    second = call("bash", command="mv 0.txt 1.txt")
+    await studio.run(thread, first, second, text("Done."))
+    states: Any = await studio.client.threads.get_history(thread, limit=100)
+    [after_first] = [s for s in states if s["next"] == ["think"] and len(said(s["values"])) == 3]
+    studio.server.script(text("Again."))
+    parts = studio.client.runs.stream(
+        thread,
+        "agent",
+        input=None,
+        checkpoint_id=str(after_first["checkpoint"]["checkpoint_id"]),
+        context=studio.context(restore_files=True),
+        stream_mode="custom",
+    )
+    events = [part.data async for part in parts if part.event == "custom"]
+    [restored] = [event for event in events if event["type"] == "files"]
+    assert sorted(restored["restored"]) == ["0.txt", "1.txt"]
+    assert {path.name for path in studio.workspace.glob("*.txt")} == {"0.txt"}
+
+
 async def test_what_does_not_fit_is_said(studio: Studio) -> None:
     context = studio.context(max_steps=0)
     stream = studio.client.runs.stream(None, "agent", input={"request": "x"}, context=context)

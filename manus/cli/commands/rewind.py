@@ -34,8 +34,8 @@ def history(thread: str | None, last: bool, json: bool) -> int:
 
 async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
     from manus.cli.output import print_json, print_output
+    from manus.execution.snapshots.restored_text import join_names
     from manus.prompts.formatting import fit, flat
-    from manus.runs.rewind_text import join_names
     from manus.runs.time_travel import history as list_history
     from manus.store.threads import get_thread
 

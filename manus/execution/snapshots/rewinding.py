@@ -15,10 +15,13 @@ from manus.execution.snapshots.activity import ActivityMarker
 from manus.execution.snapshots.objects import Author, SnapshotStore, make_ref
 from manus.execution.snapshots.recorder import Recorder
 from manus.execution.snapshots.restore import Restoration, plan_restore
-from manus.execution.snapshots.thread_files import REWINDS, SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.state.errors import StorageError, UsageError
 
+SNAPSHOTS = "snapshots"
+"""The folder of the snapshots in the records of a workspace."""
+REWINDS = "rewinds"
+"""The folder with the last rewind of each thread."""
 _NO_SNAPSHOT = "none"
 
 

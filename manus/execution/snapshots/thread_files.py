@@ -11,12 +11,9 @@ from pathlib import Path
 from manus.execution.snapshots.activity import ActivityMarker
 from manus.execution.snapshots.objects import Author, make_ref
 from manus.execution.snapshots.recorder import Recorder
-from manus.execution.workspace import WORKSPACE
+from manus.execution.snapshots.rewinding import RestoredFiles, restore_snapshot
+from manus.execution.workspace import WORKSPACE, Workspace
 
-SNAPSHOTS = "snapshots"
-"""The folder of the snapshots in the records of a workspace."""
-REWINDS = "rewinds"
-"""The folder with the last rewind of each thread."""
 _EVERYTHING = "*"
 _MAX_FILES = 20
 """Maximum number of files named after an interrupted call."""
@@ -33,6 +30,7 @@ class ThreadFiles:
     def __init__(self, recorder: Recorder, thread_id: str) -> None:
         """Create it for a thread. Blocking."""
         self._recorder = recorder
+        self._thread_id = thread_id
         self._ref = make_ref(thread_id)
         self._head: str | None = None
         self._active = 0
@@ -65,27 +63,22 @@ class ThreadFiles:
             raise
         else:
             async with self._lock:
-                await self._take(label, paths, "agent")
+                is_last = self._active == 1 and not self._has_cancelled
+                await self._take(label, paths, "agent", is_active=not is_last)
         finally:
             self._active -= 1
-            if not (self._active or self._has_cancelled):
-                self._marker.clear()
 
     async def _record_before(self, paths: Collection[str] | None) -> None:
         if self._was_interrupted:
-            await self._record_interrupted()
+            await self._take("interrupted", None, "unknown", is_active=True)
+            self._was_interrupted = False
         elif self._has_cancelled:
             # a cancelled call may have changed more than the files of this one
-            await self._take("cancelled", None, "agent")
+            await self._take("cancelled", None, "agent", is_active=True)
             self._has_cancelled = False
         else:
-            await self._take("", paths, "agent" if self._active else "outside")
-        if self._head:
-            self._marker.set()
-
-    async def _record_interrupted(self) -> None:
-        await self._take("interrupted", None, "unknown")
-        self._was_interrupted = False
+            author: Author = "agent" if self._active else "outside"
+            await self._take("", paths, author, is_active=True)
 
     async def describe_changes_in_doubt(self, before: str) -> str:
         """Return a sentence about the files that changed since an interrupted call started.
@@ -95,7 +88,9 @@ class ThreadFiles:
         async with self._lock:
             before = before or await self._load_head()
             if self._was_interrupted:
-                await self._record_interrupted()
+                is_active = self._active > 0
+                await self._take("interrupted", None, "unknown", is_active=is_active)
+                self._was_interrupted = False
             await self._load_head()
             changed = await asyncio.to_thread(self._recorder.changes, before, self.head)
         if not changed:
@@ -104,13 +99,27 @@ class ThreadFiles:
         names = ", ".join(changed[:_MAX_FILES]) + (f" and {hidden} more" if hidden > 0 else "")
         return f" Files that have changed since it started: {names}."
 
+    async def restore(self, workspace: Workspace, snapshot: str) -> RestoredFiles:
+        """Restore the workspace's files as in a snapshot, empty for before the first change.
+
+        Raises:
+            StorageError: the snapshots cannot be used.
+            UsageError: the workspace does not exist.
+        """
+        async with self._lock:
+            restored = await asyncio.to_thread(
+                restore_snapshot, workspace, self._thread_id, snapshot
+            )
+            self._head = None
+            self._was_interrupted = False
+        return restored
+
     async def close(self) -> None:
         """Record what calls have changed that were cancelled."""
         async with self._lock:
             if self._has_cancelled:
-                await self._take("cancelled", None, "agent")
+                await self._take("cancelled", None, "agent", is_active=False)
                 self._has_cancelled = False
-                self._marker.clear()
             await asyncio.to_thread(self._recorder.close)
 
     async def _load_head(self) -> str:
@@ -118,11 +127,21 @@ class ThreadFiles:
             self._head = await asyncio.to_thread(self._recorder.head, self._ref)
         return self._head
 
-    async def _take(self, label: str, paths: Collection[str] | None, author: Author) -> None:
+    async def _take(
+        self, label: str, paths: Collection[str] | None, author: Author, *, is_active: bool
+    ) -> None:
+        """Take a snapshot; then mark whether calls of the thread may be changing files."""
         parent = await self._load_head()
-        self._head = await asyncio.to_thread(
-            self._recorder.take, self._ref, parent, author, label, paths
-        )
+
+        def take() -> str:
+            snapshot = self._recorder.take(self._ref, parent, author, label, paths)
+            if is_active and snapshot:
+                self._marker.set()
+            else:
+                self._marker.clear()
+            return snapshot
+
+        self._head = await asyncio.to_thread(take)
 
 
 def find_paths(root: Path, resources: Iterable[str]) -> list[str] | None:

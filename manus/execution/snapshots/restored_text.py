@@ -1,0 +1,44 @@
+"""Describe in sentences what a rewind did to the files of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from manus.execution.snapshots.rewinding import RestoredFiles
+from manus.prompts.formatting import clean
+
+MAX_NAMES = 8
+"""Names that are listed; the others are counted."""
+
+
+def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
+    """Yield sentences about what was restored, what was kept, and why.
+
+    `theirs`: the sentence that says how to restore files that were kept.
+    """
+    if not result.has_files:
+        yield "Files were not restored: this machine has no record of the workspace at that step."
+    if result.restored:
+        yield f"Restored: {join_names(result.restored)}."
+    hint = f" {theirs}" if theirs else ""
+    if result.kept:
+        names = join_names(result.kept)
+        yield f"Kept, because someone else has changed them since: {names}.{hint}"
+    if result.in_doubt:
+        names = join_names(result.in_doubt)
+        yield (
+            "Kept, because a call was interrupted, and either it or someone else has changed "
+            f"them: {names}.{hint}"
+        )
+    if result.occupied:
+        names = join_names(result.occupied)
+        yield f"Not removed, because they contain files that are not recorded: {names}."
+    for path, reason in result.failed.items():
+        yield f"Not restored: {clean(path)} ({reason})."
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return the first names as a list, and the number of the others."""
+    text = ", ".join(map(clean, names[:MAX_NAMES]))
+    hidden = len(names) - MAX_NAMES
+    return f"{text} and {hidden} more" if hidden > 0 else text

@@ -1,0 +1,53 @@
+"""Restore the files of the workspace for a run from an earlier checkpoint, on request."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from manus.execution.snapshots.restored_text import describe_files
+from manus.execution.snapshots.rewinding import RestoredFiles
+from manus.graph.saver_threads import with_usable_saver
+from manus.nodes.active_run import ActiveRun
+from manus.state.events import FilesEvent
+
+if TYPE_CHECKING:
+    from manus.graph.run_graph import RunGraph
+
+log = logging.getLogger("manus")
+
+
+async def restore_files(
+    graph: RunGraph[Any], active_run: ActiveRun, configurable: dict[str, Any]
+) -> None:
+    """Restore the files as at the checkpoint of a configuration, and let the first node say so.
+
+    Without a checkpoint, or in a nested run, nothing is done.
+
+    Raises:
+        StorageError: the snapshots cannot be used.
+        UsageError: the workspace does not exist.
+    """
+    if not configurable.get("checkpoint_id") or active_run.is_inside:
+        return
+    config = with_usable_saver({"configurable": configurable}, graph.checkpointer)
+    state = await graph.aget_state(config)
+    if state.metadata is None:  # there is no such checkpoint, which the run itself reports
+        return
+    files = active_run.session.files
+    restored = RestoredFiles(has_files=False)
+    if files is not None:
+        snapshot = str(state.values.get("snapshot") or "")
+        restored = await files.restore(active_run.session.workspace, snapshot)
+    text = " ".join(describe_files(restored))
+    if restored.failed or not restored.has_files:
+        log.warning("%s", text)
+    active_run.files_event = FilesEvent(
+        type="files",
+        text=text,
+        restored=restored.restored,
+        kept=restored.kept,
+        in_doubt=restored.in_doubt,
+        failed=restored.failed,
+        is_recorded=restored.has_files,
+    )
