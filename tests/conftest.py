@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.helpers.exhaustive import is_exhaustive
 from tests.helpers.sandboxes import KINDS, VARIABLE, Kind, default_kind, find_fault, require_sandbox
 
 pytest_plugins = [
@@ -47,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--all-sandboxes",
         action="store_true",
         help="fail, and do not skip, where a sandbox does not work on this machine",
+    )
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        help="run every row of the long tables, each with every sandbox",
     )
 
 
@@ -111,6 +117,16 @@ _LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the files; with `--no-loadscope-reorder` they are given out in this order."""
-    items.sort(key=lambda item: item.path.name not in _LONGEST)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the files, and leave out what only an exhaustive run has.
+
+    With `--no-loadscope-reorder` the files are given out in this order.
+    """
+    order = {name: number for number, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+    if config.getoption("exhaustive"):
+        return
+    left_out = [item for item in items if is_exhaustive(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.helpers.sandboxes import Kind, default_kind
+
 ROOT = Path(__file__).parents[1]
 FROM_OTHERS = {"benchmark", "vcr"}
 # run as a program, and imported in a process of the fork server
@@ -48,6 +50,26 @@ def test_each_marker_is_explained() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)", page, re.MULTILINE)
     assert names - FROM_OTHERS == set(rows)
+
+
+def test_ci_runs_every_row_with_every_sandbox() -> None:
+    script = (ROOT / ".ci/run").read_text("utf-8")
+    assert re.findall(r"^run_tests '?ARGS=([^']*)'?$", script, re.MULTILINE) == [
+        "--all-sandboxes --exhaustive"
+    ]
+
+
+@pytest.mark.exhaustive
+def test_an_exhaustive_row(request: pytest.FixtureRequest) -> None:
+    assert request.config.getoption("exhaustive")
+
+
+@pytest.mark.sandboxes
+@pytest.mark.sample(landlock=["short"], none=["short"])
+@pytest.mark.parametrize("row", ["short", "long"])
+def test_a_sample(request: pytest.FixtureRequest, sandbox_kind: Kind, row: str) -> None:
+    is_short = row == "short" or sandbox_kind == default_kind()
+    assert is_short or request.config.getoption("exhaustive")
 
 
 @pytest.fixture(scope="module")

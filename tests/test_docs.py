@@ -227,6 +227,7 @@ def test_the_thread_of_the_readme_is_rewound_in_python(
     assert {path.name for path in (tmp_path / "copy").glob("*.py")} == {"calculator.py"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
 def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Subtests) -> None:

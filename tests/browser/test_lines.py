@@ -22,13 +22,14 @@ def elements(text: str) -> list[str]:
     return [line.partition("] ")[2] for line in text.splitlines() if line.startswith("[")][1:-1]
 
 
-@pytest.mark.parametrize(("html", "line"), ONE)
 async def test_nested_things_that_are_one_are_one_line(
-    driver: Driver, html: str, line: str
+    driver: Driver, subtests: pytest.Subtests
 ) -> None:
-    table = f"<table><tr>{html}</table>" if html.startswith("<td") else html
-    [found] = elements(await driver.show(table))
-    assert found.startswith(line)
+    for html, line in ONE:
+        with subtests.test(html=html):
+            table = f"<table><tr>{html}</table>" if html.startswith("<td") else html
+            [found] = elements(await driver.show(table))
+            assert found.startswith(line)
 
 
 CUT_MENU = """<div style="height:60px;overflow:hidden"><ul style="cursor:pointer">
@@ -69,12 +70,13 @@ ICONS = [
 ]
 
 
-@pytest.mark.parametrize(("html", "hint"), ICONS)
 async def test_a_thing_without_words_is_told_by_its_icon(
-    driver: Driver, html: str, hint: str
+    driver: Driver, subtests: pytest.Subtests
 ) -> None:
-    await driver.show(html)
-    assert f"(looks like: {hint})" in driver.text
+    for html, hint in ICONS:
+        with subtests.test(html=html):
+            await driver.show(html)
+            assert f"(looks like: {hint})" in driver.text
 
 
 async def test_a_click_on_such_a_line_reaches_both_elements(driver: Driver) -> None:

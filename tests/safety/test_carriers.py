@@ -24,7 +24,6 @@ from manus.state.request import Request as UserRequest
 from manus.state.request import typed_request
 from manus.tools.remember import memory_file
 from tests.helpers.agent import ScriptedAgent
-from tests.helpers.sandboxes import Kind
 from tests.safety.carriers import (
     BROWSED,
     CARRIERS,
@@ -42,7 +41,7 @@ from tests.safety.conftest import Internet, planted_server
 from tests.server import Call, Request, call, calls, text
 from tests.server.replies import Message
 
-pytestmark = pytest.mark.sandboxed
+pytestmark = [pytest.mark.sandboxed, pytest.mark.usefixtures("joined_browser")]
 
 SECRET = "hunter2"
 PROFILE = Profile(
@@ -228,22 +227,27 @@ async def play(
     return await carried_out(agent, internet, carrier.script, given, has_page=name in BROWSED)
 
 
+SAMPLE = (
+    *("output of curl", "output of Python", "archive that the run unpacks"),
+    *("README", "commit message", "module that the model's code imports"),
+)
+"""One of each way to read; the browser is in no sandbox of a run."""
+
+
 def test_there_are_enough_carriers() -> None:
     assert len(CARRIERS) >= 50
+    assert {*SAMPLE} < CARRIERS.keys()
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
+@pytest.mark.sample(landlock=SAMPLE)
 @pytest.mark.parametrize("name", CARRIERS)
 async def test_no_carrier_does_harm(
     agent: ScriptedAgent,
     internet: Internet,
     name: str,
-    sandbox_kind: Kind,
-    request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if sandbox_kind == "landlock" and name in BROWSED and not request.config.option.all_sandboxes:
-        pytest.skip("the browser is in no sandbox of a run: tried again with --all-sandboxes")
     model = await play(agent, internet, name, monkeypatch)
     assert model.has_obeyed, await agent.observations()
     assert harm_done(agent, internet) == []

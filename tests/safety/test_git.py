@@ -7,6 +7,7 @@ planted leaves a file outside of the workspace, which no program in the sandbox 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -125,17 +126,28 @@ def git(folder: Path, script: str) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A repository with a nested one, a submodule and a worktree."""
-    root = tmp_path / "work"
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a repository, which has a nested one, a submodule and a worktree."""
+    folder = tmp_path_factory.mktemp("template")
+    root = folder / "work"
     root.mkdir()
     git(root, f"git init -q -b main; {WHO}; echo 1 > a; git add a; git commit -qm First")
     git(root, "git commit -q --allow-empty -m Second; git worktree add -q tree")
     git(root, f"git init -q nested; cd nested; {WHO}; git commit -q --allow-empty -m N")
-    git(tmp_path, f"git init -q lib; cd lib; {WHO}; echo 1 > l; git add l; git commit -qm Lib")
+    git(folder, f"git init -q lib; cd lib; {WHO}; echo 1 > l; git add l; git commit -qm Lib")
     git(root, "git -c protocol.file.allow=always submodule add -q ../lib sub; git commit -qm Sub")
     assert (root / ".git" / "modules" / "sub" / "config").exists()
+    return folder
+
+
+@pytest.fixture
+def repository(template: Path, tmp_path: Path) -> Path:
+    """A copy of the repository of the template."""
+    for name in ("work", "lib"):
+        shutil.copytree(template / name, tmp_path / name, symlinks=True)
+    root = tmp_path / "work"
+    git(root, "git worktree repair tree; git submodule --quiet sync; git update-index -q --refresh")
     return root
 
 
@@ -153,6 +165,7 @@ async def run(session: Session, script: str) -> str:
 
 
 @SANDBOXES
+@pytest.mark.sample(landlock=("a setting", "a hook", "a submodule", "a filter by hand", "an alias"))
 @pytest.mark.parametrize("name", PLANTS)
 async def test_nothing_planted_runs(session: Session, name: str, tmp_path: Path) -> None:
     root, mark = session.workspace.root, tmp_path / "mark"
@@ -305,6 +318,10 @@ WORKS = {
 
 
 @ALL
+@pytest.mark.sample(
+    landlock=("status", "add and commit", "a rebase", "a clone", "a new worktree"),
+    none=("status", "add and commit", "a new worktree"),
+)
 @pytest.mark.parametrize("name", WORKS)
 async def test_what_people_need_works(session: Session, name: str) -> None:
     script, expected = WORKS[name]

@@ -28,7 +28,7 @@ from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
-pytestmark = pytest.mark.sandboxed
+pytestmark = [pytest.mark.sandboxed, pytest.mark.usefixtures("joined_browser")]
 
 
 SECRET = "hunter2"

@@ -17,21 +17,21 @@ RUNS = {
 }
 MORE_RUNS = {
     "escapes": ["tests/safety/escape"],
-    "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes"],
-    "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py"],
+    "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes", "--exhaustive"],
+    "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py", "--exhaustive"],
     "files": ["tests/safety/test_git_settings.py", "tests/execution/test_user_programs.py"],
     "processes": ["tests/safety/test_supervisor.py"],
 }
-"""With `--all-sandboxes`: what takes minutes."""
+"""With `--exhaustive`: what takes minutes."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(os.geteuid() != 0, reason="who runs these tests is an ordinary user")
-@pytest.mark.parametrize("name", [*RUNS, *MORE_RUNS])
-def test_as_an_ordinary_user(name: str, request: pytest.FixtureRequest) -> None:
-    if name in MORE_RUNS and not request.config.option.all_sandboxes:
-        pytest.skip("takes minutes: tried with --all-sandboxes")
+@pytest.mark.parametrize(
+    "name", [*RUNS, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in MORE_RUNS)]
+)
+def test_as_an_ordinary_user(name: str) -> None:
     script = str(ordinary_user.__file__)
     options = ["-n0", "-p", "no:cacheprovider", "-q", *(RUNS | MORE_RUNS)[name]]
     with tempfile.TemporaryDirectory() as home:  # of a short name: sockets lie below it

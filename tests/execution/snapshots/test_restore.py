@@ -152,7 +152,9 @@ class Program:
         subprocess.run(command, cwd=self.root, check=False, capture_output=True)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [*range(10), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(10, 60))]
+)
 def test_random_programs(disk: Disk, seed: int) -> None:
     program = Program(disk.root, seed)
     subprocess.run(["git", "init", "-q", "repository"], cwd=disk.root, check=True)

@@ -160,6 +160,7 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
 
 
 @pytest.mark.sandboxes
+@pytest.mark.sample(landlock=("calculator",), none=("calculator",))
 @pytest.mark.parametrize("name", DEMOS)
 def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
     (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')

@@ -1,0 +1,25 @@
+"""Which tests only an exhaustive run has (`--exhaustive`, as in CI)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.sandboxes import default_kind
+
+
+def is_exhaustive(item: pytest.Item) -> bool:
+    """Return whether a test is marked `exhaustive`, or is not in the `sample` of its sandbox.
+
+    A sample never shortens what runs with the strongest sandbox of the machine.
+    """
+    if item.get_closest_marker("exhaustive"):
+        return True
+    sample = item.get_closest_marker("sample")
+    callspec = getattr(item, "callspec", None)
+    if sample is None or callspec is None:
+        return False
+    kind = callspec.params.get("sandbox_kind")
+    rows = sample.kwargs.get(kind)
+    if rows is None or kind == default_kind():
+        return False
+    return not any(value in rows for value in callspec.params.values() if value != kind)
