@@ -5,7 +5,8 @@ ManusError
 │   ├── SettingsError          a setting is missing, unknown or invalid
 │   └── ThreadBusyError        another run is using the thread
 ├── StorageError               checkpoints cannot be read or written
-│   └── StorageUnavailableError  the database is unavailable, also after retries
+│   ├── StorageUnavailableError  the database is unavailable, also after retries
+│   └── TakenOverError         another process has continued the thread
 ├── ModelError                 a model call failed for good
 │   ├── ModelUnavailableError  the server is unavailable (429, 5xx, connection error, timeout),
 │   │                          also after retries
@@ -47,6 +48,10 @@ class StorageError(ManusError):
 
 class StorageUnavailableError(StorageError):
     """The database was unavailable during the whole retry time; it may be available later."""
+
+
+class TakenOverError(StorageError):
+    """Another process continued the thread while this one did not answer."""
 
 
 class ModelError(ManusError):

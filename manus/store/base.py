@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -54,6 +54,10 @@ class Store(BaseCheckpointSaver[Any]):
     async def recent(self, limit: int) -> list[str]:
         """Return thread ids, most recently used first."""
         raise NotImplementedError
+
+    async def holders(self, thread_ids: Sequence[str]) -> dict[str, str]:  # noqa: ARG002
+        """Return which other process holds each of the threads, as `HOST:PID`, where known."""
+        return {}
 
     def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
         """Lock a thread for this process inside the block, or raise `ThreadBusyError`.

@@ -170,6 +170,11 @@ class PostgresStore(FencedSaver, Store):
 
         return await self._retry.call(read)
 
+    async def holders(self, thread_ids: Sequence[str]) -> dict[str, str]:
+        """As in the base class."""
+        holders: dict[str, str] = await self.records.run(partial(self.records.holders, thread_ids))
+        return holders
+
     def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
         """As in the base class; other machines respect the lock too."""
         return self.records.hold(thread_id, run_id)

@@ -44,6 +44,8 @@ class Thread:
     """Label of how its last run ended, or `waiting`, or `unfinished`."""
     updated: datetime
     """Time of the newest checkpoint."""
+    worker: str | None = None
+    """Process that works on it, as `HOST:PID`; known for PostgreSQL databases."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `manus threads --json` prints."""
@@ -56,6 +58,7 @@ class Thread:
             "workspace": self.workspace,
             "updated": self.updated.isoformat(timespec="seconds"),
             "graph": self.kind,
+            "worker": self.worker,
         }
 
 

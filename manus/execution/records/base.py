@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
 from manus.execution.records.inbox import Inbox
-from manus.state.errors import StorageError, ThreadBusyError
+from manus.state.errors import TakenOverError, ThreadBusyError
 
 # Retry: `manus threads` locks each thread for a moment to see whether it is in use.
 ATTEMPTS = 4
@@ -87,16 +87,17 @@ class Records(Protocol):
         ...
 
 
-def thread_busy_error(thread_id: str, holder: str = "another process") -> ThreadBusyError:
+def thread_busy_error(thread_id: str, holder: str | None = None) -> ThreadBusyError:
     """Build the error for a second run on a thread."""
     return ThreadBusyError(
-        f"The thread {thread_id} is in use by {holder}; wait for it to end, or stop it."
+        f"The thread {thread_id} is in use by {holder or 'another process'}; wait for it to end, "
+        "or stop it."
     )
 
 
-def taken_over_error(thread_id: str) -> StorageError:
+def taken_over_error(thread_id: str) -> TakenOverError:
     """Build the error for a process that has lost its thread to another one."""
-    return StorageError(
+    return TakenOverError(
         f"Another process continued the thread {thread_id} while this one did not answer, or its "
         "connection to the database was lost; the work of this run since then is not stored. "
         "Resume the thread after that process has ended."

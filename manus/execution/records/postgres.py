@@ -10,10 +10,12 @@ All methods are blocking, so that they work with any event loop; the asynchronou
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
+import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -43,6 +45,8 @@ _OPTIONS: dict[str, Any] = {
     "tcp_user_timeout": 20_000,
     "keepalives_idle": 20,
 }
+_NAME_PREFIX = "manus "
+"""Start of the name that the connection of the locks has in the database."""
 _UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 
 
@@ -153,7 +157,19 @@ class PostgresRecords:
                     return
                 if run_id and fetch_value(connection, sql.IS_SAME_RUN, thread_id, run_id):
                     connection.execute(sql.END_HOLDER, (thread_id,))
-        raise thread_busy_error(thread_id)
+        holder = self.holders([thread_id]).get(thread_id, "")
+        raise thread_busy_error(thread_id, f"another process ({holder})" if holder else None)
+
+    def holders(self, thread_ids: Sequence[str]) -> dict[str, str]:
+        """Return which other process holds each of the threads, as `HOST:PID`."""
+        with self.connection() as connection:
+            rows = connection.execute(sql.HOLDERS, ([*thread_ids],)).fetchall()
+        names = {thread_id: name or "" for thread_id, name in rows}
+        return {
+            thread_id: name.removeprefix(_NAME_PREFIX)
+            for thread_id, name in names.items()
+            if name.startswith(_NAME_PREFIX)
+        }
 
     @contextmanager
     def _ending_blockers(self, connection: Connection) -> Iterator[None]:
@@ -322,7 +338,8 @@ class PostgresRecords:
                 self._locks.close()
             else:
                 return self._locks
-        connection = psycopg.connect(self._conninfo, **_OPTIONS)
+        name = f"{_NAME_PREFIX}{process_name()}"
+        connection = psycopg.connect(self._conninfo, **{**_OPTIONS, "application_name": name})
         for thread_id, hold in self._holds.items():
             if not hold.users:
                 continue
@@ -331,6 +348,11 @@ class PostgresRecords:
             hold.is_lost = hold.is_lost or not (is_locked and is_ours)
         self._locks = connection
         return connection
+
+
+def process_name() -> str:
+    """Return the name of this process for people: `HOST:PID`."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}"
 
 
 def _lock_patiently(connection: Connection, thread_id: str) -> bool:

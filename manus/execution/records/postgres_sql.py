@@ -50,11 +50,20 @@ TAKE = """
 """
 TOKEN = "SELECT token FROM manus_threads WHERE thread_id = %s"
 IS_SAME_RUN = "SELECT true FROM manus_threads WHERE thread_id = %s AND run_id = %s"
-END_HOLDER = f"""
-    SELECT pg_terminate_backend(pid, 1000) FROM pg_locks, (SELECT {_LOCK_KEY} AS key) AS lock
-    WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()
+_HOLDS_KEY = """
+    locktype = 'advisory' AND objsubid = 1 AND granted AND pid <> pg_backend_pid()
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid::bigint = (key >> 32) & 4294967295 AND objid::bigint = key & 4294967295
+"""
+END_HOLDER = f"""
+    SELECT pg_terminate_backend(pid, 1000) FROM pg_locks, (SELECT {_LOCK_KEY} AS key) AS lock
+    WHERE {_HOLDS_KEY}
+"""
+HOLDERS = f"""
+    SELECT thread_id, application_name FROM unnest(%s::text[]) AS thread_id,
+        LATERAL (SELECT hashtextextended('manus:' || thread_id, 0) AS key) AS lock,
+        pg_locks JOIN pg_stat_activity AS activity USING (pid)
+    WHERE {_HOLDS_KEY}
 """
 END_BLOCKERS = "SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids(%s)) AS pid"
 # The division fails, and with it the transaction, if the token is not the newest. It needs no
