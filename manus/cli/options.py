@@ -158,6 +158,12 @@ _NEW_RUN_OPTIONS = (
     click.option(
         "--or-replay", metavar="FILE", help="Replay this recording if no model is configured."
     ),
+    click.option(
+        "--queue", is_flag=True, help="Print the thread's id; a `manus worker` executes the run."
+    ),
+    click.option(
+        "--each-line", is_flag=True, help="With --queue: queue each line of stdin as a task."
+    ),
 )
 
 

@@ -46,15 +46,10 @@ def read_request(words: Sequence[str]) -> Request:
     Raises:
         UsageError: there is no request.
     """
-    typed = _replace_undecodable(" ".join(words)).strip()
-    if typed == "-":
-        typed = ""
+    typed = _join_words(words)
     piped = _read_pipe()
-    if piped.strip() and typed:
-        text = f"{typed}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
-        return Request(text, typed, is_tainted=True)
     if piped.strip():
-        return Request(piped.strip(), "")
+        return _piped_request(typed, piped)
     if not typed and is_interactive():
         typed = _ask_or_empty("What should be done? ")
     if not typed:
@@ -62,6 +57,34 @@ def read_request(words: Sequence[str]) -> Request:
             "There is no request; pass it as an argument, type it when asked, or pipe it to stdin."
         )
     return typed_request(typed)
+
+
+def read_requests(words: Sequence[str]) -> list[Request]:
+    """Return one request for each line of the piped text, or of the words without a pipe.
+
+    Raises:
+        UsageError: there is no request.
+    """
+    typed = _join_words(words)
+    piped = [line for line in _read_pipe().splitlines() if line.strip()]
+    if piped:
+        return [_piped_request(typed, line) for line in piped]
+    if not typed:
+        raise UsageError("There is no request; pipe one per line to stdin.")
+    return [typed_request(line.strip()) for line in typed.splitlines() if line.strip()]
+
+
+def _join_words(words: Sequence[str]) -> str:
+    typed = _replace_undecodable(" ".join(words)).strip()
+    return "" if typed == "-" else typed
+
+
+def _piped_request(typed: str, piped: str) -> Request:
+    """Return piped text as the request, or attached to the one that was typed."""
+    if not typed:
+        return Request(piped.strip(), "")
+    text = f"{typed}\n\n<stdin>\n{piped.rstrip()}\n</stdin>"
+    return Request(text, typed, is_tainted=True)
 
 
 def _read_pipe() -> str:

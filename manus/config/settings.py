@@ -32,6 +32,7 @@ from manus.config.model_settings import (
     split_spec,
 )
 from manus.config.profile import ProfileSettings
+from manus.config.queue_settings import QueueSettings
 from manus.config.safety_settings import ApproveSettings, SandboxSettings
 from manus.config.secret_texts import SecretSettings
 from manus.config.trust import is_trusted, warn_of_untrusted
@@ -86,6 +87,7 @@ class Settings(ModelSettings):
     egress: EgressSettings = Field(default_factory=EgressSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     approve: ApproveSettings = Field(default_factory=ApproveSettings)
+    queue: QueueSettings = Field(default_factory=QueueSettings)
     secrets: dict[str, SecretSettings] = Field(default_factory=dict)
     """Secrets by name. The agent can type them into pages without seeing them."""
     mcp: dict[str, McpServer] = Field(default_factory=dict)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from langgraph.runtime import RunControl
 from langgraph.types import Command, Interrupt
 
 from manus.config.context import HELD, Context
@@ -52,6 +53,8 @@ class Job:
     """Current outcome of the run, with questions to ask before it resumes."""
     is_report_only: bool = False
     """Whether the run cannot go on and only its outcome is reported."""
+    run_id: str = ""
+    """Id under which another process can take the run over; empty outside of the queue."""
     checkpoint_id: str | None = None
     """Checkpoint to fork from; None for the newest."""
     started: str = field(default_factory=_now)
@@ -67,6 +70,8 @@ class Job:
         """
         options = self.context.model_dump_json(include=stored_options(), exclude_defaults=True)
         configurable: dict[str, Any] = {"thread_id": self.thread_id, HELD: True}
+        if self.run_id:
+            configurable["run_id"] = self.run_id
         if self.checkpoint_id:
             configurable["checkpoint_id"] = self.checkpoint_id
         metadata = {
@@ -121,13 +126,8 @@ async def create_job(
         UsageError: the thread belongs to the other graph, or the workspace is unusable.
     """
     existing = await read_thread(store, thread)
-    if existing is not None and existing.kind != kind:
-        command = "flow" if existing.kind == "flow" else "run"
-        raise UsageError(
-            f"The thread {thread} was started by `manus {command}`; continue it with "
-            f"`manus {command} --thread {thread} …`."
-        )
     if existing is not None:
+        check_kind(existing, kind)
         await Rewinder(store, existing).finish()
     profile = args.profile or (existing and existing.profile) or settings.profile
     context = build_context(args, **({"workspace": existing.workspace} if existing else {}))
@@ -136,6 +136,20 @@ async def create_job(
     context = await _prepare_workspace(settings, context)
     request = (existing and existing.request) or request  # the list of threads shows the first one
     return Job(thread, kind, profile, context, request, graph, graph_input)
+
+
+def check_kind(thread: Thread, kind: str) -> None:
+    """Check that a thread can be continued by a graph of this kind.
+
+    Raises:
+        UsageError: it belongs to the other graph.
+    """
+    if thread.kind != kind:
+        command = "flow" if thread.kind == "flow" else "run"
+        raise UsageError(
+            f"The thread {thread.thread_id} was started by `manus {command}`; continue it with "
+            f"`manus {command} --thread {thread.thread_id} …`."
+        )
 
 
 async def create_resume_job(
@@ -206,8 +220,16 @@ def _resume_command(
     return Command(resume=answers) if answers else None
 
 
-async def run_job(job: Job, modes: list[str], show: Show, go_on: Continue | None = None) -> Outcome:
+async def run_job(
+    job: Job,
+    modes: list[str],
+    show: Show,
+    go_on: Continue | None = None,
+    control: RunControl | None = None,
+) -> Outcome:
     """Stream a run to its end, continuing with what `go_on` returns each time it pauses.
+
+    With `control` the run can be stopped between two steps; it then raises `GraphDrained`.
 
     The caller handles cancellation. Resources that a paused run holds are always closed, since this
     process will not resume it.
@@ -218,6 +240,7 @@ async def run_job(job: Job, modes: list[str], show: Show, go_on: Continue | None
             if outcome is None:
                 # steps of a flow are subgraphs: stream their events too
                 options: Any = {"stream_mode": modes, "subgraphs": True, "durability": "sync"}
+                options["control"] = control
                 stream = job.graph.astream(
                     job.graph_input, job.config(), context=job.context, **options
                 )

@@ -37,6 +37,10 @@ class RunOptions:
     last: bool = False
     interactive: bool | None = None
     """Whether a person can answer questions. None: if stdin is a terminal."""
+    queue: bool = False
+    """Whether a worker executes the run."""
+    each_line: bool = False
+    """Whether each line of the request is a task of its own; with `queue`."""
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()
 

@@ -160,12 +160,12 @@ class Running:
         return Result(self._child.exitcode or 0, _said(self._out), _said(self._err))
 
     def line(self) -> str:
-        _wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
+        wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
         return _said(self._out).partition("\n")[0]
 
     def expect(self, words: str) -> None:
         """Wait until it has said something on stderr."""
-        _wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
+        wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
 
 
 class Terminal:
@@ -225,7 +225,7 @@ class Terminal:
         return bool(piece)
 
 
-def _wait_until(is_so: Any, what: str) -> None:
+def wait_until(is_so: Any, what: str) -> None:
     end = time.monotonic() + _LIMIT
     while not is_so():
         assert time.monotonic() < end, f"{what} did not come"
@@ -234,5 +234,5 @@ def _wait_until(is_so: Any, what: str) -> None:
 
 def wait_for_file(path: Path) -> str:
     """The text of a file that another process writes, once there is some."""
-    _wait_until(lambda: path.exists() and path.read_text(), str(path))
+    wait_until(lambda: path.exists() and path.read_text(), str(path))
     return path.read_text()

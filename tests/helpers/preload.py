@@ -33,6 +33,7 @@ MODULES = (
     "openai.resources.chat.completions",
     "platformdirs",
     "playwright.sync_api",
+    "procrastinate.worker",
     "psycopg_pool",
     "rich.console",
 )

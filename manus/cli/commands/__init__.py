@@ -14,6 +14,7 @@ from manus.cli.commands.rewind import fork, history, rewind
 from manus.cli.commands.run import chat, flow, resume, run
 from manus.cli.commands.setup import doctor, memory, setup, trust
 from manus.cli.commands.threads import show, threads
+from manus.cli.commands.worker import worker
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 failed or unfinished, 2 wrong usage or configuration, 130 Ctrl-C."
@@ -41,5 +42,5 @@ def _add(*commands: click.Command) -> None:
         program.add_command(command)
 
 
-_add(chat, run, flow, resume, threads, show, history, rewind, fork, report, watch, ui)
+_add(chat, run, flow, resume, worker, threads, show, history, rewind, fork, report, watch, ui)
 _add(profiles, graph, mcp, memory, import_config, trust, setup, doctor, demo)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manus.cli.options import last_option, new_run_options, resolve_thread, run_options, thread_id
+from manus.cli.queue_runs import queue_runs
 from manus.cli.start_run import resume_thread, start_run
 from manus.runs.options import RunOptions
 
@@ -70,4 +71,6 @@ def _start(kind: str, args: RunOptions) -> int:
     if args.last and args.thread:
         resolve_thread(args.thread, last=True)
     settings = read_settings()
+    if args.queue or args.each_line:
+        return queue_runs(kind, args, settings)
     return start_run(kind, args, read_request(args.prompt), settings)

@@ -12,6 +12,7 @@ import click
 from manus.cli.options import COUNT, thread_argument, thread_id
 
 if TYPE_CHECKING:
+    from manus.config.settings import Settings
     from manus.graph.outcome import Outcome
     from manus.store.base import Store
     from manus.store.threads import Thread
@@ -28,25 +29,38 @@ if TYPE_CHECKING:
     multiple=True,
     help="Delete this thread with its journal and archive; its files stay.",
 )
+@click.option(
+    "--cancel",
+    metavar="ID",
+    type=thread_id,
+    multiple=True,
+    help="Take this thread's runs out of the queue, and stop one at a worker.",
+)
 @click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
-def threads(limit: int, delete: tuple[str, ...], json: bool) -> int:
+def threads(limit: int, delete: tuple[str, ...], cancel: tuple[str, ...], json: bool) -> int:
     """List threads, newest first, or delete some."""
-    from manus.cli.settings import with_store
+    from manus.cli.queued_threads import cancel_runs
+    from manus.cli.settings import read_settings, with_store
 
+    settings = read_settings()
+    if cancel:
+        cancel_runs(settings, cancel)
     if delete:
-        with_store(lambda store: _delete(store, delete))
-    else:
-        with_store(lambda store: _list(store, limit, as_json=json))
+        with_store(lambda store: _delete(store, delete), settings)
+    elif not cancel:
+        with_store(lambda store: _list(store, settings, limit, as_json=json), settings)
     return 0
 
 
-async def _list(store: Store, limit: int, *, as_json: bool) -> None:
+async def _list(store: Store, settings: Settings, limit: int, *, as_json: bool) -> None:
     from manus.cli.output import print_json
+    from manus.cli.queued_threads import with_queue
 
     threads = []
     for recent_id in await store.recent(limit):
         if (thread := await _look_up(store, recent_id)) is not None:
             threads.append(thread)
+    threads = await with_queue(threads, store, settings, limit)
     if as_json:
         print_json([thread.as_json() for thread in threads])
     elif threads:
@@ -69,7 +83,8 @@ async def _look_up(store: Store, thread_id: str) -> Thread | None:
     if thread is None:
         return None
     if thread.status in ("unfinished", "waiting") and await is_being_worked_on(store, thread_id):
-        return replace(thread, status="running")
+        worker = (await store.holders([thread_id])).get(thread_id)
+        return replace(thread, status="running", worker=worker)
     return thread
 
 
@@ -81,10 +96,16 @@ def _print_table(threads: list[Thread]) -> None:
     from manus.prompts.formatting import clean, fit, flat, span
 
     now = datetime.now(UTC)
-    rows: list[tuple[str, ...]] = [("THREAD", "STATUS", "STEPS", "AGE", "REQUEST")]
+    has_workers = any(t.worker for t in threads)
+    rows: list[tuple[str, ...]] = []
     for t in threads:
         age = span(max((now - t.updated).total_seconds(), 0))
-        rows.append((clean(t.thread_id), t.status, str(t.steps), age, flat(t.request)))
+        worker = [clean(t.worker or "")] if has_workers else []
+        rows.append((clean(t.thread_id), t.status, str(t.steps), age, *worker, flat(t.request)))
+    head = ["THREAD", "STATUS", "STEPS", "AGE", "REQUEST"]
+    if has_workers:
+        head.insert(-1, "WORKER")
+    rows.insert(0, (*head,))
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         line = "  ".join(map(set_cell_size, row, widths)).rstrip()

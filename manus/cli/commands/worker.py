@@ -1,0 +1,88 @@
+"""`manus worker`: execute the runs of the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from manus.cli.options import COUNT
+
+if TYPE_CHECKING:
+    from manus.cli.screen import Screen
+    from manus.config.settings import Settings
+
+
+@click.command()
+@click.option(
+    "--concurrency", metavar="N", type=COUNT, default=4, help="Runs at the same time. [default: 4]"
+)
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    help="Give each thread its own folder in DIR. [default: the workspace of the task]",
+)
+@click.option("--until-empty", is_flag=True, help="End when no task is waiting.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress on stderr.")
+def worker(concurrency: int, workspace: str | None, until_empty: bool, quiet: bool) -> int:
+    """Execute the tasks that `manus run --queue` has queued."""
+    import asyncio
+
+    from manus.cli import startup
+    from manus.cli.logs import flush_traces, set_up_logging
+    from manus.cli.screen import Screen
+    from manus.cli.settings import read_settings
+    from manus.runs.configuration import check_model, select_main_endpoint
+    from manus.runs.queue import check_queue
+
+    settings = read_settings()
+    check_queue(settings)
+    check_model(select_main_endpoint(settings, None))
+    set_up_logging()
+    screen = Screen(quiet=quiet)
+    folder = None if workspace is None else Path(workspace).expanduser().resolve()
+    with screen.starting():
+        startup.load()
+    with flush_traces():
+        return asyncio.run(_work(settings, screen, concurrency, folder, until_empty=until_empty))
+
+
+async def _work(
+    settings: Settings, screen: Screen, concurrency: int, folder: Path | None, *, until_empty: bool
+) -> int:
+    """Work until a signal, or until the queue is empty; return the exit code."""
+    import asyncio
+    import signal
+
+    from manus.runs.queue import open_queue
+    from manus.runs.signals import StopSignals
+    from manus.runs.worker import Worker
+    from manus.store.open_store import open_store
+
+    worker: Worker | None = None
+
+    def stop() -> None:
+        screen.paragraph("Stopping after the current steps … (again: exit immediately)")
+        if worker is not None:
+            worker.stop(settings.queue.grace)
+
+    signals = StopSignals(stop)
+    with signals:
+        try:
+            async with open_store(settings) as store, open_queue(settings) as queue:
+                worker = Worker(
+                    store,
+                    queue,
+                    settings,
+                    screen.line,
+                    concurrency=concurrency,
+                    workspaces=folder,
+                )
+                screen.paragraph(f"Worker {worker.name} for the queue in {queue.location}")
+                await worker.run(until_empty=until_empty)
+        except asyncio.CancelledError:
+            if not signals.absorb_cancellation():
+                raise
+    # ending on SIGTERM is the ordinary end of a service
+    return 130 if signals.exit_code == 128 + signal.SIGINT else 0

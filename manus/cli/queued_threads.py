@@ -1,0 +1,114 @@
+"""The runs of the queue in the list of threads. Slow imports are in the functions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from manus.prompts.formatting import count, get_ending
+from manus.runs.configuration import is_installed
+from manus.runs.queue import has_queue_database, open_queue
+from manus.state.errors import UsageError
+from manus.store.threads import Thread
+
+if TYPE_CHECKING:
+    from manus.config.settings import Settings
+    from manus.runs.job_queue import QueueEntry
+    from manus.store.base import Store
+
+
+async def with_queue(
+    threads: list[Thread], store: Store, settings: Settings, limit: int
+) -> list[Thread]:
+    """Return threads with those that wait in the queue, newest first, at most `limit`.
+
+    How many wait is printed on stderr.
+    """
+    if not has_queue_database(settings) or not is_installed("procrastinate"):
+        return threads
+    async with open_queue(settings, create=False) as queue:
+        entries = await queue.entries()
+    if not entries:
+        return threads
+    listed = {thread.thread_id: thread for thread in threads}
+    for entry in entries:
+        run = entry.run
+        thread = listed.get(run.thread_id) or await _find_thread(store, entry)
+        listed[run.thread_id] = _with_status(thread, entry)
+    waiting = sum(entry.status == "todo" for entry in entries)
+    taken = sum(entry.status == "doing" for entry in entries)
+    sys.stderr.write(f"Queue: {count(waiting, 'run')} waiting, {taken:,} at a worker.\n")
+    newest_first = sorted(listed.values(), key=lambda thread: thread.updated, reverse=True)
+    return newest_first[:limit]
+
+
+async def _find_thread(store: Store, entry: QueueEntry) -> Thread:
+    """Return the thread of a run, which need not have any checkpoint yet."""
+    from manus.store.threads import read_thread
+
+    run = entry.run
+    thread = await read_thread(store, run.thread_id)
+    if thread is not None:
+        return thread
+    return Thread(
+        thread_id=run.thread_id,
+        kind=run.kind,
+        profile=run.options.get("profile"),
+        workspace=run.options.get("workspace"),
+        options={},
+        request=run.request[:100],
+        steps=0,
+        status="queued",
+        updated=run.queued_at,
+    )
+
+
+def _with_status(thread: Thread, entry: QueueEntry) -> Thread:
+    if entry.status == "failed":
+        status = get_ending("error", success=False).label
+        return replace(thread, status=status) if thread.status == "queued" else thread
+    if thread.status == "running":
+        return thread
+    return replace(thread, status="queued")
+
+
+def cancel_runs(settings: Settings, ids: Sequence[str]) -> None:
+    """Take the runs of threads out of the queue, and let workers stop those that they execute.
+
+    Raises:
+        UsageError: an id, or the beginning of one, has no run in the queue, or matches several.
+    """
+    import asyncio
+
+    asyncio.run(_cancel(settings, ids))
+
+
+async def _cancel(settings: Settings, ids: Sequence[str]) -> None:
+    from manus.store.open_store import open_store
+
+    async with open_store(settings), open_queue(settings, create=False) as queue:
+        entries = await queue.entries()
+        for prefix in ids:
+            for entry in _select(entries, prefix, queue.location):
+                if not await queue.cancel(entry):
+                    continue
+                what = "The worker stops" if entry.status == "doing" else "Cancelled"
+                sys.stderr.write(f"{what} the run of the thread {entry.run.thread_id}.\n")
+
+
+def _select(entries: Sequence[QueueEntry], prefix: str, location: str) -> Iterator[QueueEntry]:
+    """Yield the entries of the thread with an id, or with the only id that starts so."""
+    thread_ids = {entry.run.thread_id for entry in entries}
+    matches = {prefix} & thread_ids or {name for name in thread_ids if name.startswith(prefix)}
+    if len(matches) != 1:
+        found = (
+            f"{len(matches)} threads start with {prefix}"
+            if matches
+            else (f"The thread {prefix} has no run")
+        )
+        raise UsageError(f"{found} in the queue of {location}; `manus threads` lists them.")
+    for entry in entries:
+        if entry.run.thread_id in matches:
+            yield entry

@@ -1,0 +1,270 @@
+"""`manus run --queue` and `manus worker`: real workers on a real PostgreSQL server.
+
+The model is one scripted server: each run appends ten lines to a file of its own, then ends.
+"""
+
+import os
+import re
+import signal
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from manus.config.settings import Settings
+from manus.store.open_store import open_store
+from tests.cli.program import Program, Result, wait_until
+from tests.flow.helpers import is_planner, is_summary, makes, succeeds
+from tests.server import Request, ScriptedServer, call, text
+from tests.store.postgres_server import PostgresServer, binaries
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(binaries() is None, reason="PostgreSQL's server is not installed"),
+]
+
+STEPS = 10
+WHOLE = [str(number) for number in range(STEPS)]
+CUT_OFF = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    return postgres.new_database()
+
+
+@pytest.fixture
+def program(manus: Program, url: str) -> Program:
+    manus.environment |= {
+        "MANUS_CHECKPOINT": url,
+        "MANUS_QUEUE_TAKEOVER_AFTER": "2",
+        "MANUS_SNAPSHOTS": "0",
+    }
+    return manus
+
+
+def work(request: Request) -> Any:
+    """Append the next line to the file that the request names, or end."""
+    name = re.findall(r"Write (\w+)", request.text)[-1]
+    done = sum(message["role"] == "tool" for message in request.messages)
+    if done == STEPS:
+        return succeeds("Done.")
+    return call("bash", command=f"echo {done} >> {name}")
+
+
+def effects(program: Program) -> dict[str, list[str]]:
+    files = program.workspace.glob("task*")
+    return {file.name: file.read_text().split() for file in files}
+
+
+def are_at_work(program: Program, number: int) -> Callable[[], bool]:
+    """Whether so many runs have had some effects, but not all."""
+
+    def check() -> bool:
+        return [len(lines) > 1 for lines in effects(program).values()].count(True) == number
+
+    return check
+
+
+def queue(program: Program, *requests: str) -> list[str]:
+    """Queue tasks, one per line; return their threads."""
+    queued = program("run", "--queue", "--each-line", stdin="\n".join(requests))
+    assert queued.code == 0, queued.err
+    return queued.out.split()
+
+
+def is_empty(url: str) -> bool:
+    """Whether no run waits or is at a worker."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone()
+    return row == (0,)
+
+
+def listed(program: Program) -> dict[str, dict[str, Any]]:
+    return {thread["thread_id"]: thread for thread in program("threads", "--json").json}
+
+
+def in_doubt(program: Program, threads: list[str]) -> int:
+    """How many calls of the threads were reported as having perhaps taken effect."""
+    shown = [program("show", "--full", thread).out for thread in threads]
+    return "".join(shown).count("not executed again")
+
+
+def test_tasks_are_queued_and_executed(program: Program, server: ScriptedServer) -> None:
+    server.always(work)
+    threads = queue(program, "Write task1", "Write task2")
+    named = program("run", "--queue", "--json", "--thread", "t", "--max-steps", "2", "Write 任务3")
+    assert named.json == {"thread_id": "t", "status": "queued"}
+    cancelled = program("threads", "--cancel", threads[1])
+    assert cancelled.err == f"Cancelled the run of the thread {threads[1]}.\n"
+    waiting = program("threads")
+    assert waiting.err == "Queue: 2 runs waiting, 0 at a worker.\n"
+    rows = [line.split()[:3] for line in waiting.out.splitlines()[1:]]
+    assert sorted(rows) == sorted([[threads[0], "queued", "0"], ["t", "queued", "0"]])
+    done = program("worker", "--until-empty")
+    assert done.code == 0, done.err
+    assert effects(program) == {"task1": WHOLE}
+    assert (program.workspace / "任务3").read_text().split() == WHOLE[:2]
+    statuses = {name: thread["status"] for name, thread in listed(program).items()}
+    assert statuses == {threads[0]: "finished", "t": "step limit"}
+
+
+def test_the_runs_of_a_killed_worker_are_resumed(
+    program: Program, server: ScriptedServer, url: str
+) -> None:
+    server.always(work)
+    threads = queue(program, *(f"Write task{number}" for number in range(4)))
+    with program.start("worker") as first, program.start("worker", "--concurrency", "1") as second:
+        wait_until(are_at_work(program, 4), "four runs at work")
+        workers = {thread["worker"].rpartition(":")[2] for thread in listed(program).values()}
+        assert workers <= {str(first.pid), str(second.pid)}
+        first.send_signal(signal.SIGKILL)
+        wait_until(lambda: is_empty(url), "an empty queue")
+        second.send_signal(signal.SIGTERM)
+        ended = second.end()
+    assert ended.code == 0, ended.err
+    assert ": resumed" in ended.err
+    assert {thread["status"] for thread in listed(program).values()} == {"finished"}
+    lines = Counter((name, line) for name, all_ in effects(program).items() for line in all_)
+    assert set(lines.values()) == {1}, "nothing is done twice"
+    assert len(lines) + in_doubt(program, threads) >= 4 * STEPS, "what is missing is reported"
+
+
+def test_a_worker_that_comes_back_does_nothing_twice(
+    program: Program, server: ScriptedServer, url: str
+) -> None:
+    """It was stopped, its connections were cut, and another worker has finished its runs."""
+    server.always(work)
+    threads = queue(program, "Write task1", "Write task2")
+    with program.start("worker") as first:
+        wait_until(are_at_work(program, 2), "two runs at work")
+        first.send_signal(signal.SIGSTOP)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(CUT_OFF)
+        with program.start("worker") as second:
+            wait_until(lambda: is_empty(url), "an empty queue")
+            first.send_signal(signal.SIGCONT)
+            for thread in threads:
+                first.expect(f"{thread}: another worker continues it")
+            second.send_signal(signal.SIGINT)
+            assert second.end().code == 130
+        again = queue(program, "Write task3")  # the worker is of use again
+        wait_until(lambda: is_empty(url), "an empty queue")
+        first.send_signal(signal.SIGTERM)
+        assert first.end().code == 0
+    assert {thread["status"] for thread in listed(program).values()} == {"finished"}
+    done = effects(program)
+    assert done.pop("task3") == WHOLE, again
+    lines = [line for file in done.values() for line in sorted({*file})]
+    assert len(lines) == sum(map(len, done.values())), "nothing is done twice"
+    assert len(lines) + in_doubt(program, threads) >= 2 * STEPS, "what is missing is reported"
+
+
+@pytest.mark.parametrize("command", ["run", "flow"])
+def test_a_worker_that_is_asked_to_end_hands_its_run_back(
+    program: Program, server: ScriptedServer, command: str
+) -> None:
+    if command == "flow":
+        server.when(is_planner, makes("Write task1"))
+        server.when(is_summary, text("All is done."))
+    server.always(work)
+    thread = program(command, "--queue", "Write task1").out.strip()
+    with program.start("worker") as first:
+        wait_until(are_at_work(program, 1), "a run at work")
+        first.send_signal(signal.SIGTERM)
+        ended = first.end()
+    assert (ended.code, f"{thread}: handed back" in ended.err) == (0, True)
+    assert len(effects(program)["task1"]) < STEPS
+    assert listed(program)[thread]["status"] == "queued"
+    assert program("worker", "--until-empty").code == 0
+    assert effects(program) == {"task1": WHOLE}, "no call was cut off"
+
+
+async def test_a_busy_thread_is_tried_again(
+    program: Program, server: ScriptedServer, url: str
+) -> None:
+    server.always(work)
+    with program.start("worker") as worker:
+        async with open_store(Settings(checkpoint=url)) as store, store.hold("t"):
+            program("run", "--queue", "--thread", "t", "Write task1")
+            worker.expect("t: tried again in 1 s. The thread t is in use by another process")
+            assert effects(program) == {}
+        wait_until(lambda: is_empty(url), "an empty queue")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.end().code == 0
+    assert effects(program) == {"task1": WHOLE}
+
+
+def test_a_question_waits_and_a_run_is_cancelled(
+    program: Program, server: ScriptedServer, url: str
+) -> None:
+    """A run that asks is done for its worker; one that is cancelled can be resumed."""
+    server.script(call("bash", command="touch asked"))
+    program("run", "--queue", "--thread", "t", "--approve", "ask", "Ask me")
+    asked = program("worker", "--until-empty")
+    assert "t: waits for an answer; `manus resume t` gives it" in asked.err
+    assert listed(program)["t"]["status"] == "waiting"
+    server.script(text("Thank you."))
+    assert program("resume", "t", "--answer", "yes").code == 0
+    assert (program.workspace / "asked").exists()
+    server.script(call("bash", command="touch begun; sleep 60"))
+    program("run", "--queue", "--thread", "u", "Take your time")
+    with program.start("worker") as worker:
+        wait_until((program.workspace / "begun").exists, "a call at work")
+        program("threads", "--cancel", "u")
+        worker.expect("u: stopped on request")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.end().code == 0
+    assert listed(program)["u"]["status"] == "unfinished"
+
+
+def guest_url(url: str) -> str:
+    """Return the address for a role that may use no tables but the present ones."""
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+        connection.execute("GRANT CREATE ON SCHEMA public TO guest")
+        connection.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO guest")
+    return re.sub("//[^@]*@", "//guest:guest@", url)
+
+
+def test_databases_that_cannot_be_used(
+    program: Program, url: str, subtests: pytest.Subtests
+) -> None:
+    def check(sentence: str, result: Result, code: int) -> None:
+        with subtests.test(sentence=sentence):
+            assert (result.code, result.err.count("\n")) == (code, 1), result.err
+            assert sentence in result.err
+
+    for command in (("run", "--queue", "x"), ("worker",)):
+        file = program(*command, MANUS_CHECKPOINT="threads.sqlite")
+        check("needs a PostgreSQL store that all machines share", file, 2)
+    check("leave out one of the two", program("run", "--queue", "--record", "r", "x"), 2)
+    check("--each-line needs --queue", program("run", "--each-line", "x"), 2)
+    assert program("threads").code == 0  # creates the tables of the store alone
+    guest = guest_url(url)
+    assert program("run", "--queue", "x").code == 0
+    refused = program("run", "--queue", "x", MANUS_CHECKPOINT=guest)
+    check("cannot be created or used (permission denied", refused, 1)
+    with psycopg.connect(url) as connection:
+        connection.execute("ALTER FUNCTION procrastinate_fetch_job_v2 RENAME TO newer")
+        connection.execute("ALTER FUNCTION procrastinate_defer_jobs_v1 RENAME TO newer_too")
+    sentence = "of another version of procrastinate"
+    check(sentence, program("run", "--queue", "x"), 1)
+    check(sentence, program("worker", "-q"), 1)
+
+
+def test_a_missing_package(program: Program, tmp_path: Any) -> None:
+    """`pip install manus[queue]` was left out."""
+    hidden = tmp_path / "hidden" / "sitecustomize.py"
+    hidden.parent.mkdir()
+    hidden.write_text("import sys\nsys.modules['procrastinate'] = None\n")
+    path = f"{hidden.parent}{os.pathsep}{program.environment['PYTHONPATH']}"
+    result = program.cold("run", "--queue", "x", PYTHONPATH=path)
+    assert result.code == 2
+    assert "pip install procrastinate" in result.err
