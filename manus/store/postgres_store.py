@@ -51,6 +51,9 @@ _RECENT = """
     SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
     GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s
 """
+_LOCK_SETUP = "SELECT pg_try_advisory_lock(hashtextextended('manus tables', 0)) AS is_locked"
+_SETUP_PAUSE = 0.05
+"""Seconds between two attempts to lock the creation of tables."""
 Connection = psycopg.AsyncConnection[DictRow]
 
 
@@ -215,7 +218,17 @@ async def _set_up(retry: PostgresRetry) -> None:
 
 async def _create_tables(url: str) -> None:
     async with await psycopg.AsyncConnection.connect(url, **_OPTIONS) as connection:
+        # LangGraph's migrations fail if two processes execute them at once. Waiting for the lock
+        # in the database would be waited for, in turn, by the migrations that build an index.
+        while not await _lock_setup(connection):  # noqa: ASYNC110 - the lock is in the database
+            await asyncio.sleep(_SETUP_PAUSE)
         await AsyncPostgresSaver(connection).setup()
+
+
+async def _lock_setup(connection: Connection) -> bool:
+    """Lock the creation of tables until the connection is closed; return whether that succeeds."""
+    row = await (await connection.execute(_LOCK_SETUP)).fetchone()
+    return row is not None and bool(row["is_locked"])
 
 
 @contextmanager

@@ -57,6 +57,11 @@ async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
         assert store.location.startswith("postgresql://127.0.0.1:"), "no user, no password"
 
 
+async def test_several_processes_create_the_tables_at_once(url: str) -> None:
+    async with AsyncExitStack() as stack:
+        await asyncio.gather(*(stack.enter_async_context(_open(url)) for _ in range(6)))
+
+
 HELD_UP = "echo a >> runs; until [ -e go ]; do sleep 0.05; done"
 """A command that a test lets end by the file `go`."""
 HERE = "(SELECT oid FROM pg_database WHERE datname = current_database())"
