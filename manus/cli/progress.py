@@ -109,6 +109,11 @@ class Progress:
         self._screen.line(f"Step {event['step']}/{event['max_steps']}{so_far}", "bold")
         self.wait()
 
+    def _on_message(self, event: dict[str, Any]) -> None:
+        self._screen.end_live()
+        self._print("you", event["text"], "bold")
+        self.wait()
+
     def _on_thought(self, event: dict[str, Any]) -> None:
         self.steps = event["step"]
         self._count(event)
@@ -221,6 +226,8 @@ class Progress:
 
     def _on_plan_action(self, event: dict[str, Any]) -> None:
         self._count(event["event"])
+        if event["event"]["type"] == "message":
+            self._on_message(event["event"])
         if event["event"]["type"] == "thought":
             self._screen.end_live()
         self.plan.on_action(event)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from langgraph.types import Command
 
@@ -29,6 +30,7 @@ from manus.runs.signals import StopSignals
 from manus.state.agent import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
 from manus.state.usage import Usage, no_usage
+from manus.state.user_words import own_words
 from manus.store.base import Store
 from manus.store.open_store import open_store
 from manus.store.threads import find_thread
@@ -47,9 +49,7 @@ class JobRunner:
         self._settings = settings
         self._thread_id = ""
         self._screen = screen
-        self._progress = Progress(
-            self._screen, live=not args.json, currency=settings.currency, verbose=args.verbose
-        )
+        self._progress = self._new_progress()
         self._stopping = StopSignals(self._announce_stop)
         self._store: Store | None = None
         self._workspace = ""
@@ -57,6 +57,11 @@ class JobRunner:
         """Whether a person is present and has answered all questions so far."""
         self._was_asked = False
         """Whether the open question has already been displayed."""
+
+    def _new_progress(self) -> Progress:
+        is_live = not self._args.json
+        currency = self._settings.currency
+        return Progress(self._screen, live=is_live, currency=currency, verbose=self._args.verbose)
 
     async def run(self, prepare: Prepare, thread: str | None, *, or_new: bool = False) -> int:
         """Run the job, report the outcome, and return the exit code.
@@ -106,9 +111,12 @@ class JobRunner:
             if job.pending is None:
                 self._progress.wait()
             modes = self._progress.stream_mode
-            show = self._progress.show
+
+            async def show(mode: str, data: Any) -> None:
+                await self._progress.show(mode, data)
+
             try:
-                return await run_job(job, modes, show, self._go_on)
+                return await run_job(job, modes, show, self._go_on, self._start_next)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
@@ -138,6 +146,14 @@ class JobRunner:
         if next_job is not None:
             self._progress.wait()
         return next_job
+
+    def _start_next(self, job: Job, outcome: Outcome) -> None:
+        """Report the run that has ended, and show the waiting message that is executed next."""
+        self._report(outcome)
+        self._progress = self._new_progress()
+        [request] = job.graph_input["messages"]
+        self._screen.paragraph(f"> {own_words(request)}", "bold")
+        self._progress.wait()
 
     async def _ask_for_steps(self, job: Job) -> Job | None:
         """Return the job with a doubled step limit, if the user agrees."""

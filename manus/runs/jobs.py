@@ -20,6 +20,7 @@ from manus.graph.outcome import Outcome, build_outcome, is_over
 from manus.graph.state_update import reopen
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
 from manus.runs.graphs import build_graph
+from manus.runs.messages import create_next_job
 from manus.runs.options import RunOptions, stored_options
 from manus.runs.rewind import Rewinder
 from manus.state.errors import UsageError
@@ -91,6 +92,8 @@ Show = Callable[[str, Any], Awaitable[None]]
 """Receives each part of a run's stream, with its stream mode."""
 Continue = Callable[[Job, Outcome], Awaitable[Job | None]]
 """Returns the job with which a paused run continues; None to leave it paused."""
+StartNext = Callable[[Job, Outcome], None]
+"""Called with the job for a waiting message, and the outcome of the run before it."""
 ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
 """Stop reasons after which a run can be resumed."""
 
@@ -179,6 +182,11 @@ async def create_resume_job(
     command = _resume_command(() if has_ended else outcome.questions, answers, args, thread_id)
     job = Job(thread_id, thread.kind, profile, context, thread.request, graph, command)
     is_done = has_ended and outcome.stop_reason not in ENDED_EARLY
+    if is_done and answers is None and not args.answer:
+        next_job = await create_next_job(job, outcome.stop_reason)
+        if next_job is not None:
+            check_model(resolve_settings(settings, context).for_role("main"))
+            return replace(next_job, context=await _prepare_workspace(settings, context))
     if is_done:
         sys.stderr.write(f"Nothing to resume: the thread {thread_id} has finished.\n")
     # a run that paused for an unavailable model has no question: it just retries
@@ -225,9 +233,13 @@ async def run_job(
     modes: list[str],
     show: Show,
     go_on: Continue | None = None,
+    start_next: StartNext | None = None,
     control: RunControl | None = None,
 ) -> Outcome:
     """Stream a run to its end, continuing with what `go_on` returns each time it pauses.
+
+    Then the messages that wait in the inbox of the thread are executed, one run each. `start_next`
+    is called before each of them. Return the outcome of the last run.
 
     With `control` the run can be stopped between two steps; it then raises `GraphDrained`.
 
@@ -235,6 +247,7 @@ async def run_job(
     process will not resume it.
     """
     outcome = job.pending
+    context = job.context
     try:
         while True:
             if outcome is None:
@@ -252,7 +265,11 @@ async def run_job(
             paused_at = _now()
             next_job = await go_on(job, outcome) if go_on and not job.is_report_only else None
             if next_job is None:
-                return outcome
+                next_job = await create_next_job(replace(job, context=context), outcome.stop_reason)
+                if next_job is None:
+                    return outcome
+                if start_next is not None:
+                    start_next(next_job, outcome)
             job = replace(next_job, started=_now(), paused_at=paused_at)
             outcome = None
     finally:

@@ -12,6 +12,7 @@ from manus.cli.commands.pages import report, ui, watch
 from manus.cli.commands.profiles import graph, profiles
 from manus.cli.commands.rewind import fork, history, rewind
 from manus.cli.commands.run import chat, flow, resume, run
+from manus.cli.commands.send import send
 from manus.cli.commands.setup import doctor, memory, setup, trust
 from manus.cli.commands.threads import show, threads
 from manus.cli.commands.worker import worker
@@ -42,5 +43,6 @@ def _add(*commands: click.Command) -> None:
         program.add_command(command)
 
 
-_add(chat, run, flow, resume, worker, threads, show, history, rewind, fork, report, watch, ui)
+_add(chat, run, flow, resume, send, worker, threads, show, history, rewind, fork)
+_add(report, watch, ui)
 _add(profiles, graph, mcp, memory, import_config, trust, setup, doctor, demo)

@@ -138,10 +138,12 @@ def show(thread: str, full: bool, json: bool) -> int:
 
 
 async def _show(store: Store, prefix: str, *, full: bool, as_json: bool) -> None:
+    from manus.cli.commands.send import format_unread
     from manus.cli.output import print_json, print_output
     from manus.pages.trace.as_text import as_messages, as_text, steps_as_messages
     from manus.pages.trace.reading import read_trace
     from manus.runs.jobs import read_outcome
+    from manus.runs.messages import read_unread
     from manus.store.threads import get_thread
 
     thread = await get_thread(store, prefix)
@@ -156,7 +158,11 @@ async def _show(store: Store, prefix: str, *, full: bool, as_json: bool) -> None
         return
     location = f"files in {thread.workspace or '(unknown)'}"
     head = f"Thread {thread.thread_id}, {thread.status}, {location}"
-    print_output("\n".join([head, as_text(runs, full=full), "", *_ending_lines(outcome)]))
+    unread = [format_unread(message) for message in await read_unread(store, thread.thread_id)]
+    if unread:
+        unread = ["", "Unread messages:", *unread]
+    lines = [head, as_text(runs, full=full), "", *_ending_lines(outcome), *unread]
+    print_output("\n".join(lines))
 
 
 def _ending_lines(outcome: Outcome) -> list[str]:

@@ -16,7 +16,7 @@ from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
 from manus.runs.spending import TAKEN_BACK
-from manus.state.messages import get_text, list_calls
+from manus.state.messages import STEER, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
 from manus.store.history import INTERRUPT, Children, Superstep
@@ -79,6 +79,8 @@ class AgentRuns:
         elif message.id not in self._message_ids:
             if isinstance(message, AIMessage):
                 self._think(superstep, message)
+            elif isinstance(message, HumanMessage) and STEER in message.additional_kwargs:
+                self._add_notice(message_notice(superstep, message))
             elif isinstance(message, HumanMessage):
                 self._last_request = message
                 if not superstep.is_input:
@@ -217,6 +219,12 @@ def list_images(message: BaseMessage) -> list[Image]:
         if block["type"] == "image" and "base64" in block:
             images.append(Image(block["base64"], block["mime_type"]))
     return images
+
+
+def message_notice(superstep: Superstep, message: BaseMessage) -> Notice:
+    """Return the notice of a message that the user sent while the run worked."""
+    at = superstep.started_at
+    return Notice("message", "Message from the user", get_text(message), at)
 
 
 def questions(superstep: Superstep) -> list[Notice]:

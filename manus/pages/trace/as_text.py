@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from manus.pages.trace.model import Stage, TraceCall, TraceRun, TraceStep
+from manus.pages.trace.model import Notice, Stage, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import clean, flat, main_argument
 from manus.state.plan import format_plan
 
@@ -23,6 +23,7 @@ def as_text(runs: Iterable[TraceRun], *, full: bool = False) -> str:
 
 def _run_lines(run: TraceRun, full: bool) -> Iterator[str]:
     yield from _paragraph("user", run.request)
+    yield from _messages_of_user(run.notices)
     yield from steps_as_text(run.steps, full=full)
     if run.kind == "flow":
         if run.plan is not None:
@@ -56,9 +57,17 @@ def steps_as_text(steps: Iterable[TraceStep], *, full: bool = False) -> Iterator
             if call.observation is not None:
                 yield from _indented("  error" if call.is_error else "  result", _cut(call, full))
         arguments = [main_argument(call.args) for call in step.calls]
+        yield from _messages_of_user(step.notices)
         for notice in step.notices:
             if notice.kind == "question" and flat(notice.text) not in arguments:
                 yield from _indented("  asked", clean(notice.text).strip())
+
+
+def _messages_of_user(notices: Iterable[Notice]) -> Iterator[str]:
+    """Yield the messages that the user sent during a run, where the model read them."""
+    for notice in notices:
+        if notice.kind == "message":
+            yield from _paragraph("user", notice.text)
 
 
 def _paragraph(word: str, text: str) -> Iterator[str]:
@@ -101,6 +110,7 @@ def steps_as_messages(run: TraceRun) -> dict[int, list[dict[str, Any]]]:
 
 def _messages(run: TraceRun) -> Iterator[dict[str, Any]]:
     yield {"role": "user", "text": run.request}
+    yield from _sent_messages(run.notices)
     for step in run.steps:
         calls = [{"id": c.id, "name": c.name, "args": c.args} for c in step.calls]
         yield {"role": "assistant", "text": step.thought, "calls": calls}
@@ -110,5 +120,13 @@ def _messages(run: TraceRun) -> Iterator[dict[str, Any]]:
                 answer = {"call_id": call.id, "name": call.name, "status": status}
                 inner = {} if call.run is None else {"messages": as_messages([call.run])}
                 yield {"role": "tool", "text": call.observation, **answer, **inner}
+        yield from _sent_messages(step.notices)
     if run.kind == "flow" and run.output:
         yield {"role": "assistant", "text": run.output, "calls": []}
+
+
+def _sent_messages(notices: Iterable[Notice]) -> Iterator[dict[str, Any]]:
+    """Yield the messages that the user sent during a run."""
+    for notice in notices:
+        if notice.kind == "message":
+            yield {"role": "user", "text": notice.text, "during_run": True}

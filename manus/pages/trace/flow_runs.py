@@ -8,10 +8,17 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from manus.pages.trace.agent_runs import AgentRuns, end_run, idle_intervals, questions, start_run
+from manus.pages.trace.agent_runs import (
+    AgentRuns,
+    end_run,
+    idle_intervals,
+    message_notice,
+    questions,
+    start_run,
+)
 from manus.pages.trace.model import Stage, TraceRun
 from manus.runs.spending import TAKEN_BACK
-from manus.state.messages import get_text
+from manus.state.messages import STEER, get_text
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, sum_usage
 from manus.store.history import Children, Superstep, unwrap_overwrite
@@ -48,6 +55,9 @@ class FlowRuns:
         self._plan = fold_plan(self._plan, superstep.writes_to("plan"))
         if not tasks:
             self._run.notices += questions(superstep)
+            for message in superstep.messages:
+                if STEER in message.additional_kwargs:
+                    self._run.notices.append(message_notice(superstep, message))
             if superstep.writes_to("run") or _has_new_steps(superstep):
                 stage = self._add_stage("plan", _title(superstep, plan_before), superstep)
                 stage.plan = dict(self._plan) or None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from manus.execution.result import Image
 from manus.state.usage import RoleUsage, sum_usage
 
-NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget"]
+NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget", "message"]
 Interval = tuple[datetime, datetime]
 
 

@@ -1,0 +1,126 @@
+"""`manus send`: send a message to a thread while a run works on it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from manus.cli.options import last_option, thread_id
+from manus.store.thread_id import NEWEST
+
+if TYPE_CHECKING:
+    from manus.execution.records.inbox import InboxMessage
+    from manus.state.request import Request
+    from manus.store.base import Store
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="THREAD [TEXT]...")
+@last_option
+@click.option(
+    "--queue", is_flag=True, help="Start it as the next request when the current run has ended."
+)
+@click.option("--list", "lists", is_flag=True, help="List the messages that are unread.")
+@click.option("--withdraw", metavar="ID", help="Withdraw an unread message.")
+@click.option("--json", is_flag=True, help="Print one JSON value on stdout.")
+def send(
+    words: tuple[str, ...], last: bool, queue: bool, lists: bool, withdraw: str | None, json: bool
+) -> int:
+    """Send a message to a running thread; the agent reads it at its next step."""
+    from manus.cli.questions import read_request
+    from manus.cli.settings import with_store
+
+    thread, text = _split(words, last=last)
+    if (lists or withdraw is not None) and (text or queue):
+        raise click.UsageError("--list and --withdraw take no TEXT and no --queue")
+    if withdraw is not None:
+        with_store(lambda store: _withdraw(store, thread, withdraw, as_json=json))
+    elif lists:
+        with_store(lambda store: _list(store, thread, as_json=json))
+    else:
+        request = read_request(text)
+        with_store(lambda store: _send(store, thread, request, queue=queue, as_json=json))
+    return 0
+
+
+def _split(words: tuple[str, ...], *, last: bool) -> tuple[str, tuple[str, ...]]:
+    """Return the thread and the words of the message."""
+    if last:
+        return NEWEST, words
+    if not words:
+        raise click.UsageError("Missing argument THREAD (-c selects the newest thread)")
+    return thread_id(words[0]), words[1:]
+
+
+async def _send(store: Store, prefix: str, request: Request, *, queue: bool, as_json: bool) -> None:
+    from manus.cli.output import print_json
+    from manus.runs.messages import send as send_message
+    from manus.store.threads import find_thread
+
+    thread = await find_thread(store, prefix)
+    message = await send_message(store, thread, request, queue=queue)
+    if as_json:
+        print_json({"thread_id": thread, **message.as_json()})
+        return
+    effect = await _describe_effect(store, thread, message)
+    sys.stderr.write(f"{effect}\nWithdraw it with: {_command(thread)} --withdraw {message.id}\n")
+
+
+async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) -> str:
+    """Return when the message will be read."""
+    from manus.store.threads import get_thread, is_being_worked_on
+
+    thread = shlex.quote(thread_id)
+    if (await get_thread(store, thread_id)).status == "waiting":
+        return (
+            "Stored. The thread waits for an answer, and the message is read after it: "
+            f"manus resume {thread} --answer TEXT"
+        )
+    if not await is_being_worked_on(store, thread_id):
+        return f"Stored. No run is active on the thread; start it with: manus resume {thread}"
+    if message.kind == "queue":
+        return "Stored. It is the next request when the current run has ended."
+    return "Stored. The agent reads it at its next step."
+
+
+def _command(thread: str) -> str:
+    return f"manus send {shlex.quote(thread)}"
+
+
+async def _list(store: Store, prefix: str, *, as_json: bool) -> None:
+    from manus.cli.output import print_json, print_output
+    from manus.runs.messages import read_unread
+    from manus.store.threads import find_thread
+
+    thread = await find_thread(store, prefix)
+    messages = await read_unread(store, thread)
+    if as_json:
+        print_json([message.as_json() for message in messages])
+    elif messages:
+        print_output("\n".join(map(format_unread, messages)))
+    else:
+        sys.stderr.write(f"The thread {thread} has no unread messages.\n")
+
+
+def format_unread(message: InboxMessage) -> str:
+    """Return a line about an unread message."""
+    from manus.prompts.formatting import flat
+
+    effect = "after this run" if message.kind == "queue" else "at the next step"
+    return f"{message.id}  {effect:<16}  {flat(message.text)}"
+
+
+async def _withdraw(store: Store, prefix: str, message_id: str, *, as_json: bool) -> None:
+    from manus.cli.output import print_json
+    from manus.prompts.formatting import flat
+    from manus.runs.messages import withdraw
+    from manus.store.threads import find_thread
+
+    message = await withdraw(store, await find_thread(store, prefix), message_id)
+    if as_json:
+        print_json(message.as_json())
+    else:
+        sys.stderr.write(f"Withdrawn: {flat(message.text)}\n")

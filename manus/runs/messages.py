@@ -1,0 +1,77 @@
+"""Messages to a thread while a run works on it, as the command line and the page send them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from manus.execution.records.inbox import InboxMessage, list_unread, new_message
+from manus.execution.records.thread_inbox import ThreadInbox
+from manus.graph.inbox import take_next_request
+from manus.state.errors import UsageError
+from manus.state.request import Request
+from manus.state.taint import request_fields
+from manus.store.base import Store
+
+if TYPE_CHECKING:
+    from manus.runs.jobs import Job
+
+
+async def send(store: Store, thread_id: str, request: Request, *, queue: bool) -> InboxMessage:
+    """Store a message to a thread.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    fields: dict[str, Any] = {}
+    if request.text != request.user_text:
+        fields = request_fields(request.user_text, tainted=request.is_tainted)
+    message = new_message(request.text, queue=queue, fields=fields)
+    inbox = store.records.inbox
+    await inbox.run(partial(inbox.add, thread_id, message))
+    return message
+
+
+async def read_unread(store: Store, thread_id: str) -> list[InboxMessage]:
+    """Return the messages to a thread that are unread, in the order of sending."""
+    inbox = store.records.inbox
+    return list_unread(await inbox.run(partial(inbox.read, thread_id)))
+
+
+async def withdraw(store: Store, thread_id: str, prefix: str) -> InboxMessage:
+    """Withdraw an unread message, given by its id or the beginning of it, and return it.
+
+    Raises:
+        UsageError: no unread message has this id, or several have.
+    """
+    matches = []
+    for message in await read_unread(store, thread_id):
+        if prefix and message.id.startswith(prefix):
+            matches.append(message)
+    if len(matches) > 1:
+        raise UsageError(f"Several messages start with {prefix}; give more of the id.")
+    inbox = store.records.inbox
+    for message in matches:
+        if await inbox.run(partial(inbox.withdraw, thread_id, message.id)):
+            return message
+    raise UsageError(
+        f"The thread {thread_id} has no unread message {prefix}: the agent has read it already, "
+        "or it was withdrawn."
+    )
+
+
+async def create_next_job(job: Job, stop_reason: str | None) -> Job | None:
+    """Return the job for the message that is the next request of a thread; None without one."""
+    store: Store = job.graph.checkpointer
+    inbox = ThreadInbox(store.records.inbox, job.thread_id)
+    if not await inbox.read():
+        return None
+    values = (await job.graph.aget_state(job.config())).values
+    request = await take_next_request(inbox, stop_reason, values.get("messages", []))
+    if request is None:
+        return None
+    graph_input = {"messages": [request]}
+    return replace(
+        job, graph_input=graph_input, pending=None, is_report_only=False, checkpoint_id=None
+    )

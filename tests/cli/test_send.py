@@ -1,0 +1,149 @@
+"""`manus send`: messages from another terminal to a thread while a run works on it."""
+
+import re
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program, Result
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.server import Request, ScriptedServer, call, hang, text
+
+LOOKS = call("bash", command="true")
+
+
+def meanwhile(reply: Any, *actions: Callable[[], Any]) -> Callable[[Request], Any]:
+    """A reply of the model, before which something is done in another terminal."""
+
+    def answer(_: Request) -> Any:
+        for action in actions:
+            action()
+        return reply
+
+    return answer
+
+
+def test_the_agent_reads_it_at_its_next_step(manus: Program, server: ScriptedServer) -> None:
+    told: list[Result] = []
+    sends = meanwhile(LOOKS, lambda: told.append(manus("send", "t", "use", "tabs 世界")))
+    server.script(sends, text("Done."))
+    done = manus("run", "--thread", "t", "do it")
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert told[0].code == 0
+    assert "The agent reads it at its next step." in told[0].err
+    assert re.search(r"Step 2/60.*\n  you     use tabs 世界\n", done.err)
+    assert server.requests[1].messages[-2]["content"].endswith("\n\nuse tabs 世界")
+    shown = manus("show", "t").out
+    assert shown.index("call  bash") < shown.index("user: use tabs 世界") < shown.index("Done.")
+    roles = [m["role"] for m in manus("show", "t", "--json").json["messages"]]
+    assert roles == ["user", "assistant", "tool", "user", "assistant"]
+
+
+def test_queued_messages_are_the_next_requests_in_their_order(
+    manus: Program, server: ScriptedServer
+) -> None:
+    told: list[Result] = []
+    sends = meanwhile(
+        LOOKS,
+        lambda: told.append(manus("send", "t", "then sweep", "--queue")),
+        lambda: told.append(manus("send", "-c", "and rest", "--queue")),
+    )
+    server.script(sends, text("Done."), text("Swept."), text("Rested."))
+    done = manus("run", "--thread", "t", "do it")
+    assert (done.code, done.out) == (0, "Done.\nSwept.\nRested.\n")
+    assert all("next request when the current run has ended" in result.err for result in told)
+    assert "> then sweep\n" in done.err
+    assert manus("show", "t").out.count("user: ") == 3
+
+
+def test_what_is_unread_is_listed_and_can_be_withdrawn(
+    manus: Program, server: ScriptedServer
+) -> None:
+    told: dict[str, Result] = {}
+
+    def act() -> None:
+        for words in ("one", "two"):
+            told[words] = manus("send", "t", words, "--queue", "--json")
+        told["listed"] = manus("send", "t", "--list")
+        told["shown"] = manus("show", "t")
+        told["withdrawn"] = manus("send", "t", "--withdraw", told["one"].json["id"][:6])
+        told["again"] = manus("send", "t", "--withdraw", told["one"].json["id"])
+
+    server.script(meanwhile(text("Done."), act), text("Two."))
+    assert manus("run", "--thread", "t", "do it").out == "Done.\nTwo.\n"
+    listed = told["listed"].out.splitlines()
+    assert [line.split()[0] for line in listed] == [told[w].json["id"] for w in ("one", "two")]
+    assert "Unread messages:" in told["shown"].out
+    assert told["withdrawn"].err == "Withdrawn: one\n"
+    assert (told["again"].code, told["again"].out) == (2, "")
+    assert "has read it already" in told["again"].err
+    assert "no unread messages" in manus("send", "t", "--list").err
+    assert manus("send", "t", "--list", "--json").json == []
+
+
+def test_without_a_run_it_waits_for_the_next(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Done."), text("Swept."))
+    assert manus("run", "--thread", "t", "do it").code == 0
+    sent = manus("send", "t", stdin="sweep up")
+    assert "No run is active on the thread; start it with: manus resume t" in sent.err
+    done = manus("resume", "t")
+    assert (done.code, done.out) == (0, "Swept.\n")
+    again = manus("resume", "t")
+    assert "Nothing to resume" in again.err
+
+
+def test_a_killed_run_is_resumed_with_it(manus: Program, server: ScriptedServer) -> None:
+    server.script(hang(reply=text("Never."), after_chunks=0), text("Done."))
+    with manus.start("run", "--thread", "t", "do it") as running:
+        server.wait_for(1)
+        assert manus("send", "t", "use tabs").code == 0
+        running.send_signal(signal.SIGKILL)
+        running.end()
+    done = manus("resume", "t")
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert server.requests[-1].raw.decode().count("use tabs") == 1
+
+
+def test_a_thread_that_waits_says_how_to_answer(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("ask_human", inquire="Which?"), text("Done."))
+    assert manus("run", "--thread", "t", "ask").code == 1
+    assert "manus resume t --answer TEXT" in manus("send", "t", "hurry").err
+    assert manus("resume", "t", "--answer", "red").out == "Done.\n"
+    last = server.requests[-1]
+    assert [*last.tool_results.values()] == ["red"]
+    assert last.messages[-2]["content"].endswith("hurry")
+
+
+def test_in_a_plan_it_is_shown_where_the_step_reads_it(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.when(is_planner, makes("alpha"))
+    sends = meanwhile(LOOKS, lambda: manus("send", "t", "in Celsius"))
+    server.when(is_step("alpha"), sends, succeeds())
+    server.when(is_summary, text("All."))
+    done = manus("flow", "--thread", "t", "do it")
+    assert done.out == "All.\n"
+    assert "  you     in Celsius\n" in done.err
+    assert "user: in Celsius" in manus("show", "t").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "Missing argument THREAD"),
+        (("nowhere", "hello"), "There is no thread nowhere"),
+        (("t",), "There is no request"),
+        (("t", "--withdraw", ""), "no unread message"),
+        (("t", "words", "--list"), "take no TEXT"),
+    ],
+)
+def test_wrong_usage(
+    manus: Program, server: ScriptedServer, arguments: tuple[str, ...], problem: str
+) -> None:
+    server.script(text("Done."))
+    manus("run", "--thread", "t", "do it")
+    result = manus("send", *arguments)
+    assert result.code == 2
+    assert problem in result.err
