@@ -32,8 +32,10 @@ from manus.state.request import Request
 from manus.store.thread_id import NEWEST
 
 if TYPE_CHECKING:
+    from manus.execution.records.inbox import InboxMessage
     from manus.graph.outcome import Outcome
     from manus.pages.trace.model import TraceRun
+    from manus.store.base import Store
     from manus.store.threads import Thread
 
 _COMMANDS = {
@@ -43,6 +45,8 @@ _COMMANDS = {
     "model": "[NAME] show or change the model",
     "profile": "[NAME] list or change the agent profile",
     "plan": "REQUEST: write a plan, wait for your approval, then carry it out",
+    "queue": "REQUEST: carry it out after the run that is at work (or press Tab)",
+    "withdraw": "[ID] take back the newest message that the agent has not read",
     "report": "write the thread as an HTML page",
     "show": "show the history of the thread",
     "cost": "show the tokens and cost of the thread",
@@ -55,6 +59,7 @@ _COMMANDS = {
 _OTHER_INPUT = {
     "@FILE": "attach a text file; for an image the path alone is enough",
     "!COMMAND": "run a command in your own shell; the agent does not see it",
+    "Enter": "while the agent works: send it a message, read at its next step",
     "Alt-Enter": "start a new line",
     "Ctrl-C": "stop the run, or clear the line; press twice to leave",
 }
@@ -279,6 +284,24 @@ class Conversation:
         self._main_thread = self._thread
         self._thread = secrets.token_hex(5)
         self._start("flow", request, replace(self._args, approve_plan=True))
+
+    def _on_queue(self, request: str) -> None:
+        if not request:
+            raise UsageError("The request is missing: /queue REQUEST.")
+        self._request(request)  # no run is at work
+
+    def _on_withdraw(self, message_id: str) -> None:
+        from manus.runs.messages import read_unread, withdraw
+
+        async def take_back(store: Store) -> InboxMessage | None:
+            unread = await read_unread(store, self._thread)
+            if not (unread or message_id):
+                return None
+            return await withdraw(store, self._thread, message_id or unread[-1].id)
+
+        message = with_store(take_back)
+        text = "There are no unread messages." if message is None else f"Withdrawn: {message.text}"
+        self._screen.paragraph(text, "dim")
 
     def _on_cost(self, _: str) -> None:
         from manus.prompts.formatting import count, in_words

@@ -108,7 +108,8 @@ class PlanView:
                 lines.append(f"   {doing} ({self._seconds(index):.0f} s)")
                 running = running or len(lines)
         # scrolled-off lines cannot be redrawn: show as many steps as fit, around the running ones
-        room = max(max(self._screen.console.height, 8) - _FREE_LINES - len(head), 1)
+        height = max(self._screen.console.height, 8) - self._screen.input_height
+        room = max(height - _FREE_LINES - len(head), 1)
         first = max(0, min(running - room // 2, len(lines) - room))
         return [*head, *lines[first : first + room]]
 

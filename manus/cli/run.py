@@ -15,20 +15,25 @@ from typing import Any
 from langgraph.types import Command
 
 from manus.cli import output as report
+from manus.cli.composer import Composer
 from manus.cli.progress import Progress
 from manus.cli.questions import ask_all, ask_for_more_steps
 from manus.cli.screen import Screen
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
+from manus.execution.records.inbox import InboxMessage
 from manus.execution.sandbox.availability import describe_sandbox
+from manus.graph.attachments import attach_files, find_mentioned_files
 from manus.graph.outcome import Outcome, build_outcome
 from manus.graph.state_update import reopen
 from manus.prompts.formatting import count, in_words
+from manus.runs import messages
 from manus.runs.jobs import Job, extend_steps, run_job
 from manus.runs.options import RunOptions
 from manus.runs.signals import StopSignals
 from manus.state.agent import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
+from manus.state.request import typed_request
 from manus.state.usage import Usage, no_usage
 from manus.state.user_words import own_words
 from manus.store.base import Store
@@ -52,6 +57,8 @@ class JobRunner:
         self._progress = self._new_progress()
         self._stopping = StopSignals(self._announce_stop)
         self._store: Store | None = None
+        self._composer: Composer | None = None
+        """Reads messages to the agent while it works; None without a conversation."""
         self._workspace = ""
         self._can_ask = False
         """Whether a person is present and has answered all questions so far."""
@@ -114,13 +121,44 @@ class JobRunner:
 
             async def show(mode: str, data: Any) -> None:
                 await self._progress.show(mode, data)
+                self._forget_read(data)
 
+            if self._args.chat and Composer.is_usable(self._screen):
+                unread = await messages.read_unread(store, self._thread_id)
+                self._composer = Composer(self._screen, self._send, self._withdraw, unread)
+                if job.pending is None:
+                    self._composer.start()
             try:
                 return await run_job(job, modes, show, self._go_on, self._start_next)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
                 return build_outcome(await job.graph.aget_state(job.config()))
+            finally:
+                self._stop_composer()
+
+    async def _send(self, text: str, queue: bool) -> InboxMessage:
+        """Store what the user has typed during the run as a message to the agent."""
+        assert self._store is not None
+        files, _ = find_mentioned_files(text, self._workspace)
+        request = await asyncio.to_thread(attach_files, typed_request(text), files)
+        return await messages.send(self._store, self._thread_id, request, queue=queue)
+
+    async def _withdraw(self, message_id: str) -> InboxMessage:
+        assert self._store is not None
+        return await messages.withdraw(self._store, self._thread_id, message_id)
+
+    def _forget_read(self, event: Any) -> None:
+        """Do not show a message as unread that the agent reads now."""
+        if self._composer is None or not isinstance(event, dict):
+            return
+        inner = event.get("event", event)
+        if inner.get("type") == "message":
+            self._composer.forget(inner["id"])
+
+    def _stop_composer(self) -> None:
+        if self._composer is not None:
+            self._composer.stop()
 
     async def _report_tools(self) -> None:
         """Print which of the user's tools programs can use, and which are hidden."""
@@ -135,6 +173,7 @@ class JobRunner:
     async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
         """Return the job with answers or more steps; None if the user gives none."""
         next_job = None
+        self._stop_composer()
         if self._can_ask and outcome.asks_person:
             visible_plan = self._progress.plan.shown
             answers, self._can_ask = await ask_all(self._screen, outcome.questions, visible_plan)
@@ -144,8 +183,14 @@ class JobRunner:
         elif self._can_ask and outcome.stop_reason == "max_steps":
             next_job = await self._ask_for_steps(job)
         if next_job is not None:
-            self._progress.wait()
+            self._continue()
         return next_job
+
+    def _continue(self) -> None:
+        """Show that the run goes on, and read messages to it."""
+        if self._composer is not None:
+            self._composer.start()
+        self._progress.wait()
 
     def _start_next(self, job: Job, outcome: Outcome) -> None:
         """Report the run that has ended, and show the waiting message that is executed next."""
@@ -153,7 +198,9 @@ class JobRunner:
         self._progress = self._new_progress()
         [request] = job.graph_input["messages"]
         self._screen.paragraph(f"> {own_words(request)}", "bold")
-        self._progress.wait()
+        if self._composer is not None:
+            self._composer.forget(str(request.id))
+        self._continue()
 
     async def _ask_for_steps(self, job: Job) -> Job | None:
         """Return the job with a doubled step limit, if the user agrees."""
@@ -194,6 +241,7 @@ class JobRunner:
             self._screen.paragraph("")
 
     def _announce_stop(self) -> None:
+        self._stop_composer()
         self._screen.end_live()
         if self._store is not None:
             self._store.stop_waiting()

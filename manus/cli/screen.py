@@ -79,6 +79,8 @@ class Screen:
         self._pinned: Lines | None = None
         self._below: Callable[[], list[Text]] | None = None
         """Renders the streamed text or the running work."""
+        self._input_rows: Callable[[], list[Text]] | None = None
+        """Renders the line in which the user types while a run works."""
 
     def line(self, text: str, style: str = "") -> None:
         """Print one line, cut to the width."""
@@ -129,16 +131,39 @@ class Screen:
             self._below = partial(self._busy_rows, words, printed, since or time.monotonic())
             self._start_live()
 
+    def attach_input(self, rows: Callable[[], list[Text]] | None) -> None:
+        """Show the rows of an input at the very bottom, or no longer if None."""
+        self._input_rows = rows
+        if rows is not None:
+            self._start_live()
+        elif self._pinned is None and self._below is None:
+            self.release()
+
+    @property
+    def input_height(self) -> int:
+        """Return the number of rows that an input has at the bottom."""
+        return len(self._input_rows()) if self._input_rows is not None else 0
+
+    def refresh(self) -> None:
+        """Redraw the live area now."""
+        if self._live is not None:
+            self._guarded(self._live.refresh)
+
+    def write_raw(self, sequence: str) -> None:
+        """Write a control sequence to the terminal."""
+        self._guarded(lambda: print(sequence, end="", file=self._stream, flush=True))
+
     def end_live(self) -> None:
         """Erase the streamed text or the running work."""
         self._below = None
-        if self._live is not None and self._pinned is None:
+        if self._live is not None and self._pinned is None and self._input_rows is None:
             self.release()
 
     def release(self) -> None:
         """Leave the pinned lines as they are and stop redrawing."""
         live = self._live
         self._live = None
+        self._input_rows = None
         if live is not None:
             self._below = None
             live.transient = self._pinned is None
@@ -163,6 +188,8 @@ class Screen:
                 rows.append(_one_line(line, _select_style(line), self.console.width))
         if self._below is not None:
             rows += self._below()
+        if self._input_rows is not None:
+            rows += self._input_rows()
         return Group(*rows)
 
     def _streamed_rows(self, head: str, text: str) -> list[Text]:

@@ -213,6 +213,11 @@ class Terminal:
         termios.tcsetattr(self._side, termios.TCSANOW, modes)
         return os.read(self._side, 65536).decode()
 
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed, a line at a time, as a shell expects it."""
+        modes = termios.tcgetattr(self._side)[3]
+        return bool(modes & termios.ECHO and modes & termios.ICANON)
+
     def _read(self, limit: float) -> bool:
         ready, _, _ = select.select([self._descriptor], [], [], max(limit - time.monotonic(), 0))
         if not ready:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def send(
     words: tuple[str, ...], last: bool, queue: bool, lists: bool, withdraw: str | None, json: bool
 ) -> int:
-    """Send a message to a running thread; the agent reads it at its next step."""
+    """Send a message to a thread while a run is working on it."""
     from manus.cli.questions import read_request
     from manus.cli.settings import with_store
 
