@@ -14,13 +14,12 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import PGconn, Ping
 
+from manus.execution.records.postgres_address import read_connect_timeout
 from manus.state.errors import StorageUnavailableError
 from manus.state.events import RetryEvent
 
 log = logging.getLogger("manus")
 
-CONNECT_TIMEOUT = 10
-"""Seconds to establish a connection."""
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 5.0
 """Seconds between two attempts; the wait doubles up to the longest."""
@@ -59,7 +58,7 @@ def is_transient(error: psycopg.Error) -> bool:
 
 async def ping(url: str) -> Ping:
     """Ask the server whether it accepts connections; needs no password."""
-    conninfo = make_conninfo(url, connect_timeout=CONNECT_TIMEOUT).encode()
+    conninfo = make_conninfo(url, connect_timeout=read_connect_timeout(url)).encode()
     return Ping(await asyncio.to_thread(PGconn.ping, conninfo))
 
 
@@ -74,6 +73,7 @@ class PostgresRetry:
 
     def __init__(self, url: str, retry_for: float) -> None:
         self.url = url
+        self.connect_timeout = read_connect_timeout(url)
         self.retry_for = retry_for
         self.on_retry: Callable[[RetryEvent], None] | None = None
         self._deadline: float | None = None
@@ -130,7 +130,7 @@ class PostgresRetry:
                 await self._pause(error)
 
     async def _connect(self) -> None:
-        options: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT}
+        options: dict[str, Any] = {"connect_timeout": self.connect_timeout}
         connection = await psycopg.AsyncConnection.connect(self.url, **options)
         await connection.close()
 

@@ -26,7 +26,6 @@ from manus.store import maintenance_texts as texts
 from manus.store import postgres_maintenance as maintenance
 from manus.store.base import Store, make_ids_later_than
 from manus.store.postgres_retry import (
-    CONNECT_TIMEOUT,
     PostgresRetry,
     describe_error,
     ping,
@@ -40,7 +39,6 @@ _OPTIONS: dict[str, Any] = {
     "autocommit": True,
     "prepare_threshold": 0,
     "row_factory": dict_row,
-    "connect_timeout": CONNECT_TIMEOUT,
 }
 _STOP_TIMEOUT = 2.0
 """Seconds to get a connection after a stop signal."""
@@ -190,9 +188,11 @@ async def open_database(url: str, retry_for: float = 0) -> AsyncIterator[Postgre
         retry = PostgresRetry(url, retry_for)
         await _set_up(retry)
         check = AsyncConnectionPool.check_connection
-        options: dict[str, Any] = {"timeout": CONNECT_TIMEOUT, "kwargs": _OPTIONS, "check": check}
+        kwargs = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
+        options: dict[str, Any] = {"kwargs": kwargs, "check": check}
+        options["timeout"] = retry.connect_timeout
         # After the pool gives up, the next use reconnects at once; its backoff would reach minutes.
-        options["reconnect_timeout"] = CONNECT_TIMEOUT
+        options["reconnect_timeout"] = retry.connect_timeout
         async with AsyncConnectionPool(url, min_size=1, max_size=4, open=False, **options) as pool:
             store = PostgresStore(pool, retry)
             try:
@@ -207,17 +207,18 @@ async def _set_up(retry: PostgresRetry) -> None:
     A pool would report a wrong password only as a timeout.
     """
     try:
-        await _create_tables(retry.url)
+        await _create_tables(retry)
     except psycopg.OperationalError as error:
         if await ping(retry.url) is not Ping.REJECT:
             raise
         log.warning("%s is starting up; waiting for it", strip_credentials(retry.url))
         await retry.wait_for_server(error)
-        await _create_tables(retry.url)
+        await _create_tables(retry)
 
 
-async def _create_tables(url: str) -> None:
-    async with await psycopg.AsyncConnection.connect(url, **_OPTIONS) as connection:
+async def _create_tables(retry: PostgresRetry) -> None:
+    options = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
+    async with await psycopg.AsyncConnection.connect(retry.url, **options) as connection:
         # LangGraph's migrations fail if two processes execute them at once. Waiting for the lock
         # in the database would be waited for, in turn, by the migrations that build an index.
         while not await _lock_setup(connection):  # noqa: ASYNC110 - the lock is in the database

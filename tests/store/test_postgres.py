@@ -12,6 +12,7 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
 from manus.config.settings import Settings
+from manus.execution.records.postgres_address import read_connect_timeout
 from manus.state.errors import SettingsError, StorageError, ThreadBusyError
 from manus.state.events import RetryEvent
 from manus.store.open_store import open_store
@@ -186,6 +187,14 @@ async def test_an_address_that_is_of_no_use_is_said_without_its_password(
     assert not re.search("secret|\n", str(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [("", 10), ("?connect_timeout=30", 30), ("?connect_timeout=1", 2), ("?connect_timeout=0", 10)],
+)
+def test_the_address_says_how_long_a_connection_may_take(options: str, seconds: int) -> None:
+    assert read_connect_timeout(f"postgresql://host/db{options}") == seconds
+
+
 async def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Importing works without the packages; only opening a database needs them."""
     for name in ("postgres", "postgres_store", "postgres_retry"):
@@ -218,10 +227,16 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
     assert not manus.database.exists()
 
 
+@pytest.fixture
+def impatient(url: str) -> str:
+    """The database's address for those who wait for no connection for long."""
+    return f"{url}?connect_timeout=2"
+
+
 def test_a_restart_within_a_run_is_waited_for(
-    manus: Program, server: ScriptedServer, postgres: PostgresServer, url: str
+    manus: Program, server: ScriptedServer, postgres: PostgresServer, impatient: str
 ) -> None:
-    manus.environment |= {"MANUS_CHECKPOINT": url, "MANUS_RETRY_FOR": "60"}
+    manus.environment |= {"MANUS_CHECKPOINT": impatient, "MANUS_RETRY_FOR": "60"}
     server.script(
         call("bash", command=HELD_UP), call("bash", command="echo b >> runs"), text("Done.")
     )
@@ -240,9 +255,9 @@ def test_a_restart_within_a_run_is_waited_for(
 
 
 def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
-    manus: Program, server: ScriptedServer, postgres: PostgresServer, url: str
+    manus: Program, server: ScriptedServer, postgres: PostgresServer, impatient: str
 ) -> None:
-    manus.environment |= {"MANUS_CHECKPOINT": url, "MANUS_RETRY_FOR": "1"}
+    manus.environment |= {"MANUS_CHECKPOINT": impatient, "MANUS_RETRY_FOR": "1"}
     server.script(call("bash", command=HELD_UP), text("Done."))
     with manus.start("run", "--thread", "t", "--json", "work") as process:
         wait_for_file(manus.workspace / "runs")
@@ -266,9 +281,9 @@ def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
 
 
 def test_ctrl_c_ends_the_wait(
-    manus: Program, server: ScriptedServer, postgres: PostgresServer, url: str
+    manus: Program, server: ScriptedServer, postgres: PostgresServer, impatient: str
 ) -> None:
-    manus.environment |= {"MANUS_CHECKPOINT": url, "MANUS_RETRY_FOR": "600"}
+    manus.environment |= {"MANUS_CHECKPOINT": impatient, "MANUS_RETRY_FOR": "600"}
     server.script(call("bash", command=HELD_UP))
     with manus.start("run", "--thread", "t", "work") as process:
         wait_for_file(manus.workspace / "runs")

@@ -27,6 +27,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from manus.execution.records import postgres_sql as sql
 from manus.execution.records.base import ATTEMPTS, PAUSE, taken_over_error, thread_busy_error
+from manus.execution.records.postgres_address import read_connect_timeout
 from manus.execution.records.postgres_inbox import DELETE_INBOX, PostgresInbox
 from manus.execution.records.postgres_log import Connection, PostgresLog, fetch_value
 from manus.execution.records.seal import KEY_LENGTH
@@ -40,7 +41,6 @@ _LONGEST_WRITE = 2.0
 """Seconds that a takeover waits for a write of the previous holder."""
 _OPTIONS: dict[str, Any] = {
     "autocommit": True,
-    "connect_timeout": 10,
     # a connection that does not answer is lost after this time, in milliseconds
     "tcp_user_timeout": 20_000,
     "keepalives_idle": 20,
@@ -74,6 +74,8 @@ class PostgresRecords:
     ) -> None:
         self.location = location
         self._conninfo = conninfo
+        self._timeout = read_connect_timeout(conninfo)
+        self._options = {**_OPTIONS, "connect_timeout": self._timeout}
         self._run = run or self.run_in_thread
         self._executor = ThreadPoolExecutor(_THREADS, "manus-records")
         self._holds: dict[str, _Hold] = {}
@@ -273,9 +275,9 @@ class PostgresRecords:
                     self._conninfo,
                     min_size=1,
                     max_size=_THREADS,
-                    timeout=_OPTIONS["connect_timeout"],
-                    reconnect_timeout=_OPTIONS["connect_timeout"],
-                    kwargs=_OPTIONS,
+                    timeout=self._timeout,
+                    reconnect_timeout=self._timeout,
+                    kwargs=self._options,
                     check=ConnectionPool.check_connection,
                     open=True,
                 )
@@ -312,7 +314,7 @@ class PostgresRecords:
         """Create the tables and the key, if they are missing; once per process."""
         if self._key:
             return
-        with psycopg.connect(self._conninfo, **_OPTIONS) as connection:
+        with psycopg.connect(self._conninfo, **self._options) as connection:
             if not fetch_value(connection, sql.HAS_TABLES):
                 with connection.transaction():
                     connection.execute(sql.LOCK_SETUP)
@@ -339,7 +341,7 @@ class PostgresRecords:
             else:
                 return self._locks
         name = f"{_NAME_PREFIX}{process_name()}"
-        connection = psycopg.connect(self._conninfo, **{**_OPTIONS, "application_name": name})
+        connection = psycopg.connect(self._conninfo, **{**self._options, "application_name": name})
         for thread_id, hold in self._holds.items():
             if not hold.users:
                 continue

@@ -8,6 +8,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 _SESSION_OPTIONS = ("autocommit", "prepare_threshold", "row_factory", "cursor_factory", "context")
 """Arguments of a connection that are not part of its address."""
+_CONNECT_TIMEOUT = 10
+"""Seconds to establish a connection, unless the address says otherwise."""
 
 
 def read_address(connection: Any) -> str:
@@ -18,6 +20,12 @@ def read_address(connection: Any) -> str:
         return make_conninfo(connection.conninfo, **options)
     info = connection.info
     return make_conninfo(info.dsn, password=info.password)
+
+
+def read_connect_timeout(address: str) -> int:
+    """Return the seconds that a connection may take: `connect_timeout`, but at least 2."""
+    value = str(conninfo_to_dict(address).get("connect_timeout") or "")
+    return max(2, int(value)) if value.isdecimal() and int(value) else _CONNECT_TIMEOUT
 
 
 def describe_address(address: str) -> str:
