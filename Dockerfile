@@ -1,4 +1,4 @@
-# Made by scripts/write_dockerfile.py from langgraph.json: change that one, not this.
+# Made by scripts/write_deploy.py from langgraph.json: change that one, not this.
 FROM langchain/langgraph-api:3.11
 
 # Programs that the tools start: a browser and its fonts, a sandbox, git and ps.

@@ -24,7 +24,7 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check format bench dev docs setup pins clean
+.PHONY: help run test coverage check format bench served dev docs setup pins clean
 .SILENT: help run test coverage setup
 
 help: ## list the commands
@@ -64,6 +64,10 @@ bench: ## measure the cost per step, compared with other loops, and of the sandb
 	$(BIN)/python -m benchmarks.step_cost $(ARGS)
 	$(BIN)/python -m benchmarks.sandbox
 
+served: ## kill, stop and load two instances of Aegra, and report: make served ARGS="--load"
+	$(SETUP) dev
+	$(BIN)/python -m benchmarks.served $(ARGS)
+
 # Without reloading: the server would restart whenever a run writes a Python file into ./workspace.
 dev: ## start the LangGraph development server, for Studio: make dev ARGS="--port 2025"
 	$(SETUP) dev
@@ -84,5 +88,5 @@ pins: ## compile requirements/ from pyproject.toml: make pins ARGS=--upgrade
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/run.txt
 
 clean: ## remove .venv and caches; keep workspace/ and your threads
-	rm -rf .venv .venv-3.* .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* dist
+	rm -rf .venv .venv-3.* .venv-aegra .langgraph_api .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

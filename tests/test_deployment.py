@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from manus.config.settings import Settings
+from manus.served import access_from
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")
@@ -21,12 +23,14 @@ OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_TRUST"}
 OTHERS |= {"MANUS_ALLOWED_HOSTS", "MANUS_SERVER_TOKEN", "MANUS_SERVED_ROOT"}
 
 COMPOSE = (ROOT / "compose.yaml").read_text("utf-8")
+DEPLOY = ROOT / "deploy"
+AEGRA_COMPOSE = (DEPLOY / "compose.yaml").read_text("utf-8")
 
 
 def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "write_dockerfile.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"run scripts/write_dockerfile.py {done.stderr}"
+    assert done.returncode == 0, f"run scripts/write_deploy.py {done.stderr}"
     left_out = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert {".env", ".env.*", "manus.toml", "*.sqlite", ".git", "workspace"} <= set(left_out)
     needed = {"pyproject.toml", "langgraph.json", "graph", "nodes", "tools", "state", "prompts"}
@@ -55,12 +59,83 @@ def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_sec
 
 def test_the_page_tells_every_variable_and_no_other() -> None:
     told = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
-    assert set(re.findall(r"\$\{(\w+)", COMPOSE)) <= told
-    ours = set(re.findall(r"\bMANUS_[A-Z_]+\b", PAGE + COMPOSE)) - OTHERS
+    assert set(re.findall(r"\$\{(\w+)", COMPOSE + AEGRA_COMPOSE)) <= told
+    ours = set(re.findall(r"\bMANUS_[A-Z_]+\b", PAGE + COMPOSE + AEGRA_COMPOSE)) - OTHERS
     assert {name.removeprefix("MANUS_").lower() for name in ours} <= set(Settings.model_fields)
 
 
-ROOT = Path(__file__).parents[1]
+@pytest.fixture
+def aegra() -> dict[str, Any]:
+    """The services of Aegra's compose file."""
+    services: dict[str, Any] = yaml.safe_load(AEGRA_COMPOSE)["services"]
+    return services
+
+
+def test_nobody_reaches_aegra_without_the_token(
+    aegra: dict[str, Any], subtests: pytest.Subtests
+) -> None:
+    ports = {name: service.get("ports", []) for name, service in aegra.items()}
+    [port] = ports.pop("proxy")
+    assert re.fullmatch(r"127\.0\.0\.1:.*:8123", port)
+    assert not any(ports.values())
+    for name in ("server-1", "server-2"):
+        with subtests.test(name=name):
+            assert aegra[name]["environment"]["MANUS_SERVER_TOKEN"].startswith(
+                "${MANUS_SERVER_TOKEN:?"
+            )
+    for name in ("postgres", "redis"):
+        with subtests.test(name=name):
+            assert aegra[name]["networks"] == ["inside"]
+    assert yaml.safe_load(AEGRA_COMPOSE)["networks"]["inside"] == {"internal": True}
+
+
+def test_the_files_of_the_compose_file_agree(aegra: dict[str, Any]) -> None:
+    server = aegra["server-1"]
+    assert {**aegra["server-2"], "depends_on": server["depends_on"]} == server
+    build = DEPLOY / server["build"]["context"] / server["build"]["dockerfile"]
+    dockerfile = build.read_text("utf-8")
+    assert (DEPLOY / aegra["proxy"]["volumes"][0].partition(":")[0]).exists()
+    config = re.search(r"AEGRA_CONFIG=/deps/manus/(\S+)", dockerfile)
+    assert config is not None
+    assert (ROOT / config[1]).exists()
+    caddy = (DEPLOY / "Caddyfile").read_text("utf-8")
+    assert set(re.findall(r"([\w-]+):2026", caddy)) == {"server-1", "server-2"}
+    assert '"--port", "2026"' in dockerfile
+    health = {*re.findall(r"health_uri (\S+)", caddy), "/ready"}
+    assert health <= access_from({}).open_paths
+    drain = re.search(r":-(\d+)", server["environment"]["WORKER_DRAIN_TIMEOUT"])
+    assert drain is not None
+    assert int(server["stop_grace_period"].removesuffix("s")) > int(drain[1])
+
+
+def test_the_pools_of_both_servers_fit_into_the_database(aegra: dict[str, Any]) -> None:
+    environment = aegra["server-1"]["environment"]
+    pools = ("LANGGRAPH_MAX_POOL_SIZE", "SQLALCHEMY_POOL_SIZE", "SQLALCHEMY_MAX_OVERFLOW")
+    sizes = [int(re.findall(r":-(\d+)", environment[name])[0]) for name in pools]
+    most = int(re.findall(r"max_connections=(\d+)", AEGRA_COMPOSE)[0])
+    # during an update, a third instance may not have ended yet
+    assert 3 * (sum(sizes) + 5) < most
+
+
+@pytest.mark.parametrize("token", ["", "secret"])
+@pytest.mark.skipif(find_spec("aegra_api") is not None, reason="aegra-api is installed")
+def test_aegra_is_not_served_without_a_token_or_its_package(token: str) -> None:
+    program = "from manus.served import create_aegra_app; create_aegra_app()"
+    environment = {**os.environ, "MANUS_SERVER_TOKEN": token}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    expected = "aegra-api is not installed" if token else "MANUS_SERVER_TOKEN is not set"
+    assert done.returncode == 1
+    assert done.stderr.startswith(expected)
+    assert len(done.stderr.splitlines()) == 1
+
+
 UV = """\
 #!/bin/sh
 mkdir ../busy 2>/dev/null || echo overlap >>../log

@@ -1,6 +1,6 @@
 """Many runs at once on `langgraph dev` beside one alone: wall time, CPU and memory of the server.
 
-    python -m benchmarks.served [--steps 20] [--latency 200] [--at-once 10] [--checkpoint URL]
+    python -m benchmarks.dev_server [--steps 20] [--latency 200] [--at-once 10] [--checkpoint URL]
 
 The model is the scripted one of the other benchmarks, with so many milliseconds of latency. The
 server is started once; a first run, not counted, loads what is loaded late. With `--checkpoint`
@@ -53,7 +53,7 @@ def serving(folder: Path, address: str, checkpoint: str | None, jobs: int) -> It
     """`langgraph dev` with the benchmarks' graph alone; its process and its address."""
     served: dict[str, Any] = {
         "dependencies": ["."],
-        "graphs": {"bench": "benchmarks.served_agent:graph"},
+        "graphs": {"bench": "benchmarks.dev_server_agent:graph"},
     }
     own = {"MANUS_MODEL": "bench", "MANUS_BASE_URL": f"{address}/v1"}
     if checkpoint is not None:

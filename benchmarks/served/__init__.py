@@ -1,0 +1,1 @@
+"""Two instances of Aegra, and what becomes of their runs when one fails."""
