@@ -28,7 +28,7 @@ AEGRA_COMPOSE = (DEPLOY / "compose.yaml").read_text("utf-8")
 
 
 def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "write_dockerfile.py"), "--check"]
+    command = [sys.executable, str(ROOT / "scripts" / "write_deploy.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"run scripts/write_deploy.py {done.stderr}"
     left_out = (ROOT / ".dockerignore").read_text("utf-8").splitlines()

@@ -64,7 +64,7 @@ class StartupErrors:
         try:
             await self._app(scope, receive, send_unless_failed)
         except Exception as error:
-            if failure is None:
-                raise
-            explanation = explain_startup_error(error)
-            await send({**failure, "message": explanation or failure["message"]})
+            if failure is not None:
+                explanation = explain_startup_error(error)
+                await send({**failure, "message": explanation or failure["message"]})
+            raise

@@ -52,6 +52,7 @@ _RECENT = """
 _LOCK_SETUP = "SELECT pg_try_advisory_lock(hashtextextended('manus tables', 0)) AS is_locked"
 _SETUP_PAUSE = 0.05
 """Seconds between two attempts to lock the creation of tables."""
+_NEWEST_MIGRATION = "SELECT max(v) AS newest FROM checkpoint_migrations"
 Connection = psycopg.AsyncConnection[DictRow]
 
 
@@ -217,13 +218,31 @@ async def _set_up(retry: PostgresRetry) -> None:
 
 
 async def _create_tables(retry: PostgresRetry) -> None:
+    """Create the tables of the checkpoints, or upgrade them.
+
+    Raises:
+        StorageError: they are of a newer version, or may not be created.
+    """
     options = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
     async with await psycopg.AsyncConnection.connect(retry.url, **options) as connection:
         # LangGraph's migrations fail if two processes execute them at once. Waiting for the lock
         # in the database would be waited for, in turn, by the migrations that build an index.
         while not await _lock_setup(connection):  # noqa: ASYNC110 - the lock is in the database
             await asyncio.sleep(_SETUP_PAUSE)
-        await AsyncPostgresSaver(connection).setup()
+        try:
+            await AsyncPostgresSaver(connection).setup()
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StorageError(
+                f"{strip_credentials(retry.url)} cannot be used: the tables cannot be created "
+                f"({error.diag.message_primary}); let the role create tables, or run manus once "
+                "as a role that can."
+            ) from None
+        row = await (await connection.execute(_NEWEST_MIGRATION)).fetchone()
+    if row is not None and row["newest"] >= len(AsyncPostgresSaver.MIGRATIONS):
+        raise StorageError(
+            f"The checkpoints in {strip_credentials(retry.url)} are of a newer version of "
+            "langgraph-checkpoint-postgres; update it on this machine."
+        )
 
 
 async def _lock_setup(connection: Connection) -> bool:

@@ -191,6 +191,29 @@ async def test_a_database_of_a_newer_version(url: str) -> None:
             pass
 
 
+async def test_checkpoints_of_a_newer_version(url: str) -> None:
+    async with open_store(Settings(checkpoint=url)):
+        pass
+    with psycopg.connect(url) as connection:
+        connection.execute("INSERT INTO checkpoint_migrations VALUES (99)")
+    with pytest.raises(StorageError, match="checkpoints .* are of a newer version .* update"):
+        async with open_store(Settings(checkpoint=url)):
+            pass
+
+
+async def test_a_role_that_may_not_create_the_tables(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    guest = re.sub("//[^@]*@", "//guest:guest@", url)
+    with pytest.raises(StorageError) as error:
+        async with open_store(Settings(checkpoint=guest)):
+            pass
+    reason = "the tables cannot be created (permission denied for schema public); let the role"
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 async def test_tables_that_cannot_be_created(url: str) -> None:
     reader = re.sub("//[^@]*@", "//reader:reader@", url)
     async with open_store(Settings(checkpoint=url)):
