@@ -16,6 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from manus.execution.base import AgentTool
 from manus.execution.invoke import observe_call
+from manus.execution.other_names import find_our_name, normalize_name
 from manus.execution.result import Observation
 from manus.execution.session import Session
 from manus.execution.tool_descriptions import describe_tool, list_tools
@@ -108,7 +109,11 @@ class Catalog:
     def explain_unknown(self, name: str) -> str:
         """Return the error for an unknown name, with a suggestion."""
         label = shorten(name, _MAX_NAME)
-        near = difflib.get_close_matches(label.lower(), list(self._tools), n=1)
+        normalized = normalize_name(label)
+        our_name = find_our_name(normalized)
+        near = difflib.get_close_matches(normalized, list(self._tools), n=1)
+        if our_name is not None and normalized not in self._tools:
+            near = [our_name] if our_name in self._tools else []
         hint = f" Did you mean `{self._tools[near[0]].name}`?" if near else ""
         names = ", ".join(self.names()) or "none"
         return f"There is no tool `{label}`.{hint} The tools are: {names}."

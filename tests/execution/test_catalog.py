@@ -42,6 +42,36 @@ def test_there_is_one_tool_of_a_name_in_any_case(caplog: pytest.LogCaptureFixtur
     assert len(catalog.explain_unknown("x" * 10_000_000)) < 200
 
 
+OTHER_NAMES = [
+    ("shell", "bash"),
+    ("run_terminal_cmd", "bash"),
+    ("functions.execute_bash", "bash"),
+    ("Bash ", "bash"),
+    ("execute-code", "python_execute"),
+    ("ReadFile", "str_replace_editor"),
+    ("write_file", "str_replace_editor"),
+    ("finish", "terminate"),
+    ("google_search", "web_search"),
+    ("TodoWrite", "planning"),
+    ("web_fetch", "browser_use"),
+    ("ask_user", "ask_human"),
+    ("python_exec", "python_execute"),
+]
+
+
+@pytest.mark.parametrize(("name", "meant"), OTHER_NAMES)
+def test_the_names_that_other_agents_have_for_a_tool(
+    session: Session, name: str, meant: str
+) -> None:
+    catalog = build_catalog(list(BUILT_IN), session)
+    assert f"Did you mean `{meant}`?" in catalog.explain_unknown(name)
+
+
+def test_a_known_name_whose_tool_is_missing_suggests_nothing(session: Session) -> None:
+    catalog = build_catalog(["skill", "terminate"], session)
+    assert "Did you mean" not in catalog.explain_unknown("shell")
+
+
 async def test_all_are_executed_in_order() -> None:
     order: list[str] = []
 
