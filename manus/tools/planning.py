@@ -18,6 +18,7 @@ from manus.state.plan_changes import NewStep, create, mark, replace_step, update
 from manus.state.text import flat
 
 NAME = "planning"
+_TRY_AGAIN = "give it as an object with the `status` `not_started`."
 _NO_PLANS = "There are no plans yet; make one with the command `create`."
 
 Command = Literal["create", "update", "list", "get", "set_active", "mark_step", "delete"]
@@ -164,7 +165,9 @@ def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
             if not args.title and args.steps is None:
                 raise PlanError("`update` needs a `title`, `steps`, or both.")
             updated = update(plan, args.title, args.revised_steps(plan))
-            return _make_change("Plan updated.", updated, plans.active)
+            return _make_change(
+                "Plan updated.", updated, plans.active, _blocked_note(args, updated)
+            )
         case "mark_step":
             return _mark_step(args, plan, plans)
         case "set_active":
@@ -211,8 +214,22 @@ def _mark_step(args: PlanningArgs, plan: Plan, plans: PlanCollection) -> Change:
     return _make_change(f"Step {args.step_index} changed.", plan, plans.active)
 
 
-def _make_change(message: str, plan: Plan, active: str | None) -> Change:
-    return Change(f"{message}\n\n{format_plan(plan)}", {plan["id"]: plan}, active)
+def _make_change(message: str, plan: Plan, active: str | None, note: str = "") -> Change:
+    parts = [message, format_plan(plan), *filter(None, [note])]
+    return Change("\n\n".join(parts), {plan["id"]: plan}, active)
+
+
+def _blocked_note(args: PlanningArgs, updated: Plan) -> str:
+    """Return a note on the blocked steps that an update repeats; empty if there are none."""
+    if args.steps is None:
+        return ""
+    steps = enumerate(updated["steps"])
+    blocked = [str(index) for index, step in steps if step["status"] == "blocked"]
+    if not blocked:
+        return ""
+    if len(blocked) == 1:
+        return f"Step {blocked[0]} stays blocked; to have it tried again, {_TRY_AGAIN}"
+    return f"Steps {', '.join(blocked)} stay blocked; to have one tried again, {_TRY_AGAIN}"
 
 
 def _select_plan(args: PlanningArgs, plans: PlanCollection) -> Plan:

@@ -74,6 +74,15 @@ async def test_all_commands(desk: Desk) -> None:
     assert left == (["home"], None)
 
 
+async def test_a_blocked_step_that_is_repeated_stays_blocked_and_says_so(desk: Desk) -> None:
+    await desk("create", title="Trip", steps=["pack", "go"])
+    await desk("mark_step", step_index=0, step_status="blocked")
+    repeated = await desk("update", steps=["pack", "fly"])
+    assert "\nStep 0 stays blocked; to have it tried again, give it as an object" in repeated
+    tried = await desk("update", steps=[{"text": "pack", "status": "not_started"}, "fly"])
+    assert "stays blocked" not in tried
+
+
 TRIP = ["pack", "go", "return"]
 REPLACED: list[tuple[dict[str, Any], list[str]]] = [
     ({"steps": ["fly"], "step_index": 1}, ["pack", "fly", "return"]),
