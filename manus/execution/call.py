@@ -379,8 +379,10 @@ async def _to_result(
 async def _render(observation: Observation, session: Session) -> str:
     """Return the text of a tool message: without secrets, truncated if it is too long."""
     text = sanitize(observation.text)
+    output = sanitize(observation.output)
     if session.settings.secrets:
         text = mask(text, session.settings.secrets)
+        output = mask(output, session.settings.secrets)
     if len(text) > (limit := session.settings.max_observe):
         head = HEAD_OF_OUTPUT if observation.is_error or observation.source == COMMAND else HEAD
         text = await asyncio.to_thread(
@@ -391,6 +393,7 @@ async def _render(observation: Observation, session: Session) -> str:
             head=head,
             source=observation.source,
             max_tokens=max_tokens_for(observation.source),
+            output=output,
         )
     if not (text or observation.images):
         return NOTHING  # some providers reject a message without content

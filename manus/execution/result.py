@@ -47,6 +47,8 @@ class Observation:
     """The error is the exit code of a command that was executed."""
     own_text: str = ""
     """The beginning of the text that the tool itself says, as far as the rest has a source."""
+    output: str = ""
+    """The output of a program, the part of the text that is stored if the text is too long."""
     artifact: Any = None
     """The artifact of the tool message for the embedding program; the model does not see it."""
     preceding: tuple[AnyMessage, ...] = ()

@@ -39,8 +39,11 @@ def truncate(
     reason: str = "left out",
     source: str = "",
     max_tokens: int | None = None,
+    output: str = "",
 ) -> str:
     """Truncate a text to `limit` characters and about `max_tokens`. Blocking if it is too long.
+
+    Of a text that contains the `output` of a program, only that is stored in the file.
 
     A text within `limit` stays whole. It is cut at the ends of lines, or of words in long lines.
 
@@ -49,8 +52,11 @@ def truncate(
     """
     if len(text) <= limit:
         return text
-    location = f"{reason}; {_store(text, workspace, source)}"
-    longest_note = _format_note(text, 0, len(text), location, source)
+    offset = text.find(output.removesuffix("\n")) if output.strip() else -1
+    stored = text if offset < 0 else output
+    location = f"of {len(stored):,} characters {reason}; {_store(stored, workspace, source)}"
+    lines_before = text.count("\n", 0, max(offset, 0))
+    longest_note = _format_note(text, 0, len(text), location, source, 0)
     room = max(limit - len(longest_note) - 2, 0)
     size = int(room * head)
     rest = room - size
@@ -59,7 +65,8 @@ def truncate(
         rest = _size_of_tokens(text[len(text) - rest :][::-1], max_tokens * (1 - head))
     end = _find_cut_before(text, size)
     start = _find_cut_after(text, len(text) - rest)
-    return "\n".join((text[:end], _format_note(text, end, start, location, source), text[start:]))
+    note = _format_note(text, end, start, location, source, lines_before)
+    return "\n".join((text[:end], note, text[start:]))
 
 
 def _size_of_tokens(text: str, tokens: float) -> int:
@@ -112,9 +119,14 @@ def _store(text: str, workspace: Workspace, source: str) -> str:
     return f"all {len(text):,} are in {name}"
 
 
-def _format_note(text: str, end: int, start: int, location: str, source: str) -> str:
-    """Return the line in place of what is left out, with the numbers of its lines in the file."""
-    first = text.count("\n", 0, end + 1) + 1
-    last = text.count("\n", 0, start)
+def _format_note(
+    text: str, end: int, start: int, location: str, source: str, lines_before: int
+) -> str:
+    """Return the line in place of what is left out, with the numbers of its lines in the file.
+
+    The file begins after the first `lines_before` lines of the text.
+    """
+    first = max(text.count("\n", 0, end + 1) + 1 - lines_before, 1)
+    last = text.count("\n", 0, start) - lines_before
     lines = f"lines {first:,}–{last:,}: " if first < last and not is_outside(source) else ""
-    return f"[… {lines}{start - end:,} of {len(text):,} characters {location} …]"
+    return f"[… {lines}{start - end:,} {location} …]"

@@ -109,6 +109,7 @@ class Bash(AgentTool):
             is_error=outcome.status != 0,
             is_exit_code=outcome.status is not None,
             source=COMMAND,
+            output=outcome.output,
         )
 
     async def _open(self) -> Shell:

@@ -91,6 +91,7 @@ class PythonExecute(AgentTool):
             is_error=finished.returncode != 0,
             is_exit_code=finished.returncode is not None,
             source=COMMAND,
+            output=output,
         )
 
     def _choose_python(self) -> tuple[str, bool]:

@@ -200,6 +200,23 @@ def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, lim
     assert len(list((workspace.private / "observations").iterdir())) == 2
 
 
+@pytest.mark.parametrize("ending", ["\n", ""])
+def test_the_file_has_the_output_of_the_program_alone(session: Session, ending: str) -> None:
+    output = "\n".join(f"line {number}" for number in range(10_000)) + ending
+    text = f"[a fresh shell]\n{output.removesuffix(ending)}\n[exit code 3]"
+    cut = truncate(text, 1_000, session.workspace, output=output)
+    assert cut.endswith("\n[exit code 3]")
+    path = _file_named_in(cut, session.workspace)
+    assert path.read_text() == output
+    lines = re.search(r"lines ([\d,]+)–([\d,]+): [\d,]+ of ([\d,]+) characters", cut)
+    assert lines is not None
+    first, last, size = (int(number.replace(",", "")) for number in lines.groups())
+    before = cut.partition("\n[…")[0].splitlines()
+    after = cut.partition("…]\n")[2].splitlines()
+    assert (before[-1], after[0]) == (f"line {first - 2}", f"line {last}")
+    assert size == len(output)
+
+
 OUTPUTS = {
     "numbers": "".join(f"{n:08d} {n * n}\n" for n in range(20_000)),
     "prose": "The quick brown fox jumps over the lazy dog.\n" * 2_000,
