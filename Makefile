@@ -15,7 +15,8 @@ export TASK
 ARGS ?=
 # Optional dependencies: `make setup EXTRAS=anthropic,google`.
 EXTRAS ?=
-# One process per core, up to four: more only compete for the browser and the database.
+# One process more than cores (`tests/conftest.py`), up to four: more only compete for the browser
+# and the database.
 WORKERS ?= --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Programs started by an agent or a test may call make: they must not inherit this make's flags.
 ALONE := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES;

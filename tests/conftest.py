@@ -109,11 +109,20 @@ def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.setenv("MANUS_TRUST", "1")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores: some of them always wait for a program or a server."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 # What takes longest begins first, so that no process works on it alone at the end.
 _LONGEST = (
-    *("test_ui.py", "test_escape.py", "test_notebooks.py", "test_sessions.py", "test_changes.py"),
-    *("test_providers.py", "test_langgraph_dev.py", "test_hard_pages.py", "test_docs.py"),
-    *("test_own_store.py", "test_run.py", "test_data_visualization.py", "test_sources.py"),
+    *("test_carriers.py", "test_everyday.py", "test_git.py", "test_injection.py", "test_docs.py"),
+    *("test_escape.py", "test_tasks.py", "test_lines.py", "test_notebooks.py", "test_ui.py"),
+    *("test_report.py", "test_setup.py", "test_changes.py", "test_langgraph_dev.py"),
+    *("test_work_inside.py", "test_takeover.py", "test_postgres.py", "test_serve.py"),
+    *("test_reading.py", "test_sessions.py", "test_user_tools.py", "test_data_visualization.py"),
+    *("test_long_fields.py", "test_rewind.py", "test_files.py", "test_conversation.py"),
+    *("test_folder_trust.py", "test_hard_pages.py", "test_wheel.py", "test_client.py"),
 )
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from playwright.async_api import async_playwright
 
 from manus.config.browser_settings import BrowserSettings
 from manus.state.errors import ToolUnavailableError
@@ -19,7 +22,6 @@ from tests.browser.driver import Driver
 from tests.browser.site import Answer, Request, Site
 from tests.browser.test_files import pdf
 from tests.helpers.blocking import nothing_blocks
-from tests.helpers.chromium import running_chromium
 
 
 def cookies(request: Request) -> Answer:
@@ -53,17 +55,32 @@ async def test_a_profile_is_kept_and_nothing_blocks(tmp_path: Path, site: Site) 
     await driver.session.close()
 
 
-def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site: Site) -> None:
-    async def visit(url: str) -> None:
-        driver = Driver(new_session(tmp_path / "w", BrowserSettings(cdp_url=url)))
+async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site: Site) -> None:
+    async with async_playwright() as playwright:
+        program = find_browser(None, playwright.chromium.executable_path)
+    process = subprocess.Popen(
+        [program, "--headless", "--no-sandbox", "--remote-debugging-port=0",
+         f"--user-data-dir={tmp_path / 'data'}"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        told = filter(re.compile(rb"DevTools listening on").search, process.stderr)
+        port = (await asyncio.to_thread(next, told)).split(b":")[2].split(b"/")[0].decode()
+        site.pages["/"] = "<title>Joined</title>"
+        settings = BrowserSettings(cdp_url=f"http://127.0.0.1:{port}")
+        driver = Driver(new_session(tmp_path / "w", settings))
         assert "Title: Joined" in await driver.open(site.base)
         assert "egress" in await driver.fail("go_to_url", url="http://10.0.0.1/")
         await driver.session.close()
-
-    site.pages["/"] = "<title>Joined</title>"
-    with running_chromium(tmp_path / "data") as (url, process):
-        asyncio.run(visit(url))
         assert process.poll() is None
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:

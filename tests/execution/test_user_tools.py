@@ -264,6 +264,7 @@ with sync_playwright() as playwright:
 
 
 @pytest.mark.sandboxes
+@pytest.mark.sample(none=())
 async def test_the_browsers_that_playwright_has_installed(
     session: Session, root: Path, home: Path, sandbox_kind: Kind
 ) -> None:

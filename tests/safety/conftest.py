@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.site import Site
-from tests.helpers.chromium import running_chromium
 
 PLAIN_SERVER = str(Path(__file__).with_name("plain_server.py"))
 
@@ -42,17 +41,3 @@ def internet() -> Iterator[Internet]:
     made = Internet()
     yield made
     made.close()
-
-
-@pytest.fixture(scope="session")
-def chromium_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_chromium(tmp_path_factory.mktemp("chromium")) as (address, _):
-        yield address
-
-
-@pytest.fixture
-def joined_browser(
-    chromium_address: str, scrubbed_environment: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The runs of a test join one browser, each with its own context; a start takes seconds."""
-    monkeypatch.setenv("MANUS_BROWSER_CDP_URL", chromium_address)

@@ -41,7 +41,7 @@ from tests.safety.conftest import Internet, planted_server
 from tests.server import Call, Request, call, calls, text
 from tests.server.replies import Message
 
-pytestmark = [pytest.mark.sandboxed, pytest.mark.usefixtures("joined_browser")]
+pytestmark = pytest.mark.sandboxed
 
 SECRET = "hunter2"
 PROFILE = Profile(

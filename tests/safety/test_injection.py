@@ -28,7 +28,7 @@ from tests.helpers.sandboxes import Kind
 from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
-pytestmark = [pytest.mark.sandboxed, pytest.mark.usefixtures("joined_browser")]
+pytestmark = pytest.mark.sandboxed
 
 
 SECRET = "hunter2"
@@ -347,6 +347,7 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
+@pytest.mark.sample(landlock=())
 async def test_what_is_read_on_the_web(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:

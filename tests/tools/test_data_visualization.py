@@ -52,6 +52,7 @@ async def _draw(session: Session, data: str, chart: dict[str, Any], **more: Any)
 
 
 @pytest.mark.sandboxes
+@pytest.mark.sample(none=())
 async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
