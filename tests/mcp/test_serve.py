@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
@@ -27,7 +28,6 @@ from manus.execution.workspace import Workspace
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from tests.cli.program import wait_for_file
-from tests.helpers.processes import working_in
 from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
 from tests.mcp.conftest import ODD, odd
@@ -165,15 +165,17 @@ def pipes(tmp_path: Path, environment: dict[str, str]) -> Iterator[Pipes]:
             process.kill()
 
 
-def test_over_pipes_until_a_signal(pipes: Pipes, tmp_path: Path) -> None:
+def test_over_pipes_until_a_signal(pipes: Pipes) -> None:
     pipes.send(*OPENING, build_bash_call("echo $$"))
     answers = [pipes.answer() for _ in range(2)]
     assert [answer["id"] for answer in answers] == [1, 2]
     assert "[exit code 0]" in answers[1]["result"]["content"][0]["text"]
-    assert len(working_in(tmp_path)) > 1
+    started = psutil.Process(pipes.process.pid).children(recursive=True)
+    assert started
     pipes.process.send_signal(signal.SIGTERM)
     assert pipes.process.wait(60) == 0
-    assert working_in(tmp_path) == []
+    _, left = psutil.wait_procs(started, timeout=10)
+    assert left == []
 
 
 @pytest.mark.parametrize("closed", [("stdin",), ("stdout",), ("stdout", "stdin")])

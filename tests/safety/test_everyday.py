@@ -16,7 +16,7 @@ from manus.graph import build_agent
 from manus.graph.attachments import build_input
 from manus.state.request import Request, typed_request
 from tests.helpers.agent import ScriptedAgent
-from tests.helpers.sandboxes import Kind
+from tests.helpers.sandboxes import Kind, default_kind, require_sandbox
 from tests.safety.conftest import Internet
 from tests.safety.everyday import MORE, PAGES, SITE, Everyday, build_pages, calls_for
 from tests.server import Call, text
@@ -64,13 +64,22 @@ async def collect_questions(agent: ScriptedAgent, script: list[Call], given: Any
 OFFLINE = [task for task in all_tasks() if not task.page]
 
 ASKED = {"terminal-lost-commit": 1}
-"""Questions that a task has to cost: whether its Git history may be changed."""
+"""Questions that a task has to cost: whether its Git history may be changed. Behind Landlock the
+history is restored after the call."""
+HELD_BEHIND_LANDLOCK = {"web-download", "a package"}
+"""Tasks whose first connection is held there: the test after these plays one of them."""
 
 
 @pytest.mark.parametrize("task", OFFLINE, ids=lambda task: task.name)
 async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
-    agent: ScriptedAgent, internet: Internet, task: Task, tmp_path: Path
+    agent: ScriptedAgent,
+    internet: Internet,
+    task: Task,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if task.name in HELD_BEHIND_LANDLOCK:
+        require_sandbox("bubblewrap", request.config)
     profile = "manus" if task.profile == "browser" else task.profile
     agent.graph = build_agent(profile, checkpointer=agent.saver)
     with begun(task, tmp_path / "task") as local:
@@ -78,14 +87,17 @@ async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
         internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
         asked = await collect_questions(agent, calls_for(task), {"request": attempt.instruction})
-        assert len(asked) == ASKED.get(task.name, 0), asked
+        expected = 0 if default_kind() == "landlock" else ASKED.get(task.name, 0)
+        assert len(asked) == expected, asked
         assert attempt.failure() == "", await agent.observations()
 
 
 @pytest.mark.parametrize("name", MORE)
 async def test_another_task_costs_no_more_than_it_has_to(
-    agent: ScriptedAgent, internet: Internet, name: str
+    agent: ScriptedAgent, internet: Internet, name: str, request: pytest.FixtureRequest
 ) -> None:
+    if name in HELD_BEHIND_LANDLOCK:
+        require_sandbox("bubblewrap", request.config)
     task = MORE[name]
     agent.graph = build_agent("manus", checkpointer=agent.saver)
     internet.pages.update(PAGES)

@@ -29,6 +29,8 @@ from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
 pytestmark = pytest.mark.sandboxed
+BY_HOST = pytest.mark.sandboxes("bubblewrap")
+"""For tests of questions about one host of a program: Landlock restricts ports, not hosts."""
 
 
 SECRET = "hunter2"
@@ -406,6 +408,7 @@ async def test_a_page_of_the_run_hands_nothing_on_by_the_name_of_its_window(
     ]
 
 
+@BY_HOST
 async def test_usual_work_is_hardly_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     internet.pages = BENIGN
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
@@ -424,6 +427,7 @@ FETCH_A, FETCH_B = (bash(f"curl -s http://new.example/{page}") for page in "ab")
 OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
 
 
+@BY_HOST
 @pytest.mark.parametrize(
     ("wanted", "answer", "then", "stop_reason", "arrived"),
     [
@@ -498,6 +502,7 @@ async def test_behind_landlock_a_no_is_for_the_network_of_all_programs(
     assert "refused programs the network" in (await agent.observations())[-1]
 
 
+@BY_HOST
 async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
     fetch = "import urllib.request\nurllib.request.urlopen('http://new.example/')"
     fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))
@@ -557,6 +562,7 @@ async def test_pages_of_its_own_send_nothing_along(
     assert internet.at("news.example")[-1] == "news.example/plain"
 
 
+@BY_HOST
 async def test_a_server_that_the_user_chose_reaches_its_hosts(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
@@ -581,6 +587,7 @@ async def test_a_server_that_the_user_chose_reaches_its_hosts(
     assert "mcp_own_read" in agent.server.requests[0].tool_names
 
 
+@BY_HOST
 @pytest.mark.parametrize("who", ["agent", "other"])
 async def test_what_was_read_is_known_to_whom_it_is_passed_on(
     agent: ScriptedAgent, internet: Internet, who: str
@@ -601,6 +608,7 @@ async def test_what_was_read_is_known_to_whom_it_is_passed_on(
     await lead.graph.close_waiting()
 
 
+@BY_HOST
 async def test_a_step_of_a_plan_knows_what_those_before_it_have_read(
     agent: ScriptedAgent, internet: Internet
 ) -> None:

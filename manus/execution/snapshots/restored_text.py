@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 from manus.execution.snapshots.rewinding import RestoredFiles
 from manus.prompts.formatting import clean
@@ -19,7 +20,7 @@ def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
     if not result.has_files:
         yield "Files were not restored: this machine has no record of the workspace at that step."
     if result.restored:
-        yield f"Restored: {join_names(result.restored)}."
+        yield f"Restored: {join_names(_without_parents(result.restored))}."
     hint = f" {theirs}" if theirs else ""
     if result.kept:
         names = join_names(result.kept)
@@ -35,6 +36,12 @@ def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
         yield f"Not removed, because they contain files that are not recorded: {names}."
     for path, reason in result.failed.items():
         yield f"Not restored: {clean(path)} ({reason})."
+
+
+def _without_parents(names: Sequence[str]) -> list[str]:
+    """Return the names without folders of which other names are listed."""
+    parents = {str(parent) for name in names for parent in PurePosixPath(name).parents}
+    return [name for name in names if name not in parents]
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -108,6 +108,7 @@ def test_only_the_named_files_are_read(files: Recorder, root: Path) -> None:
     first = take(files)
     (root / "b.txt").write_text("b")
     (root / "new").mkdir()
+    (root / "new").chmod(0o755)  # a folder of another mode has an entry of its own
     (root / "new" / "c.txt").write_text("c")
     (root / "a.txt").unlink()
     second = take(files, first, ["new/c.txt", "a.txt"])
