@@ -28,6 +28,7 @@ from manus.execution.workspace import Workspace
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from tests.cli.program import wait_for_file
+from tests.helpers.processes import working_in
 from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
 from tests.mcp.conftest import ODD, odd
