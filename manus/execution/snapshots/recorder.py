@@ -10,7 +10,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,33 +60,42 @@ TOO_SLOW = (
 
 
 class FileCache:
-    """The object ids of files by status, so that an unchanged file is not read again."""
+    """The entries of files by status, so that an unchanged file is not read again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, tuple[Status, str]] = {}
+        self._known: dict[str, tuple[Status, Entry]] = {}
 
     def load(self) -> None:
         """Read the cache of an earlier run; start anew if there is none."""
         with contextlib.suppress(OSError, ValueError, TypeError), open_file(self._path) as file:
             content = json.load(file)
-            self._known = {path: (Status(*s), name) for path, (s, name) in content.items()}
+            for path, (values, identifier) in content.items():
+                status = Status(*values)
+                self._known[path] = (status, _make_entry(status, identifier))
 
     def save(self) -> None:
         """Write the cache. A failure costs time only."""
+        content = {path: (status, entry.object) for path, (status, entry) in self._known.items()}
         with contextlib.suppress(OSError):
-            write_private(self._path, json.dumps(self._known).encode())
+            write_private(self._path, json.dumps(content).encode())
 
-    def find(self, path: str, status: Status) -> str:
-        """Return the object id of a file with this status; empty if it has to be read."""
-        known = self._known.get(path)
-        return known[1] if known is not None and known[0] == status else ""
+    def find_all(self, files: Mapping[str, Status]) -> dict[str, Entry]:
+        """Return the entries of the files with these statuses that need not be read."""
+        known = self._known
+        nothing = (None, None)
+        entries = {}
+        for path, status in files.items():
+            known_status, entry = known.get(path, nothing)
+            if entry is not None and known_status == status:
+                entries[path] = entry
+        return entries
 
     def update(self, listing: Listing, entries: dict[str, Entry]) -> None:
         """Remember the files that can no longer change without a different status."""
         for path, status in listing.files.items():
             if path in entries and status.changed_at < listing.settled_before:
-                self._known[path] = (status, entries[path].object)
+                self._known[path] = (status, entries[path])
 
 
 @dataclass(slots=True)
@@ -237,6 +246,9 @@ class Recorder:
             listing, tree = self._list_some(old, paths)
         else:
             listing, tree = self._list_all()
+        is_known = paths is None and listing.files.keys() <= tree.entries.keys()
+        if parent and is_known and tree == old:
+            return parent
         contents = self._contents(old, tree, listing)
         first = next(contents, None)  # the first difference, if there is one
         if first is None and parent and tree == old:
@@ -252,9 +264,7 @@ class Recorder:
         """Return what is in the workspace, and its tree as far as it is known."""
         listing = list_workspace(self.root, self.folder)
         tree = Tree(_folder_entries(listing), dict(listing.skipped))
-        for path, status in listing.files.items():
-            if identifier := self._cache.find(path, status):
-                tree.entries[path] = _make_entry(status, identifier)
+        tree.entries.update(self._cache.find_all(listing.files))
         return listing, tree
 
     def _list_some(self, old: Tree, paths: Collection[str]) -> tuple[Listing, Tree]:
