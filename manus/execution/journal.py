@@ -149,9 +149,10 @@ class Journal:
         return self._entries.get(key)
 
     @property
-    def unfinished(self) -> list[Claim]:
-        """Return the claims of calls since the last fork that did not end."""
-        return [self._entries[key].claim for key in self._open_keys if key in self._entries]
+    def unfinished(self) -> dict[str, Claim]:
+        """Return the claims of calls since the last fork that did not end, by key."""
+        keys = [key for key in self._open_keys if key in self._entries]
+        return {key: self._entries[key].claim for key in keys}
 
     @property
     def entries(self) -> Mapping[str, JournalEntry]:

@@ -108,6 +108,8 @@ class Session:
     """The run is interrupted until the user answers."""
     lost_calls = ""
     """What the model is told of effects that the stored state does not have."""
+    lost_steps = ""
+    """The same about the plan that the run executes a step of."""
     question_slot: QuestionSlot | None = None
     """The slot shared by all sessions of a run that is served to chat UIs."""
     files: ThreadFiles | None = None

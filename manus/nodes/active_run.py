@@ -314,6 +314,7 @@ def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRu
     if parent is not None:
         active_run.session.files = parent.session.files
         active_run.session.owns_files = False
+        active_run.session.lost_steps = parent.session.lost_calls
         active_run.client.chat_models = parent.client.chat_models
         active_run.client.calibration = parent.client.calibration
 

@@ -17,6 +17,7 @@ from manus.execution.changed_files import MAX_FILES, changed_since, find_mention
 from manus.execution.shared_files import SharedFiles, StepFiles, hash_files
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.inbox import announce_messages, receive_messages
+from manus.nodes.planning.lost_steps import record_end, record_start, report_lost_steps
 from manus.nodes.planning.questions import (
     interrupts_run,
     sort_by_call,
@@ -60,6 +61,7 @@ async def execute_step(
         task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
     state, received = await receive_messages(state_or_task, active_run)
+    await report_lost_steps(active_run.session, state)
     announce_restored_files(active_run, get_stream_writer())
     announce_messages(received, get_stream_writer())
     start_time = await next_tick()
@@ -161,10 +163,12 @@ async def run_plan_step(
     _add_decisions(task, active_run)
     step_config = await step_configuration(task, active_run, config)
     step_files = _watch_calls(task, active_run, step_config)
+    space = str(step_config["configurable"].get("checkpoint_ns", ""))
+    journal = active_run.session.journal
+    await record_start(journal, space, task["title"])
     async with active_run.slots:
         request = _request(task)
         subagent = await run_subagent(active_run, executor, request, emit_action, step_config)
-    space = str(step_config["configurable"].get("checkpoint_ns", ""))
     questions: list[Interrupt] = []
     if subagent.interrupt is not None:
         questions = await sort_by_call(subagent.interrupt, executor, step_config)
@@ -178,6 +182,7 @@ async def run_plan_step(
         waiting = await waiting_record(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
     update = _end_step(task, subagent, files, space)
+    await record_end(journal, space, task["title"], subagent.output)
     if messages := list_steering(subagent.values.get("messages") or []):
         update["messages"] = messages  # the following steps and the summary know them, too
     if active_run.session.files is not None:

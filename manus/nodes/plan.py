@@ -15,6 +15,7 @@ from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.exchange.inbox import announce_messages, receive_messages
 from manus.nodes.planning.approval import ask_for_approval
+from manus.nodes.planning.lost_steps import report_lost_steps
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.restored_files import announce_restored_files
 from manus.nodes.summarize import summarize_without_model
@@ -47,6 +48,7 @@ async def plan(
     if not is_first and state["run"]["approval"] == "wanted":
         return _ask_for_approval(state, active_run)
     state, received = await receive_messages(state, active_run)
+    await report_lost_steps(active_run.session, state)
     announce_restored_files(active_run, emit)
     announce_messages(received, emit)
     usage = total_usage(state)

@@ -210,3 +210,13 @@ BEGUN_BEFORE = "It may have been begun before the plan was changed; look at what
 ENDED_BY_PERSON = "The user ended the run while it waited for an answer."
 CANCELLED = "The plan was not approved, and the run was ended by the user."
 MODEL_SILENT = "(The model could not be asked for a summary; this is the plan as it ended.)"
+
+
+def lost_steps(steps: Sequence[str]) -> str:
+    """Return the note on steps that were executed and of which the plan knows nothing."""
+    listing = "\n".join(f"- {step}" for step in steps)
+    return (
+        "The plan is older than the record of its steps: these steps, which are missing from it, "
+        f"were executed, and their effects remain:\n{listing}\nLook at what is there before you "
+        "repeat any of it."
+    )

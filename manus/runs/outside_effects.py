@@ -94,7 +94,7 @@ def _list_interrupted(calls: Sequence[Any], journal: Journal) -> Iterator[Outsid
     """Yield the effects of calls that had begun when the process died."""
     journal.open()
     journal.close()
-    begun = {claim.tool for claim in journal.unfinished if claim.acts_outside}
+    begun = {claim.tool for claim in journal.unfinished.values() if claim.acts_outside}
     for call in calls:
         answer = journal.answer_to(call["id"])
         if answer is None and call["name"] in begun:

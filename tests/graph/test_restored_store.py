@@ -11,11 +11,13 @@ from langchain_core.messages import RemoveMessage
 from langgraph.types import Command
 
 from manus.store.sqlite import open_sqlite
+from tests.flow.helpers import ScriptedFlow, free, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer, call, calls, text
 
 Open = Callable[[], AbstractAsyncContextManager[ScriptedAgent]]
 NOTE = "This conversation is older than the record of your tool calls"
+STEP_NOTE = "The plan is older than the record of its steps"
 
 
 @pytest.fixture
@@ -116,3 +118,69 @@ async def test_an_edited_thread_lacks_calls_on_purpose(
     async with opened() as agent:
         await agent.run(text("Two."), request="Second.")
     assert "Missing from it" not in caplog.text
+
+
+@pytest.mark.parametrize("is_resumed", [True, False])
+async def test_the_steps_of_a_plan_that_are_missing_are_reported(
+    server: ScriptedServer,
+    own_workspace: Path,
+    store: Path,
+    caplog: pytest.LogCaptureFixture,
+    is_resumed: bool,
+) -> None:
+    question = call("ask_human", inquire="Which?")
+    async with open_sqlite(store) as saver:
+        flow = ScriptedFlow(server, own_workspace, saver)
+        flow.plans(makes(free("alpha"), free("beta", 0), free("gamma", 1)))
+        flow.step("alpha", append("1"), question)
+        await flow.run()
+        await flow.graph.close_waiting()
+    saved = copy(store)
+    async with open_sqlite(store) as saver:
+        flow = ScriptedFlow(server, own_workspace, saver)
+        flow.step("alpha", succeeds())
+        flow.step("beta", append("2"), succeeds("Beta is done."))
+        flow.step("gamma", append("3"), question)
+        await flow.invoke(Command(resume="That."))
+        await flow.graph.close_waiting()
+    shutil.copy(saved, store)
+    async with open_sqlite(store) as saver:
+        flow = ScriptedFlow(server, own_workspace, saver)
+        first_new = len(server.requests)
+        if is_resumed:
+            flow.step("alpha", succeeds())
+            flow.step("beta", succeeds())
+            flow.step("gamma", succeeds())
+            flow.sums_up(text("Done."))
+            await flow.invoke(Command(resume="That."))
+        else:
+            flow.plans(makes(free("delta")))
+            flow.step("delta", succeeds())
+            flow.sums_up(text("Done."))
+            await flow.run(request="Something else.")
+        assert "restored from a copy" in caplog.text
+        assert "beta → Beta is done." in caplog.text
+        assert "gamma → (it did not end)" in caplog.text
+        noted = [request for request in server.requests[first_new:] if STEP_NOTE in request.text]
+        assert len(noted) >= 2
+        caplog.clear()
+        flow.plans(makes(free("last")))
+        flow.step("last", succeeds())
+        flow.sums_up(text("Done."))
+        await flow.run(request="Go on.")
+        assert "restored from a copy" not in caplog.text
+
+
+async def test_steps_of_a_store_that_matches_are_not_reported(
+    server: ScriptedServer, own_workspace: Path, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_sqlite(store) as saver:
+        flow = ScriptedFlow(server, own_workspace, saver)
+        for number in range(2):
+            flow.plans(makes(free(f"alpha {number}"), free("beta")))
+            flow.step(f"alpha {number}", append("1"), succeeds())
+            flow.step("beta", append("2"), succeeds())
+            flow.sums_up(text("Done."))
+            await flow.run(request=f"Request {number}.")
+    assert "restored from a copy" not in caplog.text
+    assert STEP_NOTE not in "".join(request.text for request in server.requests)

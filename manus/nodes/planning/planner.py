@@ -54,7 +54,9 @@ async def ask_planner(
     vision = active_run.model_settings(ROLE).vision
     history = [render_message(message, vision=vision) for message in state.get("messages", [])]
     system = SystemMessage(await asyncio.to_thread(_system, active_run, executors))
-    messages = await fit_question(active_run, ROLE, system, *history, question)
+    lost = active_run.session.lost_calls
+    notes = [ephemeral(lost)] if lost else []
+    messages = await fit_question(active_run, ROLE, system, *history, *notes, question)
     client = active_run.client
     tools = active_run.catalog.schemas()
     for make_plan in (make, partial(_make_in_order, make)):
