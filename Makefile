@@ -69,6 +69,10 @@ served: ## kill, stop and load two instances of Aegra, and report: make served A
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.served $(ARGS)
 
+chaos: ## kill runs at random moments and resume them: make chaos ARGS="--kills 50 --postgres URL"
+	$(SETUP) dev
+	$(BIN)/python -m benchmarks.chaos $(ARGS)
+
 # Without reloading: the server would restart whenever a run writes a Python file into ./workspace.
 dev: ## start the LangGraph development server, for Studio: make dev ARGS="--port 2025"
 	$(SETUP) dev

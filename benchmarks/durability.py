@@ -18,9 +18,11 @@ import random
 import signal
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +97,8 @@ def build(setting: Setting, saver: Any, folder: Path) -> Any:
     )
 
 
-async def work(setting: Setting, folder: Path, ready: int) -> list[BaseMessage]:
-    """Start the run, or resume it; return its messages. Write to `ready` before it starts."""
+async def work(setting: Setting, folder: Path, ready: int) -> list[str]:
+    """Start the run, or resume it, as a `Work`."""
     async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
         agent = build(setting, saver, folder)
         config = {"configurable": {"thread_id": "t"}, "recursion_limit": 1000}
@@ -104,11 +106,16 @@ async def work(setting: Setting, folder: Path, ready: int) -> list[BaseMessage]:
         start = None if started else {"messages": [("user", "Append.")]}
         os.write(ready, b".")
         state = await agent.ainvoke(start, config, durability=setting.durability)
-        messages: list[BaseMessage] = state["messages"]
-        return messages
+        return [str(m.content) for m in state["messages"] if isinstance(m, ToolMessage)]
 
 
-def run_until_killed(setting: Setting, folder: Path, delay: float | None) -> float | None:
+Work = Callable[[Path, int], Coroutine[Any, Any, list[str]]]
+"""Starts or resumes a run in a folder; returns the texts of its tool messages at its end.
+
+It writes to a descriptor before it starts."""
+
+
+def run_until_killed(work: Work, folder: Path, delay: float | None) -> float | None:
     """Work in a process of its own; kill it after a delay.
 
     Return the seconds that the run took, or None if it was killed.
@@ -117,10 +124,11 @@ def run_until_killed(setting: Setting, folder: Path, delay: float | None) -> flo
     pid = os.fork()
     if pid == 0:
         try:
-            messages = asyncio.run(work(setting, folder, writer))
-            texts = [str(m.content) for m in messages if isinstance(m, ToolMessage)]
+            texts = asyncio.run(work(folder, writer))
             (folder / "answers").write_text("\n".join(texts))
             os._exit(0)
+        except Exception:  # noqa: BLE001 - the parent reports that the run has failed
+            traceback.print_exc()
         finally:
             os._exit(1)
     os.close(writer)
@@ -136,15 +144,15 @@ def run_until_killed(setting: Setting, folder: Path, delay: float | None) -> flo
     return time.monotonic() - start if os.WIFEXITED(status) else None
 
 
-def measure(setting: Setting, kills: int, randomness: random.Random) -> Count:
+def measure(work: Work, kills: int, randomness: random.Random) -> Count:
     """Return what became of the calls of runs that were killed so many times in all."""
     count = Count()
     with tempfile.TemporaryDirectory() as name:
-        duration = run_until_killed(setting, Path(name), None) or 0.0
+        duration = run_until_killed(work, Path(name), None) or 0.0
     while count.kills < kills:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            while run_until_killed(setting, folder, randomness.uniform(0, duration)) is None:
+            while run_until_killed(work, folder, randomness.uniform(0, duration)) is None:
                 count.kills += 1
             _add(count, folder)
     return count
@@ -186,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for setting in list_settings():
         if options.library not in (None, setting.library):
             continue
-        count = measure(setting, options.kills, random.Random(options.seed))
+        count = measure(partial(work, setting), options.kills, random.Random(options.seed))
         journal = "yes" if setting.has_journal else "no"
         cells = [setting.library, setting.durability, journal, count.kills]
         cells += [count.doubled, count.lost, count.in_doubt]

@@ -178,13 +178,20 @@ class Recorder:
             return store.head(ref) if store is not None else ""
 
     def changes(self, before: str, after: str) -> list[str]:
-        """Return the paths of the files that differ between two snapshots. Blocking."""
+        """Return the paths of the files that differ between two snapshots. Blocking.
+
+        Empty if one of them is not recorded on this machine, or damaged.
+        """
         with self._lock:
             store = self._open()
             if store is None or before == after or not before:
                 return []
-            old = store.read_tree(before)
-            new = store.read_tree(after)
+            try:
+                old = store.read_tree(before)
+                new = store.read_tree(after)
+            except StorageError as error:
+                log.info("%s", error)
+                return []
             return list_changed_files(compare(old, new))
 
     def changes_by_agent(self, start: str, end: str) -> list[str]:
