@@ -25,7 +25,7 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check format bench served dev docs setup pins clean
+.PHONY: help run test coverage check format bench served chaos dev docs setup pins clean
 .SILENT: help run test coverage setup
 
 help: ## list the commands

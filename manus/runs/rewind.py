@@ -7,7 +7,7 @@ undone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +24,7 @@ from manus.execution.journal import Journal
 from manus.execution.records.files import run_key, workspace_log
 from manus.execution.snapshots.rewinding import FileRewinder, Intent, RestoredFiles
 from manus.execution.workspace import Workspace
+from manus.runs.graphs import build_graph
 from manus.runs.outside_effects import OutsideEffect, list_outside_effects
 from manus.runs.spending import (
     TAKEN_BACK,
@@ -121,7 +122,33 @@ class Rewinder:
         history = await read_history(self._store, self._thread.thread_id)
         newest = history[ROOT][-1].id
         before = await asyncio.to_thread(self._files.record, "outside", "before undoing a rewind")
-        return await self._carry_out(Intent(intent.previous, intent.before, before, newest))
+        result = await self._carry_out(Intent(intent.previous, intent.before, before, newest))
+        await self._carry_over_calls(intent.previous)
+        return result
+
+    async def _carry_over_calls(self, checkpoint: str) -> None:
+        """Let calls that had started at a checkpoint count as started at its copy, the newest."""
+        graph = build_graph(self._thread.kind, "manus", self._store)
+        newest: Any = {"thread_id": self._thread.thread_id, "checkpoint_ns": ""}
+        copy = await graph.aget_state({"configurable": newest})
+        original = await graph.aget_state({"configurable": {**newest, "checkpoint_id": checkpoint}})
+        ids = [(old.id, new.id) for old, new in zip(original.tasks, copy.tasks, strict=False)]
+        await asyncio.to_thread(self._copy_entries, ids)
+
+    def _copy_entries(self, ids: Sequence[tuple[str, str]]) -> None:
+        journal = self._open_journal(ROOT)
+        journal.open()
+        for old, new in ids:
+            entry = journal.look_up(old)
+            if entry is None:
+                continue
+            if entry.message is None:
+                claim = entry.claim
+                facts: Any = {"snapshot": claim.snapshot, "acts_outside": claim.acts_outside}
+                journal.begin(new, claim.tool, **facts)
+            else:
+                journal.finish(new, entry.message, entry.update, entry.packed)
+        journal.close()
 
     async def finish(self) -> Rewound | None:
         """Complete a rewind that was interrupted; return None if there is none."""

@@ -287,6 +287,19 @@ async def test_work_of_a_person_after_a_kill_is_kept(
     assert (workspace / "made.txt").read_text() == "the work of a person"
 
 
+async def test_a_call_in_doubt_is_not_repeated_after_an_undone_rewind(
+    manus: Program, server: ScriptedServer, workspace: Path
+) -> None:
+    await kill_during(manus, server, "echo 1 >> count.txt")
+    assert manus("rewind", "t", "--to", "0").code == 0
+    assert manus("rewind", "t", "--undo").code == 0
+    server.script(text("I see."))
+    assert manus("resume", "t").code == 0
+    (answer,) = server.requests[-1].tool_results.values()
+    assert "may have taken effect" in answer
+    assert (workspace / "count.txt").read_text() == "1\n"
+
+
 async def test_work_of_a_person_long_after_a_kill_is_no_longer_in_doubt(
     manus: Program, server: ScriptedServer, workspace: Path
 ) -> None:

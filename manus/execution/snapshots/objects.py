@@ -7,6 +7,7 @@ workspace, and applies no filters, attributes or configuration of the user's rep
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -29,6 +30,8 @@ _LINK = "120000"
 _PROGRAM = "100755"
 _SETTINGS = ("-c", "core.fsync=none", "-c", "gc.autoDetach=false", "-c", "core.quotePath=false")
 """Like the journal, a snapshot survives the death of the process, but not a power failure."""
+_LITTLE_ROOM = 2**20
+"""Bytes: with less, a failure is attributed to a full disk."""
 _BATCH = 100
 """Objects that are held in memory at once."""
 _HEADER_WORDS = 3
@@ -242,6 +245,9 @@ class SnapshotStore:
     def _failed(self, errors: bytes) -> StorageError:
         lines = errors.decode("utf-8", "replace").strip().splitlines()
         reason = lines[-1] if lines else "git ended without a reason"
+        with contextlib.suppress(OSError):
+            if shutil.disk_usage(self.folder).free < _LITTLE_ROOM:
+                reason = "the disk is full"  # git says that it is damaged
         return StorageError(f"The snapshots in {self.folder} cannot be used ({reason}).")
 
 
