@@ -15,11 +15,13 @@ from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Ping
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import AsyncConnectionPool
 
 from manus.execution.records.postgres import PostgresRecords
 from manus.execution.records.postgres_saver import FencedSaver
+from manus.execution.records.postgres_sql import HAS_META, READ_META
+from manus.execution.records.store_version import check_store_version
 from manus.state.errors import SettingsError, StorageError, UsageError
 from manus.state.events import RetryEvent
 from manus.store import maintenance_texts as texts
@@ -225,6 +227,7 @@ async def _create_tables(retry: PostgresRetry) -> None:
     """
     options = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
     async with await psycopg.AsyncConnection.connect(retry.url, **options) as connection:
+        await _check_version(connection, strip_credentials(retry.url))
         # LangGraph's migrations fail if two processes execute them at once. Waiting for the lock
         # in the database would be waited for, in turn, by the migrations that build an index.
         while not await _lock_setup(connection):  # noqa: ASYNC110 - the lock is in the database
@@ -249,6 +252,16 @@ async def _lock_setup(connection: Connection) -> bool:
     """Lock the creation of tables until the connection is closed; return whether that succeeds."""
     row = await (await connection.execute(_LOCK_SETUP)).fetchone()
     return row is not None and bool(row["is_locked"])
+
+
+async def _check_version(connection: Connection, location: str) -> None:
+    """Refuse a database that a newer release has written, without writing to it."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        for query, values in ((HAS_META, ()), (READ_META, ("schema",))):
+            row = await (await cursor.execute(query, values)).fetchone()
+            if not (row and row[0]):
+                return
+        check_store_version(int(row[0]), location)
 
 
 @contextmanager

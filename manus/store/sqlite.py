@@ -18,6 +18,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from manus.execution.records.sqlite import CREATE_INBOX, SqliteRecords, open_records
+from manus.execution.records.store_version import check_sqlite_version, mark_sqlite_version
 from manus.state.errors import StorageError
 from manus.store import maintenance
 from manus.store.base import Store, make_ids_later_than
@@ -162,6 +163,7 @@ class SqliteStore(SqliteSaver, Store):
 
     def _configure(self) -> None:
         """Set the file's options and create its tables."""
+        check_sqlite_version(self.conn, self.location)
         with self.cursor(transaction=False) as cursor:
             # With the write-ahead log, a commit survives a crash of the process without an fsync,
             # the same guarantee as the journal of tool calls; FULL would sync each commit.
@@ -172,6 +174,7 @@ class SqliteStore(SqliteSaver, Store):
         if not self.is_setup:
             self.conn.execute(_WRITES)
             self.conn.execute(CREATE_INBOX)
+            mark_sqlite_version(self.conn)
         super().setup()
 
     def close(self) -> None:

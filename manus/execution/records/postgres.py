@@ -31,6 +31,7 @@ from manus.execution.records.postgres_address import read_connect_timeout
 from manus.execution.records.postgres_inbox import DELETE_INBOX, PostgresInbox
 from manus.execution.records.postgres_log import Connection, PostgresLog, fetch_value
 from manus.execution.records.seal import KEY_LENGTH
+from manus.execution.records.store_version import STORE_VERSION, check_store_version
 from manus.state.errors import StorageError, StorageUnavailableError
 
 T = TypeVar("T")
@@ -315,20 +316,16 @@ class PostgresRecords:
         if self._key:
             return
         with psycopg.connect(self._conninfo, **self._options) as connection:
+            _check_version(connection, self.location)
             if not fetch_value(connection, sql.HAS_TABLES):
                 with connection.transaction():
                     connection.execute(sql.LOCK_SETUP)
                     connection.execute(sql.CREATE)
             with connection.transaction():
-                connection.execute(sql.ADD_META, ("schema", str(sql.VERSION)))
+                connection.execute(sql.ADD_META, ("schema", str(STORE_VERSION)))
+                connection.execute(sql.RAISE_VERSION, (str(STORE_VERSION), STORE_VERSION))
                 connection.execute(sql.ADD_META, ("key", secrets.token_hex(KEY_LENGTH)))
-            version = int(fetch_value(connection, sql.READ_META, "schema"))
             key = bytes.fromhex(fetch_value(connection, sql.READ_META, "key"))
-        if version > sql.VERSION:
-            raise StorageError(
-                f"The records in {self.location} are of a newer version of manus; update manus on "
-                "this machine."
-            )
         self._key = key
 
     def _connect_locks(self) -> Connection:
@@ -355,6 +352,17 @@ class PostgresRecords:
 def process_name() -> str:
     """Return the name of this process for people: `HOST:PID`."""
     return f"{socket.gethostname()[:40]}:{os.getpid()}"
+
+
+def _check_version(connection: Connection, location: str) -> None:
+    """Refuse a database of a later version, without writing to it. Blocking.
+
+    Raises:
+        UsageError: it was written by a newer release.
+    """
+    if fetch_value(connection, sql.HAS_META):
+        version = fetch_value(connection, sql.READ_META, "schema")
+        check_store_version(int(version or 0), location)
 
 
 def _lock_patiently(connection: Connection, thread_id: str) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-VERSION = 1
-"""Version of the tables."""
-
 HAS_TABLES = """
     SELECT to_regclass('manus_meta') IS NOT NULL AND to_regclass('manus_inbox') IS NOT NULL
 """
@@ -37,6 +34,10 @@ CREATE = """
     CREATE TABLE IF NOT EXISTS manus_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)
 """
 ADD_META = "INSERT INTO manus_meta VALUES (%s, %s) ON CONFLICT DO NOTHING"
+HAS_META = "SELECT to_regclass('manus_meta') IS NOT NULL"
+RAISE_VERSION = """
+    UPDATE manus_meta SET value = %s WHERE name = 'schema' AND value::bigint < %s
+"""
 READ_META = "SELECT value FROM manus_meta WHERE name = %s"
 
 _LOCK_KEY = "hashtextextended('manus:' || %s, 0)"

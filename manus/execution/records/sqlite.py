@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from manus.execution.records.files import FileRecords
 from manus.execution.records.inbox import InboxMessage
 from manus.execution.records.seal import KEY_LENGTH
+from manus.execution.records.store_version import check_sqlite_version
 from manus.state.errors import StorageError
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ def read_key(path: Path) -> bytes:
     """
     try:
         with closing(sqlite3.connect(path, timeout=_TIMEOUT)) as database, database:
+            check_sqlite_version(database, str(path))
             database.execute(_CREATE)
             row = database.execute(_READ).fetchone()
             if row is None:
