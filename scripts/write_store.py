@@ -28,7 +28,7 @@ from tests.server import ScriptedServer, call, calls, hang, mentions, text
 from tests.store.postgres_server import binaries, running
 
 RELEASES = Path("tests/store/releases")
-HOME = Path("/tmp") / f"manus-store-{VERSION}"  # noqa: S108 - the same path on every machine
+HOME = Path("/tmp") / f"manus-store-{VERSION}"
 PACKED = (".local", "workspace")
 DUMP = "store.sql"
 _WINDOW = "16000"

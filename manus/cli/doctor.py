@@ -19,6 +19,7 @@ from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
 from manus.execution.process import scrub_environment
 from manus.execution.sandbox.interpreter import get_own_python
+from manus.prompts.formatting import size as format_size
 from manus.runs.configuration import is_installed, resolve_workspace
 from manus.state.errors import ManusError, SettingsError
 
@@ -42,7 +43,17 @@ def run_checks() -> list[CheckResult]:
         remedy = "Correct the setting; the other checks use the defaults until then."
         findings.append(CheckResult("settings", "missing", str(error), remedy))
         settings = Settings()
-    checks = (check_main_model, _threads, _workspace, _sandbox, _browser, _fonts, _mcp, _tracing)
+    checks = (
+        check_main_model,
+        _threads,
+        _storage,
+        _workspace,
+        _sandbox,
+        _browser,
+        _fonts,
+        _mcp,
+        _tracing,
+    )
     return findings + [check(settings) for check in checks]
 
 
@@ -52,7 +63,7 @@ def _threads(settings: Settings) -> CheckResult:
     async def find_location() -> str:
         async with open_store(settings) as store:
             await store.recent(1)
-            return store.location
+            return f"{store.location} ({format_size(await store.total_size())} with journals)"
 
     finding = partial(CheckResult, "threads")
     file = Path(settings.checkpoint or default_file())
@@ -64,6 +75,37 @@ def _threads(settings: Settings) -> CheckResult:
         remedy = "Set MANUS_CHECKPOINT to a file that can be written, or to a postgresql:// URL."
         return finding("missing", str(error), remedy)
     return finding("ok", f"stored in {file} (created by the first run)")
+
+
+def _storage(settings: Settings) -> CheckResult:
+    """Report how much is stored outside of the store of threads."""
+    from platformdirs import user_cache_path
+
+    from manus.config.files import state_folder
+    from manus.execution.snapshots.rewinding import SNAPSHOTS
+    from manus.execution.workspace import OBSERVATIONS
+
+    records = state_folder() / "workspaces"
+    workspace = Path(resolve_workspace(settings)).expanduser().absolute()
+    snapshots = sum(map(_measure, records.glob(f"*/{SNAPSHOTS}")))
+    parts = {
+        f"file snapshots in {records}": snapshots,
+        "other records there": _measure(records) - snapshots,
+        f"kept outputs in {workspace / OBSERVATIONS}": _measure(workspace / OBSERVATIONS),
+        f"caches in {user_cache_path('manus')}": _measure(user_cache_path("manus")),
+    }
+    lines = [f"{format_size(size)} of {name}" for name, size in parts.items()]
+    return CheckResult("storage", "ok", "\n".join(lines))
+
+
+def _measure(folder: Path) -> int:
+    """Return the size of the files below a folder; unreadable ones are left out."""
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{path}/{name}").st_size
+    return total
 
 
 def _check_writable(path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,8 @@ from manus.store.thread_id import LONGEST_THREAD_ID, NEWEST
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _AMOUNT = re.compile(r"(\d[\d_]*\.?\d*|\.\d+)([a-z]*)", re.ASCII)
+_AGE = re.compile(r"(\d{1,5})([mhdw])", re.ASCII)
+_AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _THOUSANDS = {"k": 1_000, "m": 1_000_000}
 _UNITS = {"cost": {}, "seconds": {"s": 1, "m": 60, "min": 60, "h": 3_600}}
 """Units by kind of limit; all others are counts."""
@@ -59,6 +62,23 @@ def parse_limits(text: str) -> Limits:
         problem = error.errors()[0]
         raise click.BadParameter(f"{problem['loc'][0]} is invalid: {problem['msg']}") from None
     return values
+
+
+def parse_age(text: str) -> timedelta:
+    """Parse an age such as `30d`, `12h`, `90m` or `2w`.
+
+    Raises:
+        BadParameter: it is no such age.
+    """
+    match = _AGE.fullmatch(text.strip().lower())
+    try:
+        if match is not None:
+            return timedelta(**{_AGE_UNITS[match[2]]: int(match[1])})
+    except OverflowError:
+        pass
+    raise click.BadParameter(
+        f"{text[:40]!r} is not an age; write a whole number with m, h, d or w, such as 30d"
+    )
 
 
 COUNT = click.IntRange(min=1)

@@ -24,6 +24,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS archived_words USING fts5 (
     text, content = 'archived', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
+_ALL = "SELECT number, id, who, text FROM archived WHERE rowid > ? ORDER BY rowid"
 _BY_NUMBER = "SELECT number, id, who, text FROM archived WHERE number = ?"
 _BY_ROW = "SELECT number, id, who, text FROM archived WHERE rowid = ?"
 _WORDS = (
@@ -101,6 +102,10 @@ class Archive:
             return
         with contextlib.closing(sqlite3.connect(source)) as other, self._connect() as connection:
             other.backup(connection)
+
+    def messages(self) -> list[Archived]:
+        """Return all messages in the order in which they were archived."""
+        return [Archived(*row) for row in self._rows(_ALL, 0)]
 
     def numbered(self, number: int) -> list[Archived]:
         """Return the messages of a number: one, or several if the thread has branches."""

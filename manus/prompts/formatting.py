@@ -163,6 +163,17 @@ def cache_in_words(used: Mapping[str, Any]) -> str:
 _SPANS = (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1))
 
 
+def size(number: int) -> str:
+    """Format a number of bytes, such as `12 kB` or `3.4 MB`."""
+    amount = float(number)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1_000:
+            is_small = unit != "B" and amount < 10
+            return f"{amount:.1f} {unit}" if is_small else f"{amount:.0f} {unit}"
+        amount /= 1_000
+    return f"{amount:.1f} GB"
+
+
 def span(seconds: float) -> str:
     """Format a duration: `12 ms`, `0.4 s`, `12 s`, `3 min 05 s`, `2 h 14 min`, `3 d 04 h`."""
     if seconds < 0.0995:

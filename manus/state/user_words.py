@@ -130,7 +130,10 @@ class NamedHosts(NamedTuple):
 def own_words(message: BaseMessage) -> str:
     """Return what the user has written in a message; empty for what others have written."""
     if isinstance(message, ToolMessage):
-        return get_text(message) if message.name == ASK_HUMAN else ""
+        if message.name != ASK_HUMAN:
+            return ""
+        words = message.additional_kwargs.get(OWN_WORDS)  # set in an imported thread
+        return get_text(message) if words is None else str(words)
     if not isinstance(message, HumanMessage) or not is_from_user(message):
         return ""
     words = message.additional_kwargs.get(OWN_WORDS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -11,6 +13,9 @@ from langgraph.checkpoint.base import id as checkpoint_ids
 
 from manus.execution.records.base import Records
 from manus.state.events import RetryEvent
+
+_EPOCH = 0x01B21DD213814000
+"""1970 in the time of a UUID: ticks of 100 ns since 1582."""
 
 
 def make_ids_later_than(checkpoint_id: str | None) -> None:
@@ -26,6 +31,30 @@ def make_ids_later_than(checkpoint_id: str | None) -> None:
     clock: Any = checkpoint_ids
     if (clock._last_v6_timestamp or 0) < time:
         clock._last_v6_timestamp = time
+
+
+def read_id_time(checkpoint_id: str) -> datetime:
+    """Return the time in a checkpoint id of LangGraph; that of the epoch for any other id."""
+    try:
+        ticks = checkpoint_ids.UUID(checkpoint_id).time - _EPOCH
+        return datetime.fromtimestamp(ticks / 1e7, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(slots=True)
+class StoredThread:
+    """What a store has of a thread, read without its contents, which may be damaged."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of checkpoints and journal by checkpoint namespace."""
+    newest: str = ""
+    """Id of the newest checkpoint of the main graph."""
+
+    @property
+    def size(self) -> int:
+        """Return the size in bytes."""
+        return sum(self.sizes.values())
 
 
 class Store(BaseCheckpointSaver[Any]):
@@ -58,6 +87,25 @@ class Store(BaseCheckpointSaver[Any]):
     async def holders(self, thread_ids: Sequence[str]) -> dict[str, str]:  # noqa: ARG002
         """Return which other process holds each of the threads, as `HOST:PID`, where known."""
         return {}
+
+    async def measure(self, thread_ids: Sequence[str]) -> dict[str, StoredThread]:
+        """Return what is stored of each of these threads, without reading it."""
+        raise NotImplementedError
+
+    async def total_size(self) -> int:
+        """Return the size of the store on its disk in bytes, with its journals."""
+        raise NotImplementedError
+
+    async def read_workspaces(self, thread_id: str) -> list[str]:
+        """Return the workspaces of a thread, the newest first; damaged checkpoints have none."""
+        raise NotImplementedError
+
+    async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
+        """Delete everything of a thread's checkpoints but this one of the main graph."""
+        raise NotImplementedError
+
+    async def reclaim_space(self) -> None:
+        """Give the space of deleted threads back to the file system, where the store does not."""
 
     def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
         """Lock a thread for this process inside the block, or raise `ThreadBusyError`.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 INTERRUPT = "__interrupt__"
 RESUME = "__resume__"
 ROOT = ""
+COMPACTED = "compacted"
+"""Metadata of the checkpoint that `manus threads --compact` has kept: it has all values."""
 
 
 @dataclass(frozen=True, slots=True)

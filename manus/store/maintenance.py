@@ -7,12 +7,14 @@ is not deleted.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from manus.state.errors import UsageError
+from manus.store.base import StoredThread
 from manus.store.maintenance_texts import explain_existing, explain_needed
 
 STRATEGIES = ("keep_latest", "delete")
@@ -27,6 +29,30 @@ _OF_RUN = """
     SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
     WHERE json_extract(CAST(metadata AS TEXT), '$.run_id') = ?
 """
+_SIZES = """
+    SELECT thread_id, checkpoint_ns, SUM(size), MAX(checkpoint_id) FROM (
+        SELECT thread_id, checkpoint_ns, checkpoint_id,
+            LENGTH(checkpoint) + LENGTH(metadata) AS size
+        FROM checkpoints WHERE thread_id IN (SELECT value FROM json_each(:threads))
+        UNION ALL
+        SELECT thread_id, checkpoint_ns, checkpoint_id, LENGTH(value)
+        FROM writes WHERE thread_id IN (SELECT value FROM json_each(:threads))
+    ) GROUP BY thread_id, checkpoint_ns
+"""
+_WORKSPACES = """
+    SELECT json_extract(CAST(metadata AS TEXT), '$.workspace') AS workspace FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = '' AND json_valid(CAST(metadata AS TEXT))
+    GROUP BY workspace HAVING workspace IS NOT NULL ORDER BY MAX(checkpoint_id) DESC
+"""
+_KEEP_CHECKPOINT = """
+    DELETE FROM checkpoints
+    WHERE thread_id = ?1 AND NOT (checkpoint_ns = '' AND checkpoint_id = ?2)
+"""
+_UNLINK = "UPDATE checkpoints SET parent_checkpoint_id = NULL WHERE thread_id = ?1"
+_KEEP_WRITES = """
+    DELETE FROM writes WHERE thread_id = ?1 AND NOT (checkpoint_ns = '' AND checkpoint_id = ?2)
+"""
+_FREE_SHARE = 4
 Key = tuple[str, str, str]
 """Thread, namespace and checkpoint."""
 Row = tuple[str, str | None, str, bytes]
@@ -51,6 +77,36 @@ def prune(cursor: sqlite3.Cursor, serde: SerializerProtocol, thread_id: str, str
         for checkpoint_id, *_ in rows:
             if checkpoint_id not in needed:
                 _delete(cursor, (thread_id, namespace, checkpoint_id))
+
+
+def measure(cursor: sqlite3.Cursor, thread_ids: Sequence[str]) -> dict[str, StoredThread]:
+    """Return the sizes of threads by namespace, in one query."""
+    threads = {thread_id: StoredThread() for thread_id in thread_ids}
+    rows = cursor.execute(_SIZES, {"threads": json.dumps([*thread_ids])})
+    for thread_id, namespace, size, newest in rows:
+        threads[thread_id].sizes[namespace] = size
+        if not namespace:
+            threads[thread_id].newest = newest
+    return threads
+
+
+def read_workspaces(cursor: sqlite3.Cursor, thread_id: str) -> list[str]:
+    """Return the workspaces of a thread, the newest first."""
+    return [str(row[0]) for row in cursor.execute(_WORKSPACES, (thread_id,))]
+
+
+def keep_only(cursor: sqlite3.Cursor, thread_id: str, checkpoint_id: str) -> None:
+    """Delete all checkpoints and writes of a thread but those of one checkpoint."""
+    cursor.execute(_KEEP_CHECKPOINT, (thread_id, checkpoint_id))
+    cursor.execute(_KEEP_WRITES, (thread_id, checkpoint_id))
+    cursor.execute(_UNLINK, (thread_id,))
+
+
+def has_much_free_space(connection: sqlite3.Connection) -> bool:
+    """Return whether a quarter of a file or more is free."""
+    [free] = connection.execute("PRAGMA freelist_count").fetchone()
+    [pages] = connection.execute("PRAGMA page_count").fetchone()
+    return int(free) * _FREE_SHARE > int(pages)
 
 
 def _find_needed(

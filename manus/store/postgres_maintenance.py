@@ -1,4 +1,4 @@
-"""Statements that copy a thread of a PostgreSQL database, and delete runs."""
+"""Statements that copy, measure and compact threads of a PostgreSQL database, and delete runs."""
 
 from __future__ import annotations
 
@@ -62,4 +62,51 @@ DELETE_RUNS: tuple[LiteralString, ...] = (
         AND checkpoints.metadata->>'run_id' = ANY(%(runs)s)
     """,
     "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%(runs)s)",
+)
+
+SIZES: LiteralString = """
+    SELECT thread_id, checkpoint_ns, sum(size)::bigint AS size, max(checkpoint_id) AS newest FROM (
+        SELECT thread_id, checkpoint_ns, checkpoint_id,
+            pg_column_size(checkpoint) + pg_column_size(metadata)
+        FROM checkpoints WHERE thread_id = ANY(%(threads)s)
+        UNION ALL
+        SELECT thread_id, checkpoint_ns, checkpoint_id, octet_length(blob)
+        FROM checkpoint_writes WHERE thread_id = ANY(%(threads)s)
+        UNION ALL
+        SELECT thread_id, checkpoint_ns, NULL, octet_length(blob)
+        FROM checkpoint_blobs WHERE thread_id = ANY(%(threads)s)
+        UNION ALL
+        SELECT thread_id, checkpoint_ns, NULL, octet_length(line)
+        FROM manus_journal WHERE thread_id = ANY(%(threads)s)
+    ) AS rows (thread_id, checkpoint_ns, checkpoint_id, size) GROUP BY thread_id, checkpoint_ns
+"""
+TOTAL_SIZE: LiteralString = """
+    SELECT coalesce(sum(pg_total_relation_size(oid)), 0) AS size FROM pg_class
+    WHERE relkind = 'r' AND pg_table_is_visible(oid)
+        AND (relname LIKE 'checkpoint%%' OR relname LIKE 'manus\\_%%')
+"""
+WORKSPACES: LiteralString = """
+    SELECT metadata->>'workspace' AS workspace FROM checkpoints
+    WHERE thread_id = %s AND checkpoint_ns = '' AND metadata->>'workspace' IS NOT NULL
+    GROUP BY 1 ORDER BY max(checkpoint_id) DESC
+"""
+KEEP_ONLY: tuple[LiteralString, ...] = (
+    """
+    DELETE FROM checkpoint_blobs blobs
+    WHERE thread_id = %(thread)s AND NOT EXISTS (
+        SELECT 1 FROM checkpoints kept
+        WHERE kept.thread_id = blobs.thread_id AND kept.checkpoint_ns = ''
+            AND blobs.checkpoint_ns = '' AND kept.checkpoint_id = %(checkpoint)s
+            AND kept.checkpoint->'channel_versions'->>blobs.channel = blobs.version
+    )
+    """,
+    """
+    DELETE FROM checkpoint_writes
+    WHERE thread_id = %(thread)s AND NOT (checkpoint_ns = '' AND checkpoint_id = %(checkpoint)s)
+    """,
+    """
+    DELETE FROM checkpoints
+    WHERE thread_id = %(thread)s AND NOT (checkpoint_ns = '' AND checkpoint_id = %(checkpoint)s)
+    """,
+    "UPDATE checkpoints SET parent_checkpoint_id = NULL WHERE thread_id = %(thread)s",
 )

@@ -26,7 +26,7 @@ from manus.state.errors import SettingsError, StorageError, UsageError
 from manus.state.events import RetryEvent
 from manus.store import maintenance_texts as texts
 from manus.store import postgres_maintenance as maintenance
-from manus.store.base import Store, make_ids_later_than
+from manus.store.base import Store, StoredThread, make_ids_later_than
 from manus.store.postgres_retry import (
     PostgresRetry,
     describe_error,
@@ -163,6 +163,32 @@ class PostgresStore(FencedSaver, Store):
         base = super().aget_delta_channel_history
         return await self._retry.call(partial(base, config=config, channels=channels))
 
+    async def measure(self, thread_ids: Sequence[str]) -> dict[str, StoredThread]:
+        """As in the base class."""
+        await self.records.run(self.records.load_key)  # creates the tables, if they are missing
+        threads = {thread_id: StoredThread() for thread_id in thread_ids}
+        for row in await self._rows(maintenance.SIZES, {"threads": [*thread_ids]}):
+            thread = threads[row["thread_id"]]
+            thread.sizes[row["checkpoint_ns"]] = int(row["size"] or 0)
+            if not row["checkpoint_ns"]:
+                thread.newest = row["newest"] or ""
+        return threads
+
+    async def total_size(self) -> int:
+        """As in the base class: the size of its tables and their indexes."""
+        [row] = await self._rows(maintenance.TOTAL_SIZE, ())
+        return int(row["size"])
+
+    async def read_workspaces(self, thread_id: str) -> list[str]:
+        """As in the base class."""
+        rows = await self._rows(maintenance.WORKSPACES, (thread_id,))
+        return [str(row["workspace"]) for row in rows]
+
+    async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
+        """As in the base class."""
+        values = {"thread": thread_id, "checkpoint": checkpoint_id}
+        await self._execute(maintenance.KEEP_ONLY, values)
+
     async def recent(self, limit: int) -> list[str]:
         """Return thread ids, most recently used first."""
         return [str(row["thread_id"]) for row in await self._rows(_RECENT, (limit,))]
@@ -257,11 +283,12 @@ async def _lock_setup(connection: Connection) -> bool:
 async def _check_version(connection: Connection, location: str) -> None:
     """Refuse a database that a newer release has written, without writing to it."""
     async with connection.cursor(row_factory=tuple_row) as cursor:
-        for query, values in ((HAS_META, ()), (READ_META, ("schema",))):
-            row = await (await cursor.execute(query, values)).fetchone()
-            if not (row and row[0]):
-                return
-        check_store_version(int(row[0]), location)
+        row = await (await cursor.execute(HAS_META)).fetchone()
+        if row is None or not row[0]:
+            return
+        row = await (await cursor.execute(READ_META, ("schema",))).fetchone()
+        if row is not None:
+            check_store_version(int(row[0]), location)
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from manus.state.errors import StorageError
 from manus.store.dictionary import DICTIONARY
@@ -24,6 +25,19 @@ _RAW_DEFLATE = -zlib.MAX_WBITS
 """No zlib header and checksum, because most values are small."""
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
 """Errors that deserialization may raise; the base class has no error type of its own."""
+
+
+def wrap_full_copy(value: Any) -> Any:
+    """Return the value of a channel stored as deltas in the form in which it needs no deltas."""
+    return _DeltaSnapshot(value)
+
+
+def unwrap_full_copies(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of channels, with full copies as plain values."""
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        plain[name] = value.value if isinstance(value, _DeltaSnapshot) else value
+    return plain
 
 
 class _DisplaySerializer(JsonPlusSerializer):
@@ -97,6 +111,10 @@ class CompactSerializer(JsonPlusSerializer):
         if len(compressed) >= len(data):
             return kind, data
         return f"{kind}{_COMPRESSED}", compressed
+
+    def dumps_plain(self, obj: Any) -> tuple[str, bytes]:
+        """Serialize a value without compression."""
+        return super().dumps_typed(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """Deserialize a compressed or plain value.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -21,7 +22,7 @@ from manus.execution.records.sqlite import CREATE_INBOX, SqliteRecords, open_rec
 from manus.execution.records.store_version import check_sqlite_version, mark_sqlite_version
 from manus.state.errors import StorageError
 from manus.store import maintenance
-from manus.store.base import Store, make_ids_later_than
+from manus.store.base import Store, StoredThread, make_ids_later_than
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
 
@@ -272,6 +273,42 @@ class SqliteStore(SqliteSaver, Store):
         """Delete the checkpoints of runs that no later run needs."""
         with self.cursor() as cursor:
             maintenance.delete_runs(cursor, self.serde, [*map(str, run_ids)])
+
+    @_run_in_store_thread
+    def measure(self, thread_ids: Sequence[str]) -> dict[str, StoredThread]:
+        """As in the base class; journals are files."""
+        with self.cursor(transaction=False) as cursor:
+            threads = maintenance.measure(cursor, thread_ids)
+        for thread_id, thread in threads.items():
+            for namespace in thread.sizes:
+                thread.sizes[namespace] += self.records.log(thread_id, namespace).size()
+        return threads
+
+    @_run_in_store_thread
+    def total_size(self) -> int:
+        """As in the base class."""
+        journals = self.path.with_name(f"{self.path.name}.journal")
+        files = [self.path, self.path.with_name(f"{self.path.name}-wal"), *journals.glob("*")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @_run_in_store_thread
+    def read_workspaces(self, thread_id: str) -> list[str]:
+        """As in the base class."""
+        with self.cursor(transaction=False) as cursor:
+            return maintenance.read_workspaces(cursor, thread_id)
+
+    @_run_in_store_thread
+    def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
+        """As in the base class."""
+        with self.cursor() as cursor:
+            maintenance.keep_only(cursor, thread_id, checkpoint_id)
+
+    @_run_in_store_thread
+    def reclaim_space(self) -> None:
+        """Shrink the file if much of it is free and no other process is using it."""
+        with contextlib.suppress(sqlite3.OperationalError), self.cursor(transaction=False):
+            if maintenance.has_much_free_space(self.conn):
+                self.conn.execute("VACUUM")
 
     @_run_in_store_thread
     def recent(self, limit: int) -> list[str]:

@@ -7,3 +7,6 @@ LONGEST_THREAD_ID = 200
 
 NEWEST = ""
 """Special thread id: the most recently used thread."""
+
+MAX_THREADS = 1_000_000
+"""More threads than a store holds."""

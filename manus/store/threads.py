@@ -1,31 +1,30 @@
-"""Threads: look them up, read their state, delete their files."""
+"""Threads: look them up, and read their state."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.prompts.formatting import ENDINGS, get_ending
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
-from manus.store.history import checkpoint_time, is_waiting
-from manus.store.thread_id import NEWEST
+from manus.store.base import read_id_time
+from manus.store.history import COMPACTED, checkpoint_time, is_waiting
+from manus.store.thread_id import MAX_THREADS, NEWEST
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple
 
     from manus.store.base import Store
 
-_MAX_THREADS = 1_000_000
-"""More threads than a store holds."""
 _MIN_PREFIX = 4
 _GENERATED_ID = re.compile("[0-9a-f]{10}")
-_SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")
-"""Suffixes of a SQLite database and its companion files."""
+
+
+DAMAGED = "damaged"
+"""Status of a thread whose newest checkpoint cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,8 @@ class Thread:
     """Time of the newest checkpoint."""
     worker: str | None = None
     """Process that works on it, as `HOST:PID`; known for PostgreSQL databases."""
+    is_compacted: bool = False
+    """Whether the steps before the newest checkpoint are gone."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `manus threads --json` prints."""
@@ -73,6 +74,23 @@ async def read_thread(store: Store, thread_id: str) -> Thread | None:
     return None if checkpoint is None else _thread(thread_id, checkpoint)
 
 
+async def describe_damaged(store: Store, thread_id: str) -> Thread:
+    """Return what is known of a thread whose newest checkpoint cannot be read."""
+    [stored] = (await store.measure([thread_id])).values()
+    workspaces = await store.read_workspaces(thread_id)
+    return Thread(
+        thread_id=thread_id,
+        kind="agent",
+        profile=None,
+        workspace=workspaces[0] if workspaces else None,
+        options={},
+        request="",
+        steps=0,
+        status=DAMAGED,
+        updated=read_id_time(stored.newest),
+    )
+
+
 async def get_thread(store: Store, prefix: str) -> Thread:
     """Look up a thread as `find_thread` does, and return it."""
     thread = await read_thread(store, await find_thread(store, prefix))
@@ -91,12 +109,12 @@ async def find_thread(store: Store, prefix: str, *, or_new: bool = False) -> str
     """
     if prefix == NEWEST:
         matches = await store.recent(1)
-    elif await read_thread(store, prefix) is not None:
+    elif await _exists(store, prefix):
         return prefix
     else:
         matches = [
             thread_id
-            for thread_id in await store.recent(_MAX_THREADS)
+            for thread_id in await store.recent(MAX_THREADS)
             if thread_id.startswith(prefix)
         ]
     if or_new and prefix != NEWEST:
@@ -107,6 +125,13 @@ async def find_thread(store: Store, prefix: str, *, or_new: bool = False) -> str
     if matches:
         problem = f"{len(matches):,} threads start with {prefix}"
     raise UsageError(f"{problem} in {store.location}; `manus threads` lists all threads.")
+
+
+async def _exists(store: Store, thread_id: str) -> bool:
+    try:
+        return await read_thread(store, thread_id) is not None
+    except StorageError:  # it exists and is damaged
+        return True
 
 
 def _generated_ids(matches: list[str], prefix: str) -> list[str]:
@@ -140,6 +165,7 @@ def _thread(thread_id: str, checkpoint: CheckpointTuple) -> Thread:
         steps=int(run.get("step", 0)) or len(values.get("results") or []),
         status=_status(checkpoint, values),
         updated=checkpoint_time(checkpoint),
+        is_compacted=bool(metadata.get(COMPACTED)),
     )
 
 
@@ -156,53 +182,3 @@ def _status(checkpoint: CheckpointTuple, values: dict[str, Any]) -> str:
     if source == "input" or is_behind:
         reason = None
     return get_ending(reason, success=values.get("success")).label
-
-
-def _delete_snapshots(records: Path, thread_id: str) -> None:
-    """Delete the snapshots of a thread, and the objects that no other thread uses."""
-    from manus.execution.snapshots.objects import SnapshotStore, make_ref
-    from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
-
-    folder = records / SNAPSHOTS
-    if not folder.exists():
-        return
-    store = SnapshotStore.open(folder)
-    ref = make_ref(thread_id)
-    (records / REWINDS / f"{ref}.json").unlink(missing_ok=True)
-    if store is not None and store.head(ref):
-        store.set_head(ref, "")
-        store.collect_garbage(everything=True)
-
-
-async def delete_thread_files(store: Store, thread: Thread) -> None:
-    """Delete the journals and archives of a thread and of its plan's steps.
-
-    Raises:
-        StorageError: a file cannot be deleted.
-    """
-    from manus.execution.archive import Archive
-    from manus.execution.records.files import run_key, workspace_log
-    from manus.execution.workspace import Workspace
-
-    namespaces = {""}
-    async for checkpoint in store.alist({"configurable": {"thread_id": thread.thread_id}}):
-        namespaces.add(str(checkpoint.config["configurable"].get("checkpoint_ns", "")))
-    for namespace in namespaces:
-        log = store.records.log(thread.thread_id, namespace)
-        await asyncio.to_thread(log.remove)
-    if thread.workspace is None:
-        return
-    records = Workspace(thread.workspace).records
-    await asyncio.to_thread(_delete_snapshots, records, thread.thread_id)
-    for namespace in namespaces:
-        key = run_key(thread.thread_id, namespace)
-        await asyncio.to_thread(workspace_log(records, key).remove)
-        archive = Archive.path_for(records, key)
-        paths = [archive.with_name(archive.name + suffix) for suffix in _SQLITE_SUFFIXES]
-        for path in paths:
-            try:
-                await asyncio.to_thread(path.unlink, missing_ok=True)
-            except OSError as error:
-                raise StorageError(
-                    f"Cannot delete {path} ({error.strerror}); delete it by hand, then repeat."
-                ) from None

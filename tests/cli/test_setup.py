@@ -149,6 +149,7 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     assert re.fullmatch(rf"{re.escape(said)} in \d+\.\d s", lines["model"])
     assert lines["threads"].endswith(f"stored in {manus.database} (created by the first run)")
     assert lines["workspace"].endswith(f"{manus.workspace} (created by the first run)")
+    assert "file snapshots in" in lines["storage"]
     assert {"python", "browser", "fonts", "tracing"} <= set(lines)
     assert result.out.endswith("\nReady.\n")
     assert KEY not in result.out

@@ -26,9 +26,9 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     manus("run", "--thread", "second", "Count to thirty")
     manus("run", "--thread", "third", "--max-steps", "5", "Say three")
     head, third, second, first = (line.split() for line in manus("threads").out.splitlines())
-    assert head == ["THREAD", "STATUS", "STEPS", "AGE", "REQUEST"]
+    assert head == ["THREAD", "STATUS", "STEPS", "SIZE", "AGE", "REQUEST"]
     assert (third[0], second[:4]) == ("third", ["second", "no", "success", "2"])
-    assert (first[:3], first[5:]) == (["first", "finished", "1"], ["Say", "one", "red"])
+    assert (first[:3], first[7:]) == (["first", "finished", "1"], ["Say", "one", "red"])
     _, data = manus("threads", "--json", "--limit", "2").json
     facts = {"thread_id": "second", "request": "Count to thirty", "workspace": str(manus.workspace)}
     assert data.items() >= facts.items()

@@ -35,7 +35,8 @@ STATUSES = {
 def old(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[Program]:
     """The program in the home folder of an earlier release."""
     version, _, kind = request.param.name.removesuffix(".tar.xz").rpartition("-")
-    home = Path("/tmp") / f"manus-store-{version}"  # noqa: S108 - checkpoints contain this path
+    # checkpoints contain this path
+    home = Path("/tmp") / f"manus-store-{version}"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
     with tarfile.open(request.param) as archive:

@@ -178,8 +178,9 @@ def test_a_thread_that_is_damaged(
         with subtests.test(arguments=arguments):
             _sentence(manus(*arguments), "it is damaged")
     listed = manus("threads")
-    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ["good"]
-    assert listed.err.startswith("The thread bad is not listed. ")
+    rows = [line.split()[:2] for line in listed.out.splitlines()[1:]]
+    assert rows == [["good", "finished"], ["bad", "damaged"]]
+    assert listed.err.startswith("The thread bad is damaged: ")
 
 
 def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:

@@ -29,7 +29,12 @@ def test_a_sqlite_file_of_a_newer_release_is_refused(
         assert database.execute("PRAGMA user_version").fetchone() == (STORE_VERSION,)
         database.execute(f"PRAGMA user_version = {STORE_VERSION + 1}")
     before = _dump(manus.database)
-    for command in (("threads",), ("show", "t"), ("run", "--thread", "t", "Go on"), ("resume", "t")):
+    for command in (
+        ("threads",),
+        ("show", "t"),
+        ("run", "--thread", "t", "Go on"),
+        ("resume", "t"),
+    ):
         with subtests.test(command=command):
             result = manus(*command)
             assert (result.code, result.out) == (2, "")

@@ -15,6 +15,7 @@ from manus.cli.commands.run import chat, flow, resume, run
 from manus.cli.commands.send import send
 from manus.cli.commands.setup import doctor, memory, setup, trust
 from manus.cli.commands.threads import show, threads
+from manus.cli.commands.transfer import export, import_thread
 from manus.cli.commands.worker import worker
 
 EXIT_CODES = (
@@ -44,5 +45,5 @@ def _add(*commands: click.Command) -> None:
 
 
 _add(chat, run, flow, resume, send, worker, threads, show, history, rewind, fork)
-_add(report, watch, ui)
+_add(export, import_thread, report, watch, ui)
 _add(profiles, graph, mcp, memory, import_config, trust, setup, doctor, demo)

@@ -45,6 +45,8 @@ async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
         print_json([*map(_as_json, steps)])
         return
     lines = [f"Thread {thread.thread_id}, files in {thread.workspace or '(unknown)'}"]
+    if thread.is_compacted:
+        lines.append("Its steps were removed by `manus threads --compact`.")
     for step in steps:
         time = step.ended_at.astimezone().strftime("%H:%M:%S") if step.ended_at else "        "
         lines.append(f"{step.number:>4}  {time}  {fit(flat(step.text), _text_width())}")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
 
-from manus.cli.options import COUNT, thread_argument, thread_id
+from manus.cli.options import COUNT, parse_age, thread_argument, thread_id
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.graph.outcome import Outcome
+    from manus.runs.maintenance import MaintenanceReport
     from manus.store.base import Store
     from manus.store.threads import Thread
+
+
+_MAX_NAMES = 8
+"""Threads listed by name; the others are counted."""
 
 
 @click.command()
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     metavar="ID",
     type=thread_id,
     multiple=True,
-    help="Delete this thread with its journal and archive; its files stay.",
+    help="Delete this thread with its records and snapshots; the workspace stays.",
 )
 @click.option(
     "--cancel",
@@ -36,17 +41,46 @@ if TYPE_CHECKING:
     multiple=True,
     help="Take this thread's runs out of the queue, and stop one at a worker.",
 )
+@click.option(
+    "--prune",
+    metavar="AGE",
+    type=parse_age,
+    help="Delete threads unused for e.g. 30d (also m, h, w); open questions stay.",
+)
+@click.option("--compact", is_flag=True, help="Keep only the newest state of ended threads.")
+@click.option("--dry-run", is_flag=True, help="Name what --prune or --compact would change.")
 @click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
-def threads(limit: int, delete: tuple[str, ...], cancel: tuple[str, ...], json: bool) -> int:
-    """List threads, newest first, or delete some."""
+def threads(
+    limit: int,
+    delete: tuple[str, ...],
+    cancel: tuple[str, ...],
+    prune: timedelta | None,
+    compact: bool,
+    dry_run: bool,
+    json: bool,
+) -> int:
+    """List threads, newest first; delete, prune or compact them.
+
+    A compacted thread keeps its conversation and can be continued, but `history` and `rewind` no
+    longer have the steps before.
+    """
     from manus.cli.queued_threads import cancel_runs
     from manus.cli.settings import read_settings, with_store
 
+    if bool(delete) + (prune is not None) + compact > 1:
+        raise click.UsageError("Give only one of --delete, --prune and --compact.")
+    if dry_run and prune is None and not compact:
+        raise click.UsageError("--dry-run needs --prune or --compact.")
     settings = read_settings()
     if cancel:
         cancel_runs(settings, cancel)
     if delete:
         with_store(lambda store: _delete(store, delete), settings)
+    elif prune is not None:
+        age = prune
+        with_store(lambda store: _prune(store, age, dry_run=dry_run), settings)
+    elif compact:
+        with_store(lambda store: _compact(store, dry_run=dry_run), settings)
     elif not cancel:
         with_store(lambda store: _list(store, settings, limit, as_json=json), settings)
     return 0
@@ -55,16 +89,18 @@ def threads(limit: int, delete: tuple[str, ...], cancel: tuple[str, ...], json: 
 async def _list(store: Store, settings: Settings, limit: int, *, as_json: bool) -> None:
     from manus.cli.output import print_json
     from manus.cli.queued_threads import with_queue
+    from manus.store.sizes import measure_threads
 
     threads = []
     for recent_id in await store.recent(limit):
         if (thread := await _look_up(store, recent_id)) is not None:
             threads.append(thread)
     threads = await with_queue(threads, store, settings, limit)
+    sizes = await measure_threads(store, threads)
     if as_json:
-        print_json([thread.as_json() for thread in threads])
+        print_json([{**thread.as_json(), "bytes": sizes[thread.thread_id]} for thread in threads])
     elif threads:
-        _print_table(threads)
+        _print_table(threads, sizes)
     else:
         sys.stderr.write(f"There are no threads yet in {store.location}.\n")
 
@@ -73,13 +109,15 @@ async def _look_up(store: Store, thread_id: str) -> Thread | None:
     from dataclasses import replace
 
     from manus.state.errors import StorageError
-    from manus.store.threads import is_being_worked_on, read_thread
+    from manus.store.threads import describe_damaged, is_being_worked_on, read_thread
 
     try:
         thread = await read_thread(store, thread_id)
     except StorageError as error:  # a damaged thread must not hide the others
-        sys.stderr.write(f"The thread {thread_id} is not listed. {error}\n")
-        return None
+        sys.stderr.write(
+            f"The thread {thread_id} is damaged: `manus threads --delete` removes it. {error}\n"
+        )
+        return await describe_damaged(store, thread_id)
     if thread is None:
         return None
     if thread.status in ("unfinished", "waiting") and await is_being_worked_on(store, thread_id):
@@ -88,21 +126,23 @@ async def _look_up(store: Store, thread_id: str) -> Thread | None:
     return thread
 
 
-def _print_table(threads: list[Thread]) -> None:
+def _print_table(threads: list[Thread], sizes: Mapping[str, int]) -> None:
     """Print one line per thread, cut to the width of the terminal; uncut without a terminal."""
     from rich.cells import cell_len, set_cell_size
 
     from manus.cli.screen import build_console
-    from manus.prompts.formatting import clean, fit, flat, span
+    from manus.prompts.formatting import clean, fit, flat, size, span
 
     now = datetime.now(UTC)
     has_workers = any(t.worker for t in threads)
     rows: list[tuple[str, ...]] = []
     for t in threads:
         age = span(max((now - t.updated).total_seconds(), 0))
+        used = size(sizes[t.thread_id])
         worker = [clean(t.worker or "")] if has_workers else []
-        rows.append((clean(t.thread_id), t.status, str(t.steps), age, *worker, flat(t.request)))
-    head = ["THREAD", "STATUS", "STEPS", "AGE", "REQUEST"]
+        facts = (clean(t.thread_id), t.status, str(t.steps), used, age)
+        rows.append((*facts, *worker, flat(t.request)))
+    head = ["THREAD", "STATUS", "STEPS", "SIZE", "AGE", "REQUEST"]
     if has_workers:
         head.insert(-1, "WORKER")
     rows.insert(0, (*head,))
@@ -115,14 +155,57 @@ def _print_table(threads: list[Thread]) -> None:
 
 
 async def _delete(store: Store, ids: Sequence[str]) -> None:
-    from manus.store.threads import delete_thread_files, get_thread
+    from manus.store.deletion import delete_thread
+    from manus.store.threads import find_thread
 
-    for thread in [await get_thread(store, prefix) for prefix in ids]:
-        async with store.hold(thread.thread_id):
-            # files first, so that an interrupted command can be repeated
-            await delete_thread_files(store, thread)
-            await store.adelete_thread(thread.thread_id)
-        sys.stderr.write(f"Deleted the thread {thread.thread_id}.\n")
+    for found_id in [await find_thread(store, prefix) for prefix in ids]:
+        async with store.hold(found_id):
+            await delete_thread(store, found_id)
+        sys.stderr.write(f"Deleted the thread {found_id}.\n")
+    await store.reclaim_space()
+
+
+async def _prune(store: Store, age: timedelta, *, dry_run: bool) -> None:
+    from manus.runs.maintenance import prune_threads
+
+    report = await prune_threads(store, datetime.now(UTC) - age, dry_run=dry_run)
+    if not dry_run:
+        await store.reclaim_space()
+    _print_report(report, "Would delete" if dry_run else "Deleted")
+
+
+async def _compact(store: Store, *, dry_run: bool) -> None:
+    from manus.runs.maintenance import compact_threads
+
+    report = await compact_threads(store, dry_run=dry_run)
+    if not dry_run:
+        await store.reclaim_space()
+    _print_report(report, "Would compact" if dry_run else "Compacted")
+
+
+def _print_report(report: MaintenanceReport, verb: str) -> None:
+    from manus.prompts.formatting import count, size
+
+    names = f": {_join_names(report.done)}" if report.done else ""
+    freed = f" ({size(report.freed)})" if report.freed > 0 else ""
+    sys.stderr.write(f"{verb} {count(len(report.done), 'thread')}{freed}{names}.\n")
+    kept = {
+        "they wait for an answer": report.waiting,
+        "they are in use": report.busy,
+        "they cannot be read (`manus threads --delete` removes them)": report.damaged,
+        "their last run has not ended, or they are not of manus": report.others,
+    }
+    for reason, ids in kept.items():
+        if ids:
+            sys.stderr.write(f"Kept, because {reason}: {_join_names(ids)}.\n")
+
+
+def _join_names(ids: Sequence[str]) -> str:
+    from manus.prompts.formatting import clean
+
+    text = ", ".join(map(clean, ids[:_MAX_NAMES]))
+    hidden = len(ids) - _MAX_NAMES
+    return f"{text} and {hidden:,} more" if hidden > 0 else text
 
 
 @click.command()

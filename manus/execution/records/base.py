@@ -33,6 +33,10 @@ class JournalLog(Protocol):
         """Return whether the journal is stored."""
         ...
 
+    def size(self) -> int:
+        """Return the size of the lines in bytes; 0 if there are none."""
+        ...
+
     def open(self) -> bytes:
         """Return all lines, and prepare for appending."""
         ...

@@ -78,6 +78,11 @@ class FileLog:
         """As in the protocol."""
         return look_at(self.path) is not None
 
+    def size(self) -> int:
+        """As in the protocol."""
+        status = look_at(self.path)
+        return 0 if status is None else status.st_size
+
     def open(self) -> bytes:
         """As in the protocol."""
         try:

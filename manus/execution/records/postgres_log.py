@@ -38,6 +38,11 @@ class PostgresLog:
         """As in the protocol."""
         return self._newest_position() > 0
 
+    def size(self) -> int:
+        """As in the protocol."""
+        with self._records.translate_errors(), self._records.connection() as connection:
+            return int(fetch_value(connection, sql.SIZE, *self._place))
+
     def open(self) -> bytes:
         """As in the protocol."""
         with self._records.translate_errors(), self._records.connection() as connection:

@@ -86,6 +86,10 @@ INSERT = """
     SELECT %s, %s, %s FROM manus_threads WHERE thread_id = %s AND token = %s FOR SHARE
     RETURNING position
 """
+SIZE = """
+    SELECT coalesce(sum(octet_length(line)), 0) FROM manus_journal
+    WHERE thread_id = %s AND checkpoint_ns = %s
+"""
 NEWEST_POSITION = """
     SELECT coalesce(max(position), 0) FROM manus_journal
     WHERE thread_id = %s AND checkpoint_ns = %s

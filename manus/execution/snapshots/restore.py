@@ -10,10 +10,11 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from manus.config.files import write_atomically
 from manus.execution.safe_open import enter, is_folder, look_at
@@ -122,10 +123,18 @@ def _find_touched(store: SnapshotStore, start: str, end: str, before: Tree) -> d
     return touched
 
 
+class Contents(Protocol):
+    """Where a restore reads the contents of files."""
+
+    def read_objects(self, identifiers: Iterable[str], /) -> Iterator[tuple[str, bytes]]:
+        """Yield the contents of objects; those that are missing or damaged are left out."""
+        ...
+
+
 class Restoration:
     """Carries out a plan, which may be repeated after an interruption."""
 
-    def __init__(self, root: Path, store: SnapshotStore, plan: RestorePlan) -> None:
+    def __init__(self, root: Path, store: Contents, plan: RestorePlan) -> None:
         self._root = root
         self._store = store
         self._plan = plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -10,10 +11,18 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from manus.pages.trace.agent_runs import AgentRuns, build_step, observe
 from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Stage, TraceRun, TraceStep
-from manus.state.messages import messages_since
+from manus.state.messages import get_text, messages_since
 from manus.state.plan import Step as PlanStep
-from manus.store.history import ROOT, History, Superstep, find_children, is_waiting, read_history
-from manus.store.serializer import DecodedValues
+from manus.store.history import (
+    COMPACTED,
+    ROOT,
+    History,
+    Superstep,
+    find_children,
+    is_waiting,
+    read_history,
+)
+from manus.store.serializer import DecodedValues, unwrap_full_copies
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -31,7 +40,63 @@ async def read_trace(
     `is_running`: whether a process is running the thread, which checkpoints do not record.
     `decoded`: values of its previous reading.
     """
-    return read_runs(await read_history(saver, thread_id, decoded), is_running=is_running)
+    history = await read_history(saver, thread_id, decoded)
+    if not (root := history.get(ROOT)) or not root[0].metadata.get(COMPACTED):
+        return read_runs(history, is_running=is_running)
+    earlier = await _read_compacted(saver, thread_id, root[0])
+    if not root[1:]:
+        return earlier
+    later = read_runs({**history, ROOT: root[1:]}, is_running=is_running)
+    for run in later:
+        run.number += len(earlier)
+    earlier[-1].is_newest = False
+    return earlier + later
+
+
+async def _read_compacted(
+    saver: BaseCheckpointSaver[Any], thread_id: str, superstep: Superstep
+) -> list[TraceRun]:
+    """Return the runs of a thread up to the checkpoint that its compaction has kept."""
+    place = {"thread_id": thread_id, "checkpoint_ns": ROOT, "checkpoint_id": superstep.id}
+    stored = await saver.aget_tuple({"configurable": place})
+    values = unwrap_full_copies(stored.checkpoint["channel_values"] if stored else {})
+    newest = read_run(values)
+    runs = [*_read_earlier_runs(values, newest), newest]
+    for number, run in enumerate(runs, 1):
+        run.number = number
+        run.is_newest = run is newest
+        _set_times(run, superstep.started_at)
+    newest.request = newest.request or str(superstep.metadata.get("request") or "")
+    newest.profile = str(superstep.metadata.get("profile") or "")
+    return runs
+
+
+def _set_times(run: TraceRun, time: datetime) -> None:
+    """Set the times of a run and its steps, which are no longer known, to that of its end."""
+    parts: list[TraceRun | TraceStep | Stage] = [run, *run.steps, *run.stages]
+    for part in parts:
+        part.started_at = time
+        part.ended_at = time
+    for step in run.steps:
+        step.answered_at = time
+
+
+def _read_earlier_runs(values: Mapping[str, Any], newest: TraceRun) -> list[TraceRun]:
+    """Return the runs in the messages of an agent before the newest, which gets its request."""
+    request_id = (values.get("run") or {}).get("request_id")
+    runs: list[TraceRun] = []
+    messages: list[AnyMessage] = []
+    for message in values.get("messages") or []:
+        if isinstance(message, HumanMessage):
+            if runs:
+                runs[-1].steps = list(steps_in(messages))
+            messages = []
+            if message.id == request_id:
+                newest.request = get_text(message)
+                break
+            runs.append(TraceRun(request=get_text(message), stop_reason="answered", success=True))
+        messages.append(message)
+    return runs
 
 
 def read_runs(history: History, *, is_running: bool = False) -> list[TraceRun]:

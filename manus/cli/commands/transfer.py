@@ -1,0 +1,115 @@
+"""`manus export` and `import`: move a thread to another machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from manus.cli.options import thread_id, workspace_option
+
+if TYPE_CHECKING:
+    from manus.config.settings import Settings
+    from manus.runs.transfer.imports import ThreadFile
+    from manus.store.base import Store
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_MAX_NAMES = 8
+
+
+@click.command()
+@click.argument("thread", type=thread_id)
+@click.argument("file", type=_FILE)
+@click.option("--files", is_flag=True, help="Also export the recorded files of its workspace.")
+def export(thread: str, file: Path, files: bool) -> int:
+    """Write a thread to a zip FILE, for `manus import` on another machine.
+
+    API keys, other secrets of this machine and files that contain one are left out.
+    """
+    from manus.cli.settings import read_settings, with_store
+
+    settings = read_settings()
+    with_store(lambda store: _export(store, settings, thread, file, files=files), settings)
+    return 0
+
+
+async def _export(
+    store: Store, settings: Settings, prefix: str, path: Path, *, files: bool
+) -> None:
+    import os
+
+    from manus.cli.screen import Screen
+    from manus.prompts.formatting import count, size
+    from manus.runs.transfer.export import export_thread
+    from manus.runs.transfer.secret_values import SecretValues
+    from manus.store.threads import get_thread
+
+    thread = await get_thread(store, prefix)
+    secrets = SecretValues(settings, os.environ)
+    async with store.hold(thread.thread_id):
+        exported = await export_thread(store, thread, path, secrets, files=files)
+    screen = Screen(quiet=False)
+    content = f" and {count(exported.files, 'file')}" if files else ""
+    screen.paragraph(
+        f"Exported the thread {thread.thread_id}{content} to {path} ({size(exported.size)})."
+    )
+    if exported.left_out:
+        screen.paragraph(
+            f"Left out, because they may contain secrets: {_join_names(exported.left_out)}"
+        )
+
+
+@click.command("import")
+@click.argument("file", type=_FILE)
+@click.option("--thread", metavar="ID", type=thread_id, help="Id of the thread. [default: its own]")
+@workspace_option
+def import_thread(file: Path, thread: str | None, workspace: str | None) -> int:
+    """Store a thread from a zip FILE that `manus export` has written.
+
+    Files are written to a new folder. The thread's approvals are not taken over, and its text
+    counts as untrusted.
+    """
+    from manus.cli.settings import read_settings, with_store
+    from manus.runs.transfer.imports import open_thread_file
+
+    settings = read_settings()
+    with open_thread_file(file) as opened:
+        folder = _select_folder(settings, opened, workspace)
+        with_store(lambda store: _import(store, opened, folder, thread), settings)
+    return 0
+
+
+def _select_folder(settings: Settings, file: ThreadFile, workspace: str | None) -> Path:
+    """Return the workspace: for files a new folder, by default with the name of the original."""
+    from manus.runs.configuration import resolve_workspace
+
+    if workspace is None and file.has_files:
+        return Path(Path(file.workspace).name or "workspace")
+    return Path(resolve_workspace(settings, workspace))
+
+
+async def _import(store: Store, file: ThreadFile, folder: Path, new_id: str | None) -> None:
+    from manus.cli.screen import Screen
+    from manus.prompts.formatting import count
+    from manus.runs.transfer import imports
+
+    imported = await imports.import_thread(store, file, folder, new_id)
+    screen = Screen(quiet=False)
+    files = f", with {count(imported.files, 'file')}" if file.has_files else ""
+    screen.paragraph(
+        f"Imported the thread {imported.thread_id}, files in {imported.workspace}{files}."
+    )
+    if imported.skipped:
+        screen.paragraph(
+            f"Not written, because they lead elsewhere or failed: {_join_names(imported.skipped)}"
+        )
+    screen.paragraph(f"Look at it with: manus show {imported.thread_id}", "dim")
+
+
+def _join_names(names: list[str]) -> str:
+    from manus.prompts.formatting import clean
+
+    text = ", ".join(map(clean, names[:_MAX_NAMES]))
+    hidden = len(names) - _MAX_NAMES
+    return f"{text} and {hidden:,} more" if hidden > 0 else text

@@ -1,0 +1,1 @@
+"""Export a thread as a zip file, and import it on another machine."""

@@ -1,0 +1,286 @@
+"""Read a thread from a zip file, which anybody may have written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
+from pydantic import ValidationError
+
+from manus.execution.archive import Archive, Archived
+from manus.execution.records.files import run_key
+from manus.execution.records.store_version import STORE_VERSION
+from manus.execution.snapshots.listing import REPOSITORY
+from manus.execution.snapshots.restore import Restoration, RestorePlan
+from manus.execution.snapshots.tree import Entry, blob_id, path_and_parents
+from manus.execution.workspace import PRIVATE, Workspace
+from manus.graph.profiles import PROFILES
+from manus.runs.transfer import format as fmt
+from manus.runs.transfer.values import distrust, distrust_write
+from manus.state.errors import ManusError, StorageError, UsageError
+from manus.store.base import Store
+from manus.store.deletion import delete_thread
+from manus.store.history import RESUME
+from manus.store.thread_id import LONGEST_THREAD_ID
+from manus.store.threads import thread_config
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+_MAX_MEMBER = 2 * 2**30
+_MAX_TOTAL = 8 * 2**30
+"""Bytes after decompression; a larger file is refused before it is read."""
+_MAX_MEMBERS = 200_000
+_MAX_LINE = 512 * 2**20
+_UNUSABLE = (
+    *(KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError),
+    *(StorageError, ValidationError, zipfile.BadZipFile, EOFError, NotImplementedError),
+)
+"""What reading a damaged or forged file may raise."""
+_ESCAPING = frozenset({"", ".", "..", REPOSITORY, PRIVATE})
+
+
+@dataclass(slots=True)
+class Imported:
+    """The result of an import."""
+
+    thread_id: str
+    workspace: Path
+    files: int = 0
+    skipped: list[str] = field(default_factory=list)
+    """Files that were not written: links that lead out of the workspace, or failed writes."""
+
+
+class ThreadFile:
+    """An exported thread, checked when it is opened."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self.path = path
+        self._archive = archive
+        self._check_sizes()
+        manifest = json.loads(archive.read(fmt.MANIFEST))
+        version = int(manifest["format"])
+        if version > fmt.FORMAT or int(manifest["store"]) > STORE_VERSION:
+            raise fmt.refuse(path, "it was written by a newer release of manus; update manus")
+        self.thread_id = str(manifest["thread"])
+        self.workspace = str(manifest["workspace"])
+        self.graph = "flow" if manifest["graph"] == "flow" else "agent"
+        self.has_files = bool(manifest["files"])
+        is_valid = self.thread_id == self.thread_id.strip() and self.thread_id.isprintable()
+        if not (is_valid and 0 < len(self.thread_id) <= LONGEST_THREAD_ID):
+            raise ValueError("the id of the thread is invalid")
+
+    def _check_sizes(self) -> None:
+        members = self._archive.infolist()
+        largest = max((member.file_size for member in members), default=0)
+        total = sum(member.file_size for member in members)
+        if len(members) > _MAX_MEMBERS or largest > _MAX_MEMBER or total > _MAX_TOTAL:
+            raise fmt.refuse(self.path, "it is larger than an exported thread can be")
+
+    def lines(self, name: str) -> Iterator[Any]:
+        """Yield the JSON values of the lines of a member."""
+        with self._archive.open(name) as member:
+            while line := _read_line(member):
+                yield json.loads(line)
+
+    def read_objects(self, identifiers: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the contents of files; those that are missing or damaged are left out."""
+        for identifier in [*identifiers]:  # the caller changes its collection meanwhile
+            try:
+                content = self._archive.read(f"{fmt.OBJECTS}{identifier}")
+            except (KeyError, zipfile.BadZipFile):
+                continue
+            if blob_id(content) == identifier:
+                yield identifier, content
+
+
+def _read_line(member: IO[bytes]) -> bytes:
+    line = member.readline(_MAX_LINE)
+    if len(line) >= _MAX_LINE:
+        raise ValueError("a line is too long")
+    return line
+
+
+@contextmanager
+def open_thread_file(path: Path) -> Iterator[ThreadFile]:
+    """Open an exported thread.
+
+    Raises:
+        UsageError: it is no exported thread, is damaged, or cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield ThreadFile(path, archive)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}).") from None
+    except ManusError as error:
+        if type(error) is not StorageError:
+            raise
+        raise fmt.refuse(path, _DAMAGED) from error
+    except _UNUSABLE as error:
+        raise fmt.refuse(path, _DAMAGED) from error
+
+
+_DAMAGED = "it is damaged, or was not written by `manus export`"
+
+
+async def import_thread(
+    store: Store, file: ThreadFile, workspace: Path, thread_id: str | None = None
+) -> Imported:
+    """Store a thread from a file under its id, or another one.
+
+    It gets no permissions: approvals, hosts that its user has named and options of its command line
+    are dropped, and its messages count as untrusted text.
+
+    Args:
+        store: of the threads.
+        file: the exported thread.
+        workspace: a folder to work in; new or empty if the file has files for it.
+        thread_id: the new id; by default that of the file.
+
+    Raises:
+        UsageError: the thread exists, or the workspace is not empty.
+        StorageError: the store cannot be written.
+    """
+    target = Workspace(workspace)
+    imported = Imported(thread_id or file.thread_id, target.root)
+    if await store.aget_tuple(thread_config(imported.thread_id)) is not None:
+        raise UsageError(
+            f"There is a thread {imported.thread_id} already; give the imported one another id "
+            "with --thread."
+        )
+    if file.has_files:
+        await asyncio.to_thread(_restore_files, file, target.root, imported)
+    # after the files, because a workspace that was empty before the first run would be trusted
+    await asyncio.to_thread(target.prepare)
+    async with store.hold(imported.thread_id):
+        try:
+            for line in file.lines(fmt.CHECKPOINTS):
+                await _store_checkpoint(store, file, imported, line)
+            await asyncio.to_thread(_store_archive, file, target.records, imported.thread_id)
+        except BaseException:
+            await delete_thread(store, imported.thread_id)
+            raise
+    return imported
+
+
+async def _store_checkpoint(
+    store: Store, file: ThreadFile, imported: Imported, line: dict[str, Any]
+) -> None:
+    """Store a checkpoint with its writes."""
+    checkpoint = copy_checkpoint(fmt.decode(line["checkpoint"]))
+    values = distrust(checkpoint["channel_values"])
+    checkpoint["channel_values"] = {n: _move_run(n, v, imported) for n, v in values.items()}
+    place = {"thread_id": imported.thread_id, "checkpoint_ns": str(line["namespace"])}
+    config: RunnableConfig = {"configurable": dict(place)}
+    if line["parent"]:
+        config["configurable"]["checkpoint_id"] = str(line["parent"])
+    metadata = _select_metadata(file, line["metadata"], imported)
+    versions = checkpoint["channel_versions"]
+    stored = await store.aput(config, checkpoint, metadata, versions)
+    writes: dict[str, list[tuple[str, Any]]] = {}
+    for task, channel, *value in line["writes"]:
+        if channel == RESUME:  # an answer could approve a call
+            continue
+        write = distrust_write(str(channel), fmt.decode(value))
+        writes.setdefault(str(task), []).append((str(channel), _move_run(channel, write, imported)))
+    for number, (task, task_writes) in enumerate(writes.items()):
+        # the path keeps the order of the tasks
+        await store.aput_writes(stored, task_writes, task, f"{number:06}")
+
+
+def _move_run(channel: Any, value: Any, imported: Imported) -> Any:
+    """Return the value of a channel with the workspace of this machine and a profile it has."""
+    if channel != "run" or not isinstance(value, dict):
+        return value
+    moved = {**value, "workspace": str(imported.workspace)}
+    if "profile" in value and value["profile"] not in PROFILES:
+        moved["profile"] = "manus"
+    return moved
+
+
+def _select_metadata(
+    file: ThreadFile, metadata: dict[str, Any], imported: Imported
+) -> CheckpointMetadata:
+    """Return the metadata of a checkpoint that an import may set."""
+    names = {*fmt.METADATA, *fmt.LANGGRAPH_METADATA, *fmt.MARKS}
+    selected = {name: metadata[name] for name in names & metadata.keys()}
+    if "graph" in selected:
+        profile = selected.get("profile")
+        selected |= {
+            "graph": file.graph,
+            "workspace": str(imported.workspace),
+            "profile": profile if profile in PROFILES else "manus",
+            "request": str(selected.get("request", "")),
+            "chosen": "{}",
+        }
+    return cast(CheckpointMetadata, selected)
+
+
+def _store_archive(file: ThreadFile, records: Path, thread_id: str) -> None:
+    """Store the messages that compaction removed from the history. Blocking."""
+    rows: dict[str, list[Archived]] = {}
+    for namespace, number, identifier, who, text in file.lines(fmt.ARCHIVE):
+        row = Archived(int(number), str(identifier), str(who), str(text))
+        rows.setdefault(str(namespace), []).append(row)
+    for namespace, messages in rows.items():
+        Archive(Archive.path_for(records, run_key(thread_id, namespace))).add(messages)
+
+
+def _restore_files(file: ThreadFile, root: Path, imported: Imported) -> None:
+    """Write the files into a new or empty folder. Blocking."""
+    entries = _read_entries(file)
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise UsageError(f"{root} is not empty; choose a new folder with --workspace.")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{root} cannot be created ({error.strerror}).") from None
+    links = [entry.object for entry in entries.values() if entry.kind == "link"]
+    targets = dict(file.read_objects(links))
+    for path, entry in list(entries.items()):
+        if entry.kind == "link" and not _stays_inside(path, targets.get(entry.object)):
+            imported.skipped.append(path)
+            del entries[path]
+    folders = {parent for path in entries for parent in list(path_and_parents(path))[1:]}
+    plan = RestorePlan(targets=cast(dict[str, Entry | None], entries), folders=folders)
+    restoration = Restoration(root, file, plan)
+    restoration.run()
+    imported.skipped += restoration.failed
+    imported.files = sum(entry.kind != "folder" for entry in entries.values())
+    imported.files -= len(restoration.failed)
+
+
+def _read_entries(file: ThreadFile) -> dict[str, Entry]:
+    """Return the entries of the workspace by path.
+
+    Raises:
+        ValueError: a path leads out of the workspace, or into a folder that is not recorded.
+    """
+    entries: dict[str, Entry] = {}
+    for path, kind, mode, identifier in file.lines(fmt.FILES):
+        parts = str(path).split("/")
+        if _ESCAPING.intersection(parts) or "\0" in path or kind not in ("file", "link", "folder"):
+            raise ValueError(f"the entry {path!r} is not one of a workspace")
+        entries[path] = Entry(kind, stat.S_IMODE(int(mode)) & 0o777, str(identifier))
+    return entries
+
+
+def _stays_inside(path: str, target: bytes | None) -> bool:
+    """Return whether a link leads to a place in the workspace, without following others."""
+    if not target or target.startswith(b"/"):
+        return False
+    depth = len(PurePosixPath(path).parts) - 1
+    for part in target.split(b"/"):
+        depth += {b"..": -1, b".": 0, b"": 0}.get(part, 1)
+        if depth < 0:
+            return False
+    return True

@@ -1,0 +1,89 @@
+"""Delete a thread with everything that is stored of it on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manus.execution.archive import Archive
+from manus.execution.records.files import run_key, workspace_log
+from manus.execution.snapshots.objects import SnapshotStore, make_ref
+from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
+from manus.execution.workspace import Workspace
+from manus.state.errors import StorageError
+from manus.store.outputs import find_own_outputs
+
+if TYPE_CHECKING:
+    from manus.store.base import Store
+
+log = logging.getLogger("manus")
+
+_SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")
+"""Suffixes of a SQLite database and its companion files."""
+
+
+async def delete_thread(store: Store, thread_id: str) -> None:
+    """Delete a thread, which the caller holds.
+
+    That is its checkpoints, journals, inbox, archives, snapshots and kept outputs. Nothing of them
+    has to be readable. The files go first, so that an interrupted deletion can be repeated.
+
+    Raises:
+        StorageError: something cannot be deleted.
+    """
+    [stored] = (await store.measure([thread_id])).values()
+    namespaces = {"", *stored.sizes}
+    for namespace in namespaces:
+        await asyncio.to_thread(store.records.log(thread_id, namespace).remove)
+    for folder in await store.read_workspaces(thread_id):
+        workspace = Workspace(folder)
+        outputs = await find_own_outputs(store, thread_id, workspace)
+        await asyncio.to_thread(_delete_records, workspace.records, thread_id, namespaces)
+        await asyncio.to_thread(_delete_files, outputs)
+    await store.adelete_thread(thread_id)
+
+
+def list_archives(records: Path, thread_id: str, namespaces: Collection[str]) -> list[Path]:
+    """Return the paths of the archives of a thread, which need not exist."""
+    return [Archive.path_for(records, run_key(thread_id, namespace)) for namespace in namespaces]
+
+
+def _delete_records(records: Path, thread_id: str, namespaces: Collection[str]) -> None:
+    """Delete what the records of a workspace have of a thread. Blocking."""
+    _delete_snapshots(records, thread_id)
+    for namespace in namespaces:
+        workspace_log(records, run_key(thread_id, namespace)).remove()
+    for archive in list_archives(records, thread_id, namespaces):
+        _delete_files(archive.with_name(archive.name + suffix) for suffix in _SQLITE_SUFFIXES)
+
+
+def _delete_snapshots(records: Path, thread_id: str) -> None:
+    """Delete the snapshots of a thread, and the objects that no other thread uses. Blocking."""
+    folder = records / SNAPSHOTS
+    if not folder.exists():
+        return
+    ref = make_ref(thread_id)
+    _delete_files([records / REWINDS / f"{ref}.json", folder / "active" / ref])
+    store = SnapshotStore.open(folder)
+    if store is None or not store.head(ref):
+        return
+    store.set_head(ref, "")
+    try:
+        store.collect_garbage(everything=True)
+    except StorageError as error:  # objects of another thread are missing
+        log.warning("The space of old snapshots is not freed: %s", error)
+
+
+def _delete_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+        except OSError as error:
+            raise StorageError(
+                f"Cannot delete {path} ({error.strerror}); delete it by hand, then repeat."
+            ) from None

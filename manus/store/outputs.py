@@ -1,0 +1,71 @@
+"""The outputs of tools that a thread has kept in files of its workspace.
+
+Their names are hashes of their contents, so threads of one workspace may share a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manus.execution.safe_open import is_folder
+from manus.execution.workspace import OBSERVATIONS, Workspace
+from manus.state.errors import StorageError
+from manus.state.messages import get_text
+from manus.store.history import read_history
+from manus.store.thread_id import MAX_THREADS
+
+if TYPE_CHECKING:
+    from manus.store.base import Store
+
+_NAME = re.compile(re.escape(f"{OBSERVATIONS}/") + r"([0-9a-f]{12})")
+_STEM_LENGTH = 12
+
+
+async def find_own_outputs(store: Store, thread_id: str, workspace: Workspace) -> list[Path]:
+    """Return the kept outputs of a thread that no other thread of its workspace refers to.
+
+    If the thread cannot be read, it has none: its outputs stay.
+    """
+    files = _list_outputs(workspace)
+    own = files.keys() & await _find_references(store, thread_id) if files else set()
+    for other in await store.recent(MAX_THREADS) if own else ():
+        if other == thread_id:
+            continue
+        if str(workspace.root) in await store.read_workspaces(other):
+            own -= await _find_references(store, other)
+        if not own:
+            break
+    return [files[stem] for stem in sorted(own)]
+
+
+def _list_outputs(workspace: Workspace) -> dict[str, Path]:
+    """Return the kept outputs by the hash in their names."""
+    folder = workspace.root / OBSERVATIONS
+    if not is_folder(folder):
+        return {}
+    return {path.name[:_STEM_LENGTH]: path for path in folder.iterdir()}
+
+
+async def _find_references(store: Store, thread_id: str) -> set[str]:
+    """Return the hashes of the outputs that the messages of a thread name or contain."""
+    try:
+        history = await read_history(store, thread_id)
+    except StorageError:
+        return set()
+    texts: Iterator[str] = (
+        get_text(message)
+        for supersteps in history.values()
+        for superstep in supersteps
+        for message in superstep.messages
+    )
+    found: set[str] = set()
+    for text in texts:
+        found.update(_NAME.findall(text))
+        # a text that was truncated in a request only
+        data = text.encode("utf-8", "surrogatepass")
+        found.add(hashlib.sha256(data).hexdigest()[:_STEM_LENGTH])
+    return found

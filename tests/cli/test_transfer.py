@@ -1,0 +1,272 @@
+"""`manus export` and `manus import`."""
+
+import base64
+import json
+import os
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manus.execution.snapshots.tree import blob_id
+from tests.cli.program import Program
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.server import ScriptedServer, call, hang, text
+from tests.store.postgres_server import PostgresServer
+
+KEY = "sk-very-secret-value-1234"
+LISTED = "ls -la; echo \"$(printf 'sk-very-%s' secret-value-1234)\""
+
+
+@pytest.fixture
+def other(manus: Program, tmp_path: Path) -> Program:
+    """The program of somebody else, on another machine."""
+    home = tmp_path / "other"
+    home.mkdir()
+    names = ("MANUS_BASE_URL", "MANUS_MODEL")
+    return Program(home, {name: manus.environment[name] for name in names})
+
+
+def use(program: Program, kind: str, request: pytest.FixtureRequest) -> None:
+    if kind == "postgres":
+        postgres: PostgresServer = request.getfixturevalue("postgres")
+        program.environment["MANUS_CHECKPOINT"] = postgres.new_database()
+
+
+def write_files(server: ScriptedServer) -> None:
+    make = "mkdir -p src/empty bin; echo 数 > src/a.txt; echo run > bin/go; chmod 700 bin/go"
+    secret = f"echo KEY={KEY} > config.ini; ln -s a.txt src/link; ln -s /etc out"
+    server.script(call("bash", command=make), call("bash", command=secret), text("Written."))
+
+
+def read_contents(path: Path) -> bytes:
+    """Return all that is in an exported thread, decoded."""
+    with zipfile.ZipFile(path) as archive:
+        parts = [archive.read(name) for name in archive.namelist()]
+        lines = archive.read("checkpoints.jsonl").splitlines()
+    for line in map(json.loads, lines):
+        values = [line["checkpoint"], *(write[2:] for write in line["writes"])]
+        parts += [base64.b64decode(data) for _, data in values]
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(("source", "target"), [("sqlite", "postgres"), ("postgres", "sqlite")])
+def test_a_thread_moves_with_its_files(
+    manus: Program,
+    other: Program,
+    server: ScriptedServer,
+    request: pytest.FixtureRequest,
+    source: str,
+    target: str,
+) -> None:
+    use(manus, source, request)
+    use(other, target, request)
+    manus.workspace.mkdir()
+    (manus.workspace / ".env").write_text("A=1\n")
+    write_files(server)
+    assert manus("run", "--thread", "t", "Write files 写").code == 0
+    server.script(call("bash", command=LISTED), text("It is listed."))
+    manus("run", "--thread", "t", "List them")
+    manus.environment["MANUS_API_KEY"] = KEY
+    exported = manus("export", "t", "t.zip", "--files")
+    assert exported.code == 0, exported.err
+    assert "config.ini" in exported.err
+    assert ".env" in exported.err
+    contents = read_contents(manus.home / "t.zip")
+    assert b"<secret> > config.ini" in contents
+    assert KEY.encode() not in contents
+    shown = manus("show", "t").out.replace(KEY, "<secret>")
+
+    imported = other("import", str(manus.home / "t.zip"))
+    assert imported.code == 0, imported.err
+    assert "Not written, because they lead elsewhere or failed: out" in imported.err
+    folder = other.home / "workspace"
+    assert shown.splitlines()[1:] == other("show", "t").out.splitlines()[1:]
+    assert (folder / "src" / "a.txt").read_text() == "数\n"
+    assert stat.S_IMODE((folder / "bin" / "go").stat().st_mode) == 0o700
+    assert (folder / "src" / "link").readlink() == Path("a.txt")
+    assert (folder / "src" / "empty").is_dir()
+    assert not os.path.lexists(folder / "out")
+    assert not (folder / "config.ini").exists()
+    [row] = other("threads", "--json").json
+    assert (row["thread_id"], row["status"], row["workspace"]) == ("t", "finished", str(folder))
+    assert other("history", "t").code == 0
+    assert other("report", "t", "-o", "r.html").code == 0
+    server.script(call("bash", command="echo more >> src/a.txt"), text("Added."))
+    assert other("run", "--thread", "t", "--json", "Add more").json["output"] == "Added."
+    assert "Write files 写" in server.requests[-1].text
+    assert other("history", "t").code == 0
+    again = other("import", str(manus.home / "t.zip"), "--workspace", "elsewhere")
+    assert (again.code, "There is a thread t already" in again.err) == (2, True)
+    assert other("import", str(manus.home / "t.zip"), "--thread", "u").code == 2
+    assert other("import", str(manus.home / "t.zip"), "--thread", "u", "--workspace", "w").code == 0
+
+
+def test_an_open_question_and_half_a_plan_move(
+    manus: Program, other: Program, server: ScriptedServer
+) -> None:
+    server.script(call("ask_human", inquire="Which colour?"))
+    manus("run", "--thread", "asks", "Paint it")
+    server.when(is_planner, makes("gamma", "delta"))
+    server.when(is_step("gamma"), call("bash", command="echo 1 >> gamma.txt"), succeeds("Gamma."))
+    server.when(is_step("delta"), hang())
+    count = len(server.requests)
+    with manus.start("flow", "--thread", "half", "Do both") as process:
+        server.wait_for(count + 4)
+        process.send_signal(9)
+    for thread in ("asks", "half"):
+        assert manus("export", thread, f"{thread}.zip").code == 0
+        assert other("import", str(manus.home / f"{thread}.zip")).code == 0
+    server.begin()
+    server.script(text("Blue."))
+    answered = other("resume", "asks", "--answer", "blue", "--json")
+    assert answered.json["output"] == "Blue.", answered.err
+    server.when(is_step("delta"), succeeds("Delta."))
+    server.when(is_summary, text("Both are done."))
+    resumed = other("resume", "half", "--json")
+    assert resumed.json["output"] == "Both are done.", resumed.err
+    assert not (other.workspace / "gamma.txt").exists()
+
+
+def test_permissions_do_not_move(manus: Program, other: Program, server: ScriptedServer) -> None:
+    write = call("bash", command="echo one >> log.txt")
+    server.script(write, call("ask_human", inquire="Once more?"))
+    manus("run", "--thread", "t", "--approve", "ask", "Write")
+    assert "Once more?" in manus("resume", "t", "--answer", "run").out
+    assert manus("export", "t", "t.zip").code == 0
+    assert other("import", str(manus.home / "t.zip")).code == 0
+    server.script(write)
+    asked = other("resume", "t", "--answer", "yes", "--approve", "ask")
+    assert "Waiting for an answer" in asked.err, asked.err
+    assert not (other.workspace / "log.txt").exists()
+    server.script(write, text("Twice."))
+    assert manus("resume", "t", "--answer", "yes", "--json").json["output"] == "Twice."
+    assert (manus.workspace / "log.txt").read_text() == "one\none\n"
+
+
+def rewrite(path: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    """Write a copy of a zip file with changed members."""
+    forged = path.with_name("forged.zip")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(forged, "w") as new:
+        for name in old.namelist():
+            content = change(name, old.read(name))
+            if content is not None:
+                new.writestr(name, content)
+    return forged
+
+
+def manifest(**changes: Any) -> Callable[[str, bytes], bytes | None]:
+    def change(name: str, content: bytes) -> bytes:
+        return (
+            json.dumps({**json.loads(content), **changes}).encode()
+            if name == "manifest.json"
+            else content
+        )
+
+    return change
+
+
+def entry(path: str, kind: str = "file") -> Callable[[str, bytes], bytes | None]:
+    """Add an entry for a file, with the content of another."""
+
+    def change(name: str, content: bytes) -> bytes:
+        line = json.dumps([path, kind, 0o644, blob_id(b"run\n")])
+        return content + line.encode() + b"\n" if name == "files.jsonl" else content
+
+    return change
+
+
+def without(member: str) -> Callable[[str, bytes], bytes | None]:
+    return lambda name, content: None if name == member else content
+
+
+def pickled(name: str, content: bytes) -> bytes:
+    return content.replace(b'"msgpack"', b'"pickle"') if name == "checkpoints.jsonl" else content
+
+
+def deep(name: str, content: bytes) -> bytes:
+    return b"[" * 200_000 if name == "checkpoints.jsonl" else content
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(manifest(format=99), "newer release", id="newer"),
+        pytest.param(manifest(thread="a\nb"), "it is damaged", id="thread id"),
+        pytest.param(entry("../escaped"), "it is damaged", id="parent"),
+        pytest.param(entry("/tmp/escaped"), "it is damaged", id="absolute"),
+        pytest.param(entry("a/.git/config"), "it is damaged", id="repository"),
+        pytest.param(entry(".manus/x"), "it is damaged", id="private"),
+        pytest.param(entry("a\0b"), "it is damaged", id="nul"),
+        pytest.param(entry("x", "device"), "it is damaged", id="kind"),
+        pytest.param(without("manifest.json"), "it is damaged", id="no manifest"),
+        pytest.param(without("checkpoints.jsonl"), "it is damaged", id="no checkpoints"),
+        pytest.param(pickled, "it is damaged", id="pickle"),
+        pytest.param(deep, "it is damaged", id="deep"),
+    ],
+)
+def test_a_forged_file_is_refused(
+    manus: Program,
+    other: Program,
+    server: ScriptedServer,
+    change: Callable[[str, bytes], bytes | None],
+    words: str,
+) -> None:
+    write_files(server)
+    manus("run", "--thread", "t", "Write files")
+    manus("export", "t", "t.zip", "--files")
+    forged = rewrite(manus.home / "t.zip", change)
+    result = other("import", str(forged))
+    assert (result.code, result.out, result.err.count("Traceback")) == (2, "", 0), result.err
+    assert words in " ".join(result.err.split())
+    assert other("threads", "--json").json == []
+    assert not (other.home / "escaped").exists()
+
+
+def test_a_file_below_a_link_is_not_written_through_it(
+    manus: Program, other: Program, server: ScriptedServer
+) -> None:
+    write_files(server)
+    manus("run", "--thread", "t", "Write files")
+    manus("export", "t", "t.zip", "--files")
+    other("import", str(rewrite(manus.home / "t.zip", entry("src/link/escaped"))))
+    assert (other.home / "workspace" / "src" / "a.txt").read_text() == "数\n"
+
+
+def test_bad_input(manus: Program, server: ScriptedServer, subtests: pytest.Subtests) -> None:
+    server.script(text("One."))
+    manus("run", "--thread", "t", "Say one")
+    (manus.home / "text.zip").write_text("no zip")
+    assert manus("export", "t", "t.zip").code == 0
+    size = (manus.home / "t.zip").stat().st_size
+    (manus.home / "cut.zip").write_bytes((manus.home / "t.zip").read_bytes()[: size // 2])
+    for arguments, code in (
+        (["export", "missing", "x.zip"], 2),
+        (["export", "t", "t.zip"], 2),
+        (["export", "t", "nowhere/x.zip"], 1),
+        (["export", "t", "x.zip", "--files"], 2),
+        (["import", "missing.zip"], 2),
+        (["import", "text.zip"], 2),
+        (["import", "cut.zip"], 2),
+        (["import", "t.zip"], 2),
+    ):
+        with subtests.test(arguments=arguments):
+            result = manus(*arguments)
+            assert (result.code, result.out, result.err.count("Traceback")) == (code, "", 0)
+            assert result.err.startswith("manus: ")
+    assert not (manus.home / "x.zip").exists()
+
+
+def test_a_full_disk_leaves_no_half_file(manus: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="head -c 3000000 /dev/urandom > big.bin"), text("Done."))
+    manus("run", "--thread", "t", "Write")
+    limited = ["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash"]
+    before = sorted(path.name for path in manus.home.iterdir())
+    result = manus.cold("export", "t", "t.zip", "--files", by=limited)
+    assert (result.code, result.err.count("Traceback")) == (1, 0), result.err
+    assert "cannot be written" in " ".join(result.err.split())
+    assert sorted(path.name for path in manus.home.iterdir()) == before
+    assert manus("export", "t", "t.zip", "--files").code == 0
