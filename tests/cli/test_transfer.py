@@ -132,19 +132,20 @@ def test_an_open_question_and_half_a_plan_move(
 
 
 def test_permissions_do_not_move(manus: Program, other: Program, server: ScriptedServer) -> None:
-    write = call("bash", command="echo one >> log.txt")
-    server.script(write, call("ask_human", inquire="Once more?"))
+    write = {"path": "a.txt", "command": "create", "file_text": "one"}
+    edit = {"path": "a.txt", "command": "str_replace", "old_str": "one", "new_str": "two"}
+    server.script(call("str_replace_editor", write), call("ask_human", inquire="Once more?"))
     manus("run", "--thread", "t", "--approve", "ask", "Write")
     assert "Once more?" in manus("resume", "t", "--answer", "run").out
-    assert manus("export", "t", "t.zip").code == 0
+    assert manus("export", "t", "t.zip", "--files").code == 0
     assert other("import", str(manus.home / "t.zip")).code == 0
-    server.script(write)
+    server.script(call("str_replace_editor", edit))
     asked = other("resume", "t", "--answer", "yes", "--approve", "ask")
     assert "Waiting for an answer" in asked.err, asked.err
-    assert not (other.workspace / "log.txt").exists()
-    server.script(write, text("Twice."))
-    assert manus("resume", "t", "--answer", "yes", "--json").json["output"] == "Twice."
-    assert (manus.workspace / "log.txt").read_text() == "one\none\n"
+    assert (other.workspace / "a.txt").read_text() == "one"
+    server.script(call("str_replace_editor", edit), text("Edited."))
+    assert manus("resume", "t", "--answer", "yes", "--json").json["output"] == "Edited."
+    assert (manus.workspace / "a.txt").read_text() == "two"
 
 
 def rewrite(path: Path, change: Callable[[str, bytes], bytes | None]) -> Path:

@@ -17,7 +17,7 @@ from tests.store.postgres_server import PostgresServer
 
 def _dump(path: Path) -> list[str]:
     with sqlite3.connect(path) as database:
-        return [*database.iterdump(), str(database.execute("PRAGMA user_version").fetchall())]
+        return [*database.iterdump()]
 
 
 def test_a_sqlite_file_of_a_newer_release_is_refused(
@@ -26,8 +26,10 @@ def test_a_sqlite_file_of_a_newer_release_is_refused(
     server.script(text("One."))
     manus("run", "--thread", "t", "Say one")
     with sqlite3.connect(manus.database) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (STORE_VERSION,)
-        database.execute(f"PRAGMA user_version = {STORE_VERSION + 1}")
+        assert database.execute("SELECT * FROM manus_meta").fetchall() == [
+            ("schema", str(STORE_VERSION))
+        ]
+        database.execute("UPDATE manus_meta SET value = ?", (str(STORE_VERSION + 1),))
     before = _dump(manus.database)
     for command in (
         ("threads",),
@@ -44,11 +46,11 @@ def test_a_sqlite_file_of_a_newer_release_is_refused(
     assert _dump(manus.database) == before
 
 
-def test_a_file_of_a_newer_release_without_our_tables_stays_empty(manus: Program) -> None:
+def test_a_file_of_a_newer_release_gets_no_tables(manus: Program) -> None:
     manus.database.parent.mkdir(parents=True)
     with sqlite3.connect(manus.database) as database:
-        database.execute("CREATE TABLE other (x)")
-        database.execute(f"PRAGMA user_version = {STORE_VERSION + 1}")
+        database.execute("CREATE TABLE manus_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        database.execute("INSERT INTO manus_meta VALUES ('schema', ?)", (str(STORE_VERSION + 1),))
     before = _dump(manus.database)
     assert manus("threads").code == 2
     assert _dump(manus.database) == before

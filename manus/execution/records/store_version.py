@@ -1,8 +1,8 @@
 """The version of what a store contains: checkpoints, journals and their tables.
 
-It is stored once per store: as `user_version` of a SQLite file, and in the table `manus_meta` of a
-PostgreSQL database. What an earlier version has written is migrated when it is read; a store of a
-later version is refused before anything is written to it.
+It is stored once per store, in the table `manus_meta` of the SQLite file or PostgreSQL database,
+which may also have tables of other programs. What an earlier version has written is migrated when
+it is read; a store of a later version is refused before anything is written to it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ STORE_VERSION = 1
 
 0 is what 0.2.0 has written; it contains no version.
 """
-_READ = "PRAGMA user_version"
-_WRITE = f"PRAGMA user_version = {STORE_VERSION}"
+_HAS_META = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manus_meta'"
+_READ = "SELECT value FROM manus_meta WHERE name = 'schema'"
+_CREATE = "CREATE TABLE IF NOT EXISTS manus_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_WRITE = "INSERT OR REPLACE INTO manus_meta VALUES ('schema', ?)"
 
 
 def check_store_version(version: int, location: str) -> None:
@@ -40,12 +42,19 @@ def check_sqlite_version(connection: sqlite3.Connection, location: str) -> None:
     Raises:
         UsageError: it was written by a newer release.
     """
-    [version] = connection.execute(_READ).fetchone()
-    check_store_version(int(version), location)
+    check_store_version(_read_sqlite_version(connection), location)
 
 
 def mark_sqlite_version(connection: sqlite3.Connection) -> None:
     """Store the version in a SQLite file if it has an earlier one."""
-    [version] = connection.execute(_READ).fetchone()
-    if version < STORE_VERSION:
-        connection.execute(_WRITE)
+    if _read_sqlite_version(connection) < STORE_VERSION:
+        with connection:
+            connection.execute(_CREATE)
+            connection.execute(_WRITE, (str(STORE_VERSION),))
+
+
+def _read_sqlite_version(connection: sqlite3.Connection) -> int:
+    if connection.execute(_HAS_META).fetchone() is None:
+        return 0
+    row = connection.execute(_READ).fetchone()
+    return int(row[0]) if row is not None else 0

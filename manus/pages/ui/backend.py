@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +35,7 @@ from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, rea
 from manus.runs.options import RunOptions
 from manus.runs.rewind import rewind_to_checkpoint
 from manus.runs.rewind_text import describe_rewound
-from manus.state.errors import ToolError, UsageError
+from manus.state.errors import StorageError, ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.store.base import Store
 from manus.store.history import read_fingerprint
@@ -88,9 +89,10 @@ class PageBackend:
         state, questions = await self._state(thread)
         threads = []
         for thread_id in await self._store.recent(_MAX_LISTED):
-            stored = await read_thread(self._store, thread_id)
-            if stored is not None:
-                threads.append(stored)
+            with contextlib.suppress(StorageError):  # a damaged thread must not hide the others
+                stored = await read_thread(self._store, thread_id)
+                if stored is not None:
+                    threads.append(stored)
         return await self._page(
             "ui",
             thread,
