@@ -23,7 +23,7 @@ _MAX_NAMES = 8
 @click.argument("file", type=_FILE)
 @click.option("--files", is_flag=True, help="Also export the recorded files of its workspace.")
 def export(thread: str, file: Path, files: bool) -> int:
-    """Write a thread to a zip FILE, for `manus import` on another machine.
+    """Write a thread to a zip file, to move it to another machine.
 
     API keys, other secrets of this machine and files that contain one are left out.
     """
@@ -65,7 +65,7 @@ async def _export(
 @click.option("--thread", metavar="ID", type=thread_id, help="Id of the thread. [default: its own]")
 @workspace_option
 def import_thread(file: Path, thread: str | None, workspace: str | None) -> int:
-    """Store a thread from a zip FILE that `manus export` has written.
+    """Store a thread from a zip file of `manus export`.
 
     Files are written to a new folder. The thread's approvals are not taken over, and its text
     counts as untrusted.
