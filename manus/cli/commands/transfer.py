@@ -23,7 +23,7 @@ _MAX_NAMES = 8
 @click.argument("file", type=_FILE)
 @click.option("--files", is_flag=True, help="Also export the recorded files of its workspace.")
 def export(thread: str, file: Path, files: bool) -> int:
-    """Write a thread to a zip file, to move it to another machine.
+    """Write a thread to a zip file, for another machine.
 
     API keys, other secrets of this machine and files that contain one are left out.
     """
