@@ -141,7 +141,15 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(bash: B
     assert [lives(pid) for pid in pids] == [True] * 3
     await session.close()
     assert [lives(pid) for pid in pids] == [False] * 3
-    assert list((session.workspace.private / "shell").iterdir()) == []
+    assert list(session.workspace.private.glob("shell/*")) == []
+
+
+async def test_programs_do_not_meet_the_files_of_the_shell(bash: Bash, sandbox_kind: str) -> None:
+    """`grep -r` would find its own command line."""
+    if sandbox_kind == "none":
+        pytest.skip("without a sandbox they are in the workspace")
+    command = "grep -rs needle . ~ $TMPDIR; find . ~ $TMPDIR -type p"
+    assert await say(bash, command) == "[exit code 0, no output]"
 
 
 async def test_a_time_out_ends_everything_and_keeps_the_output(bash: Bash, root: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from manus.config.files import data_folder, state_folder
 from manus.execution.environment.exposure import Exposure, expose_environment, join
 from manus.execution.environment.user_programs import UserPrograms, expose_user_programs
-from manus.execution.sandbox.home import HOME, SandboxHome
+from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.interpreter import get_own_prefixes
 from manus.execution.workspace import PRIVATE
@@ -149,6 +149,7 @@ def build_command(
     arguments += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     arguments += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     arguments += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]
+    arguments += ["--bind-try", str(home / SHELL), SHELL_INSIDE]
     for path in _select_outermost(read):
         arguments += ["--ro-bind-try", str(path), str(path)]
     for path in filter(Path.exists, {*find_private_paths(), *hidden}):

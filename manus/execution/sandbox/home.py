@@ -16,10 +16,14 @@ _PREFIX = "manus-sandbox-"
 _LOCK = "lock"
 HOME = "/home/agent"
 """The path of `$HOME` in a sandbox with its own mounts."""
+SHELL = "shell"
+"""Name of the folder for the files between us and the run's shell."""
+SHELL_INSIDE = "/run/manus-shell"
+"""Its path in a sandbox with its own mounts."""
 
 
 class SandboxHome:
-    """The folder with `home` and `tmp`. All methods are blocking.
+    """The folder with `home`, `tmp` and `shell`. All methods are blocking.
 
     Raises:
         OSError: the folder cannot be created.
@@ -27,12 +31,13 @@ class SandboxHome:
 
     def __init__(self) -> None:
         _remove_stale()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # without links, which the functions that open files safely do not follow
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
         fresh = self.path / f"{_LOCK}.new"
         self._lock = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         fresh.rename(self.path / _LOCK)  # no other process sees it unlocked
-        for name in ("tmp", "home"):
+        for name in ("tmp", "home", SHELL):
             (self.path / name).mkdir(mode=0o700)
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ from manus.execution.sandbox.git_layout import (
 )
 from manus.execution.sandbox.git_service import GitService
 from manus.execution.sandbox.git_settings import GIT_CONFIG_VARIABLE, copy_git_settings
-from manus.execution.sandbox.home import HOME, SandboxHome
+from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.interpreter import get_own_python
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.name_guard import NameGuard
@@ -242,6 +242,14 @@ class Sandbox:
         limited = ("/bin/sh", "-c", _LIMIT_SCRIPT, "sh", str(blocks), self._filter or os.devnull)
         entry = self.network.entry if self.network else ()
         return (*limited, *entry)
+
+    @property
+    def shell_folder(self) -> tuple[Path, Path] | None:
+        """The folder for the files of the shell, for us and for programs; None without sandbox."""
+        if self._home is None:
+            return None
+        outside = self._home.path / SHELL
+        return outside, Path(SHELL_INSIDE) if self.kind == "bubblewrap" else outside
 
     def exit_code(self, code: int) -> int:
         """Convert the exit code of bubblewrap, 128 + N for signal N, to the program's code."""

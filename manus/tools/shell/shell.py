@@ -213,7 +213,9 @@ class Shell:
     def __init__(self, workspace: Workspace, sandbox: Sandbox) -> None:
         self._workspace = workspace
         self._sandbox = sandbox
-        self._folder = workspace.private / "shell"
+        # outside of the workspace if possible: `grep -r` would find the command line that it is in
+        folders = sandbox.shell_folder or (workspace.private / "shell", workspace.private / "shell")
+        self._folder, self._folder_inside = folders
         self._name = secrets.token_hex(4)
         self._directory = workspace.root
         self._bash: BashProcess | None = None
@@ -233,12 +235,13 @@ class Shell:
         """
         async with self._turn:
             bash = await self._ensure_process()
-            async with self._files(command) as (text, fifo, reader):
+            async with self._files(command) as (text, reader):
+                inside = self._folder_inside / text.name
                 fresh = self._was_lost
                 self._was_lost = False
                 try:
                     async with self._sandbox.limits.watch(bash.pid):
-                        status = await bash.carry_out(text, fifo, seconds)
+                        status = await bash.carry_out(inside, inside.with_suffix(".out"), seconds)
                     await self._update_directory(bash)
                 except BaseException:
                     self._was_lost = True
@@ -249,7 +252,7 @@ class Shell:
                     await self._end()
             await reader.wait_until_closed(_OUTPUT_DELAY)
             printed = await asyncio.to_thread(reader.take().text)
-            output = _CRASH.sub(r"\1 ", printed.replace(str(text), "bash"))
+            output = _CRASH.sub(r"\1 ", printed.replace(str(inside), "bash"))
             return CommandResult(output, status, exited, self._directory, fresh)
 
     async def restart(self) -> None:
@@ -288,8 +291,8 @@ class Shell:
             await bash.end()
 
     @asynccontextmanager
-    async def _files(self, command: bytes) -> AsyncIterator[tuple[Path, Path, PipeReader]]:
-        """Write a command to a file; yield it, a FIFO for its output, and the reader of that.
+    async def _files(self, command: bytes) -> AsyncIterator[tuple[Path, PipeReader]]:
+        """Write a command to a file; yield it, and the reader of the FIFO for its output.
 
         The reader outlives the command if a background job does.
         """
@@ -303,7 +306,7 @@ class Shell:
             # Keep a writer open, so that the reader sees no end of file before the command writes.
             writing = open_at(fifo, os.O_WRONLY)
             try:
-                yield text, fifo, reader
+                yield text, reader
             finally:
                 os.close(writing)
         finally:
@@ -319,6 +322,7 @@ def _prepare_files(text: Path, command: bytes, fifo: Path) -> None:
             os.mkfifo(fifo.name, 0o600, dir_fd=at)
     except OSError as error:
         raise ToolUnavailableError(
-            f"The shell cannot work in this workspace: it cannot write in {text.parent} "
-            f"({error.strerror}); free space, or choose a workspace on another file system."
+            f"The shell cannot work: it cannot write in {text.parent} ({error.strerror}); free "
+            "space there, or choose another file system with TMPDIR or, without a sandbox, with "
+            "`--workspace`."
         ) from None
