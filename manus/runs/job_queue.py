@@ -20,13 +20,12 @@ from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 from psycopg_pool import PoolTimeout
 
-from manus.execution.records.postgres_address import describe_address
+from manus.execution.records.postgres_address import describe_address, read_connect_timeout
 from manus.runs.queued_run import QueuedRun
 from manus.state.errors import StorageError, StorageUnavailableError
 
 QUEUE = "manus"
 TASK = "manus.run"
-_CONNECT_TIMEOUT = 10
 _ACTIVE = (Status.TODO.value, Status.DOING.value, Status.FAILED.value)
 _OTHER_SCHEMA = (
     psycopg.errors.UndefinedFunction,
@@ -88,13 +87,14 @@ class JobQueue:
         Raises:
             StorageError: the database cannot be used.
         """
+        connect_timeout = read_connect_timeout(address)
         connector = PsycopgConnector(
             conninfo=address,
             min_size=1,
             max_size=2,
-            timeout=max(retry_for, _CONNECT_TIMEOUT),
-            reconnect_timeout=_CONNECT_TIMEOUT,
-            kwargs={"connect_timeout": _CONNECT_TIMEOUT},
+            timeout=max(retry_for, connect_timeout),
+            reconnect_timeout=connect_timeout,
+            kwargs={"connect_timeout": connect_timeout},
         )
         queue = cls(App(connector=connector), describe_address(address))
         with queue.translate_errors():

@@ -24,6 +24,7 @@ from manus.config.settings import Settings
 from manus.execution.records.files import record_name
 from manus.execution.records.postgres import process_name
 from manus.graph.outcome import Outcome
+from manus.prompts.formatting import count, get_ending
 from manus.runs.job_queue import QUEUE, TASK, JobQueue
 from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome, run_job
 from manus.runs.options import RunOptions
@@ -277,9 +278,8 @@ async def _ignore(mode: str, data: Any) -> None:
 
 
 def _describe(outcome: Outcome) -> str:
-    from manus.prompts.formatting import get_ending
-
+    """Return how a run has ended, in a few words."""
     ending = get_ending(outcome.stop_reason, success=outcome.success)
     if outcome.asks_person:
         return f"waits for an answer; `manus resume {outcome.thread_id}` gives it"
-    return ending.headline.lower()
+    return f"{ending.headline.lower()}, {count(len(outcome.results), 'step')}"

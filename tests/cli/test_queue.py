@@ -5,6 +5,7 @@ The model is one scripted server: each run appends ten lines to a file of its ow
 
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -236,6 +237,24 @@ def test_a_question_waits_and_a_run_is_cancelled(
         worker.send_signal(signal.SIGTERM)
         assert worker.end().code == 0
     assert listed(program)["u"]["status"] == "unfinished"
+
+
+def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
+    program: Program, server: ScriptedServer, url: str
+) -> None:
+    """Otherwise the workspace of the task has to be there."""
+    server.script(call("bash", command="echo 1 > task"), succeeds())
+    [thread] = queue(program, "Write it")
+    shutil.rmtree(program.workspace)
+    absent = program("worker", "--until-empty")
+    assert f"The workspace {program.workspace} does not exist on " in absent.err
+    assert f"{thread}: tried again in 1 s." in absent.err
+    with program.start("worker", "--workspace", "own") as worker:
+        wait_until(lambda: is_empty(url), "an empty queue")
+        worker.send_signal(signal.SIGTERM)
+        assert f"{thread}: finished, 2 steps" in worker.end().err
+    assert (program.home / "own" / thread / "task").read_text() == "1\n"
+    assert not program.workspace.exists()
 
 
 def guest_url(url: str) -> str:
