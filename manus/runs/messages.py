@@ -33,10 +33,15 @@ async def send(store: Store, thread_id: str, request: Request, *, queue: bool) -
     return message
 
 
+async def read_inbox(store: Store, thread_id: str) -> list[InboxMessage]:
+    """Return the messages to a thread that are unread, or were read in the current step."""
+    inbox = store.records.inbox
+    return await inbox.run(partial(inbox.read, thread_id))
+
+
 async def read_unread(store: Store, thread_id: str) -> list[InboxMessage]:
     """Return the messages to a thread that are unread, in the order of sending."""
-    inbox = store.records.inbox
-    return list_unread(await inbox.run(partial(inbox.read, thread_id)))
+    return list_unread(await read_inbox(store, thread_id))
 
 
 async def withdraw(store: Store, thread_id: str, prefix: str) -> InboxMessage:

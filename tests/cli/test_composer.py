@@ -1,9 +1,5 @@
 """Typing in a conversation while a run works: to the agent now, or after the run."""
 
-import threading
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from rich.cells import cell_len
 
@@ -11,30 +7,10 @@ from manus.cli.composer import Line
 from tests.cli.program import Program, Terminal
 from tests.cli.test_conversation import ask, said_by_user
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
-from tests.server import Request, ScriptedServer, call, text
+from tests.helpers.pause import Pause
+from tests.server import ScriptedServer, call, text
 
 HINT = "Enter sends a message to the agent now, Tab after this run"
-
-
-class Pause:
-    """Replies of the model that come when the test says so."""
-
-    def __init__(self) -> None:
-        self._events: list[threading.Event] = []
-
-    def before(self, reply: Any) -> Callable[[Request], Any]:
-        event = threading.Event()
-        self._events.append(event)
-
-        def answer(_: Request) -> Any:
-            assert event.wait(60)
-            return reply
-
-        return answer
-
-    def end(self) -> None:
-        """Let the next reply come."""
-        self._events.pop(0).set()
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ class Notice:
     title: str
     text: str = ""
     at: datetime | None = None
+    message_id: str = ""
+    """Id of the message of the user that it is about."""
 
 
 @dataclass(slots=True)
@@ -110,6 +112,16 @@ class TraceRun:
     def agent_steps(self) -> list[TraceStep]:
         """Return all steps of its agent runs."""
         return [step for agent in self.agents for step in agent.steps]
+
+    @property
+    def message_ids(self) -> set[str]:
+        """Return the ids of the messages that the user has sent during the run."""
+        notices = [*self.notices]
+        for agent in self.agents:
+            notices += agent.notices
+        for step in self.agent_steps:
+            notices += step.notices
+        return {notice.message_id for notice in notices if notice.message_id}
 
     @property
     def step_count(self) -> int:

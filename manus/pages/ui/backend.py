@@ -15,14 +15,17 @@ from langgraph.types import Interrupt
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
+from manus.execution.records.inbox import InboxMessage
 from manus.execution.sandbox.availability import describe_sandbox
 from manus.execution.text_files import image_type, read_file
 from manus.execution.workspace import Workspace
 from manus.graph.attachments import build_input, keep_upload
 from manus.graph.outcome import draft_change, get_subject, is_for_model_server
 from manus.pages.report.page import render_page
+from manus.pages.trace.model import TraceRun
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
+from manus.runs import messages
 from manus.runs.configuration import (
     build_context,
     check_model,
@@ -81,12 +84,14 @@ class PageBackend:
         # a killed process leaves no trace of its end in the store
         live = (await self._is_running(thread), jobs.waits(thread), jobs.problems.get(thread))
         trust = await self._trust_question(thread)
-        content = fingerprint, live, trust, await self._store.recent(_MAX_LISTED)
+        inbox = [(item.id, item.reader) for item in await messages.read_inbox(self._store, thread)]
+        content = fingerprint, live, trust, inbox, await self._store.recent(_MAX_LISTED)
         return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
     async def page(self, thread: str) -> tuple[str, str]:
         """Return the chat page of a thread and its content security policy."""
         state, questions = await self._state(thread)
+        is_elsewhere = state in ("early", "ended") and await self._is_running(thread)
         threads = []
         for thread_id in await self._store.recent(_MAX_LISTED):
             with contextlib.suppress(StorageError):  # a damaged thread must not hide the others
@@ -97,7 +102,8 @@ class PageBackend:
             "ui",
             thread,
             threads=threads,
-            standing=state,
+            standing="elsewhere" if is_elsewhere else state,
+            inbox=await messages.read_inbox(self._store, thread),
             asked=[(q.id, get_subject(q), _choices(q), draft_change(q)) for q in questions],
             trust=await self._trust_question(thread),
             problem=self.jobs.problems.get(thread, ""),
@@ -114,6 +120,8 @@ class PageBackend:
             self._decoded_thread = thread
             self._decoded = DecodedValues()
         runs = await read_trace(self._store, thread, is_running=is_running, decoded=self._decoded)
+        if "inbox" in values:
+            values["unread"] = _select_pending(values.pop("inbox"), runs)
         return await asyncio.to_thread(
             render_page, kind, thread, runs, self._store.location, **values
         )
@@ -140,10 +148,12 @@ class PageBackend:
         files: Sequence[tuple[str, bytes]],
         *,
         plans: bool = False,
+        queue: bool = False,
         at: str | None = None,
     ) -> None:
-        """Send a message: a request, or the answer to the open question.
+        """Send a message: a request, the answer to the open question, or words to a running agent.
 
+        The agent reads it at its next step; with `queue` it is the next request after the run.
         `at` is the id of a checkpoint to fork from; files go back, too.
 
         Raises:
@@ -154,6 +164,9 @@ class PageBackend:
             await self.answer(thread, {questions[0].id: text})
             return
         existing = await read_thread(self._store, thread)
+        if not at and await self._is_running(thread):
+            await self._send_meanwhile(thread, existing, text, files, queue=queue)
+            return
         kind = "flow" if plans else "agent"
         if existing is not None:
             kind = existing.kind
@@ -184,6 +197,33 @@ class PageBackend:
         await self.jobs.start(thread, prepare)
         if notices:
             self.jobs.notify(thread, " ".join(notices))
+
+    async def _send_meanwhile(
+        self,
+        thread: str,
+        existing: Thread | None,
+        text: str,
+        files: Sequence[tuple[str, bytes]],
+        *,
+        queue: bool,
+    ) -> None:
+        """Store a message to a run at work; if the run has ended meanwhile, start with it.
+
+        Raises:
+            ManusError: the message is empty, or a file cannot be saved.
+        """
+        request, _ = await self._upload_files(existing, text.strip(), files)
+        await messages.send(self._store, thread, request, queue=queue)
+        if not await self._is_running(thread):
+            await self.resume(thread)
+
+    async def withdraw(self, thread: str, message_id: str) -> None:
+        """Withdraw a message that is unread.
+
+        Raises:
+            UsageError: it was read already.
+        """
+        await messages.withdraw(self._store, thread, message_id)
 
     async def answer(self, thread: str, answers: Mapping[str, str]) -> None:
         """Answer questions by their ids.
@@ -275,6 +315,17 @@ class PageBackend:
             return "waiting", questions
         can_resume = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)
         return "early" if can_resume else "ended", ()
+
+
+def _select_pending(inbox: Sequence[InboxMessage], runs: Sequence[TraceRun]) -> list[InboxMessage]:
+    """Return the messages that are unread, or read in a step of which no checkpoint exists yet."""
+    visible_ids = set().union(*(run.message_ids for run in runs))
+    pending = []
+    for message in inbox:
+        is_being_read = message.kind == "steer" and message.id not in visible_ids
+        if message.reader is None or is_being_read:
+            pending.append(message)
+    return pending
 
 
 def _choices(question: Interrupt) -> dict[str, str]:

@@ -113,7 +113,10 @@ async def _act(backend: PageBackend, request: Request) -> Response:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UsageError("The request is malformed; reload the page.") from None
     if action == "send":
-        await backend.send(thread, text, files, plans=bool(body.get("flow")), at=body.get("at"))
+        options: Any = {"plans": bool(body.get("flow")), "queue": bool(body.get("queue"))}
+        await backend.send(thread, text, files, **options, at=body.get("at"))
+    elif action == "withdraw":
+        await backend.withdraw(thread, text)
     elif action == "answer":
         await backend.answer(thread, answers)
     elif action == "stop":

@@ -41,7 +41,10 @@
     byId("stop").hidden = !["running", "waiting"].includes(state);
     byId("resume").hidden = state !== "early";
     byId("plans").hidden = state !== "new";
-    byId("send").disabled = state === "running";
+    const isAtWork = ["running", "elsewhere"].includes(state);
+    byId("queue").hidden = !isAtWork;
+    byId("send").textContent = isAtWork ? "Send now" : "Send";
+    words.placeholder = isAtWork ? "Message to the agent at work" : "Message";
   };
 
   const goBack = (step) => {
@@ -56,6 +59,7 @@
     const button = event.target.closest("button");
     if (button?.classList.contains("fork")) goBack(button.closest("article"));
     if (button?.value) answer(button.form, button.value);
+    if (button?.classList.contains("withdraw")) post("withdraw", { text: button.dataset.id });
     if (button?.dataset.draft) {
       const field = button.form.querySelector("textarea");
       field.value = button.dataset.draft;
@@ -105,17 +109,17 @@
     if (!event.target.matches("textarea")) return;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      event.target.form.requestSubmit();
+      if (event.altKey && event.target === words && !byId("queue").hidden) send(true);
+      else event.target.form.requestSubmit();
     }
   });
   words.addEventListener("paste", (event) => attach(event.clipboardData.files));
-  byId("say").addEventListener("submit", async (event) => {
-    event.preventDefault();
+  const send = async (queue) => {
     const text = words.value.trim();
     if ((!text && !attached.length) || byId("send").disabled) return;
     byId("send").disabled = true;
     const flow = byId("plans").querySelector("input").checked;
-    if (await post("send", { text, flow, files: attached, at })) {
+    if (await post("send", { text, flow, queue, files: attached, at })) {
       words.value = "";
       keep(words);
       attached = [];
@@ -124,7 +128,12 @@
       scrollTo({ top: document.body.scrollHeight });
     }
     byId("send").disabled = false;
+  };
+  byId("say").addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(false);
   });
+  byId("queue").addEventListener("click", () => send(true));
   byId("stop").addEventListener("click", () => post("stop"));
   byId("resume").addEventListener("click", () => post("resume"));
   byId("files").addEventListener("change", (event) => { attach(event.target.files); event.target.value = ""; });
