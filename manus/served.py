@@ -1,9 +1,10 @@
 """The parts of a server of graphs that manus provides.
 
-`app`, which `langgraph.json` names, restricts access to programs on this machine and Studio.
-`checkpointer` is the command line's store of threads, if configured as
-`"checkpointer": {"path": "manus.served.checkpointer"}`. `create_aegra_app` is Aegra's application
-with the same restrictions: `uvicorn --factory manus.served:create_aegra_app`.
+`app`, which `langgraph.json` names, restricts access to programs on this machine and Studio, and
+has the routes for messages to a thread while a run works on it. `checkpointer` is the command
+line's store of threads, if configured as `"checkpointer": {"path": "manus.served.checkpointer"}`.
+`create_aegra_app` is Aegra's application with the same restrictions:
+`uvicorn --factory manus.served:create_aegra_app`.
 """
 
 from __future__ import annotations
@@ -14,16 +15,24 @@ import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from manus.config.settings import load_settings
+from manus.execution.records.inbox import Inbox, list_unread, new_message
+from manus.graph.inbox import SERVED_INBOX
+from manus.graph.inputs import find_served_records
 from manus.pages.server_guard import LOOPBACK_NAMES, Access, Guard
 from manus.pages.startup_errors import StartupErrors
+from manus.state.errors import UsageError
 from manus.store.open_store import open_store
 
 _INTERNAL_HOST = "api"
@@ -46,7 +55,62 @@ def access_from(environment: Mapping[str, str]) -> Access:
     )
 
 
-app = Starlette(middleware=[Middleware(Guard, lambda: access_from(os.environ))])
+_inboxes: list[Inbox] = []
+"""That of the store that `checkpointer` has opened."""
+
+
+def _find_inbox() -> Inbox:
+    """Return the inbox that the runs of this server read. Blocking."""
+    if _inboxes:
+        return _inboxes[-1]
+    records = find_served_records()
+    return SERVED_INBOX if records is None else records.inbox
+
+
+async def _send(request: Request) -> Response:
+    """Store a message to a thread."""
+    try:
+        body = await request.json()
+        message = new_message(str(body.get("text") or ""))
+    except UsageError as error:
+        return _refuse(422, str(error))
+    except (ValueError, AttributeError):
+        return _refuse(422, 'Send a JSON object such as {"text": "Use tabs."}.')
+    inbox = await asyncio.to_thread(_find_inbox)
+    await inbox.run(partial(inbox.add, request.path_params["thread_id"], message))
+    return JSONResponse(message.as_json(), 201)
+
+
+async def _list(request: Request) -> Response:
+    """Return the unread messages to a thread."""
+    inbox = await asyncio.to_thread(_find_inbox)
+    messages = await inbox.run(partial(inbox.read, request.path_params["thread_id"]))
+    return JSONResponse([message.as_json() for message in list_unread(messages)])
+
+
+async def _withdraw(request: Request) -> Response:
+    """Withdraw an unread message."""
+    inbox = await asyncio.to_thread(_find_inbox)
+    thread_id = request.path_params["thread_id"]
+    message_id = request.path_params["message_id"]
+    if await inbox.run(partial(inbox.withdraw, thread_id, message_id)):
+        return Response(status_code=204)
+    return _refuse(404, "There is no such unread message: the agent may have read it already.")
+
+
+def _refuse(status: int, detail: str) -> Response:
+    return JSONResponse({"detail": detail}, status)
+
+
+_MESSAGES = "/manus/threads/{thread_id}/messages"
+app = Starlette(
+    routes=[
+        Route(_MESSAGES, _send, methods=["POST"]),
+        Route(_MESSAGES, _list, methods=["GET"]),
+        Route(f"{_MESSAGES}/{{message_id}}", _withdraw, methods=["DELETE"]),
+    ],
+    middleware=[Middleware(Guard, lambda: access_from(os.environ))],
+)
 
 
 def create_aegra_app() -> ASGIApp:
@@ -74,4 +138,8 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """
     settings = await asyncio.to_thread(load_settings, os.environ)
     async with open_store(settings) as store:
-        yield store
+        _inboxes.append(store.records.inbox)
+        try:
+            yield store
+        finally:
+            _inboxes.remove(store.records.inbox)

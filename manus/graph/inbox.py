@@ -148,10 +148,12 @@ async def next_input(
 ) -> dict[str, Any] | None:
     """Return the input of the next run, if a message of the user waits for the end of this one.
 
-    A caller who holds the thread starts that run itself.
+    A caller who holds the thread starts that run itself. A server has a queue of its own, and its
+    `run_id` stands for one input: with the same id LangGraph would resume the run that has ended.
     """
     is_nested = active_run.is_inside or bool(configurable.get("checkpoint_ns"))
-    if is_nested or active_run.session.waiting or configurable.get(HELD):
+    is_of_caller = bool(configurable.get(HELD) or configurable.get("run_id"))
+    if is_nested or is_of_caller or active_run.session.waiting:
         return None
     inbox = active_run.inbox
     if inbox is None or not await inbox.read():

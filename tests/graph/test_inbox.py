@@ -348,3 +348,11 @@ async def test_with_a_thread_its_inbox_is_deleted(agent: ScriptedAgent) -> None:
     await agent.run(sends(agent, "Later.", fail(401), queue=True))
     await agent.saver.adelete_thread("t")
     assert list_messages(agent.saver, "t") == []
+
+
+async def test_a_run_of_a_server_leaves_queued_messages_unread(agent: ScriptedAgent) -> None:
+    """Its `run_id` stands for one input; the server has a queue of its own."""
+    queued = sends(agent, "Then sweep.", text("Done."), queue=True)
+    outcome = await agent.invoke({"request": "Do it."}, queued, run_id="one")
+    assert outcome.output == "Done."
+    assert [m.text for m in list_messages(agent.saver, "t")] == ["Then sweep."]
