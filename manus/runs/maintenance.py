@@ -21,6 +21,7 @@ from manus.state.errors import StorageError, ThreadBusyError
 from manus.store.base import Store, StoredThread
 from manus.store.deletion import delete_thread
 from manus.store.history import COMPACTED, is_waiting
+from manus.store.outputs import KeptOutputs
 from manus.store.serializer import wrap_full_copy
 from manus.store.thread_id import MAX_THREADS
 from manus.store.threads import Thread, read_thread, thread_config
@@ -49,6 +50,7 @@ class MaintenanceReport:
 async def prune_threads(store: Store, before: datetime, *, dry_run: bool) -> MaintenanceReport:
     """Delete the threads that were last used before a time and have no open question."""
     report = MaintenanceReport()
+    kept = KeptOutputs(store)
     async for thread, stored in _read_threads(store, report):
         if thread.updated >= before:
             continue
@@ -56,26 +58,27 @@ async def prune_threads(store: Store, before: datetime, *, dry_run: bool) -> Mai
             report.others.append(thread.thread_id)
         elif await _is_waiting(store, thread):
             report.waiting.append(thread.thread_id)
-        else:
-            await _delete(store, thread, stored, report, dry_run=dry_run)
+        elif await _delete(store, thread, None if dry_run else kept, report):
+            report.freed += stored.size
     return report
 
 
 async def _delete(
-    store: Store, thread: Thread, stored: StoredThread, report: MaintenanceReport, *, dry_run: bool
-) -> None:
+    store: Store, thread: Thread, kept: KeptOutputs | None, report: MaintenanceReport
+) -> bool:
+    """Delete a thread that is not in use; without `kept`, only report that it would be deleted."""
     try:
         async with store.hold(thread.thread_id):
             current = await read_thread(store, thread.thread_id)
             if current is None or current.updated != thread.updated:
-                return  # deleted or continued meanwhile
-            if not dry_run:
-                await delete_thread(store, thread.thread_id)
+                return False  # deleted or continued meanwhile
+            if kept is not None:
+                await delete_thread(store, thread.thread_id, kept)
     except ThreadBusyError:
         report.busy.append(thread.thread_id)
-    else:
-        report.done.append(thread.thread_id)
-        report.freed += stored.size
+        return False
+    report.done.append(thread.thread_id)
+    return True
 
 
 async def compact_threads(store: Store, *, dry_run: bool) -> MaintenanceReport:

@@ -15,7 +15,7 @@ from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.state.errors import StorageError
-from manus.store.outputs import find_own_outputs
+from manus.store.outputs import KeptOutputs
 
 if TYPE_CHECKING:
     from manus.store.base import Store
@@ -26,22 +26,24 @@ _SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")
 """Suffixes of a SQLite database and its companion files."""
 
 
-async def delete_thread(store: Store, thread_id: str) -> None:
+async def delete_thread(store: Store, thread_id: str, kept: KeptOutputs | None = None) -> None:
     """Delete a thread, which the caller holds.
 
     That is its checkpoints, journals, inbox, archives, snapshots and kept outputs. Nothing of them
-    has to be readable. The files go first, so that an interrupted deletion can be repeated.
+    has to be readable. The files go first, so that an interrupted deletion can be repeated. Whoever
+    deletes several threads gives the same `kept` for all.
 
     Raises:
         StorageError: something cannot be deleted.
     """
+    kept = kept or KeptOutputs(store)
     [stored] = (await store.measure([thread_id])).values()
     namespaces = {"", *stored.sizes}
     for namespace in namespaces:
         await asyncio.to_thread(store.records.log(thread_id, namespace).remove)
     for folder in await store.read_workspaces(thread_id):
         workspace = Workspace(folder)
-        outputs = await find_own_outputs(store, thread_id, workspace)
+        outputs = await kept.find_own(thread_id, workspace)
         await asyncio.to_thread(_delete_records, workspace.records, thread_id, namespaces)
         await asyncio.to_thread(_delete_files, outputs)
     await store.adelete_thread(thread_id)

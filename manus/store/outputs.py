@@ -25,21 +25,37 @@ _NAME = re.compile(re.escape(f"{OBSERVATIONS}/") + r"([0-9a-f]{12})")
 _STEM_LENGTH = 12
 
 
-async def find_own_outputs(store: Store, thread_id: str, workspace: Workspace) -> list[Path]:
-    """Return the kept outputs of a thread that no other thread of its workspace refers to.
+class KeptOutputs:
+    """Finds the outputs of the threads of a store; reads each thread once."""
 
-    If the thread cannot be read, it has none: its outputs stay.
-    """
-    files = _list_outputs(workspace)
-    own = files.keys() & await _find_references(store, thread_id) if files else set()
-    for other in await store.recent(MAX_THREADS) if own else ():
-        if other == thread_id:
-            continue
-        if str(workspace.root) in await store.read_workspaces(other):
-            own -= await _find_references(store, other)
-        if not own:
-            break
-    return [files[stem] for stem in sorted(own)]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._references: dict[str, set[str]] = {}
+        self._workspaces: dict[str, list[str]] = {}
+
+    async def find_own(self, thread_id: str, workspace: Workspace) -> list[Path]:
+        """Return the kept outputs of a thread that no other thread of its workspace refers to.
+
+        If the thread cannot be read, it has none: its outputs stay.
+        """
+        files = _list_outputs(workspace)
+        own = files.keys() & await self._read(thread_id) if files else set()
+        for other in await self._store.recent(MAX_THREADS) if own else ():
+            if other != thread_id and str(workspace.root) in await self._read_workspaces(other):
+                own -= await self._read(other)
+            if not own:
+                break
+        return [files[stem] for stem in sorted(own)]
+
+    async def _read(self, thread_id: str) -> set[str]:
+        if thread_id not in self._references:
+            self._references[thread_id] = await _find_references(self._store, thread_id)
+        return self._references[thread_id]
+
+    async def _read_workspaces(self, thread_id: str) -> list[str]:
+        if thread_id not in self._workspaces:
+            self._workspaces[thread_id] = await self._store.read_workspaces(thread_id)
+        return self._workspaces[thread_id]
 
 
 def _list_outputs(workspace: Workspace) -> dict[str, Path]:

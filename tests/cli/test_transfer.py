@@ -131,6 +131,19 @@ def test_an_open_question_and_half_a_plan_move(
     assert not (other.workspace / "gamma.txt").exists()
 
 
+def test_a_compacted_thread_moves(manus: Program, other: Program, server: ScriptedServer) -> None:
+    server.script(call("bash", command="echo 数 > a.txt"), text("Written."))
+    manus("run", "--thread", "线", "Write 写")
+    assert manus("threads", "--compact").code == 0
+    assert manus("export", "线", "t.zip", "--files").code == 0
+    assert other("import", str(manus.home / "t.zip")).code == 0
+    assert manus("show", "线").out.splitlines()[1:] == other("show", "线").out.splitlines()[1:]
+    assert (other.workspace / "a.txt").read_text() == "数\n"
+    server.script(text("It is there."))
+    assert other("run", "--thread", "线", "--json", "Is it?").json["output"] == "It is there."
+    assert "Write 写" in server.requests[-1].text
+
+
 def test_permissions_do_not_move(manus: Program, other: Program, server: ScriptedServer) -> None:
     write = {"path": "a.txt", "command": "create", "file_text": "one"}
     edit = {"path": "a.txt", "command": "str_replace", "old_str": "one", "new_str": "two"}

@@ -156,11 +156,13 @@ def _print_table(threads: list[Thread], sizes: Mapping[str, int]) -> None:
 
 async def _delete(store: Store, ids: Sequence[str]) -> None:
     from manus.store.deletion import delete_thread
+    from manus.store.outputs import KeptOutputs
     from manus.store.threads import find_thread
 
+    kept = KeptOutputs(store)
     for found_id in [await find_thread(store, prefix) for prefix in ids]:
         async with store.hold(found_id):
-            await delete_thread(store, found_id)
+            await delete_thread(store, found_id, kept)
         sys.stderr.write(f"Deleted the thread {found_id}.\n")
     await store.reclaim_space()
 
