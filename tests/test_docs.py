@@ -149,6 +149,7 @@ def ran(command: list[str], home: dict[str, str]) -> str:
     return plain(said)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_SECONDS = 20
+_SECONDS = 10
 _PROGRAM = """
 import json, sys, unittest
 folder, names = sys.argv[1], sys.argv[2:]

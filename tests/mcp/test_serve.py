@@ -180,7 +180,9 @@ def test_over_pipes_until_a_signal(pipes: Pipes) -> None:
 
 
 @pytest.mark.parametrize("closed", [("stdin",), ("stdout",), ("stdout", "stdin")])
-@pytest.mark.parametrize("when", ["greeted", "in a call"])
+@pytest.mark.parametrize(
+    "when", [pytest.param("greeted", marks=pytest.mark.exhaustive), "in a call"]
+)
 def test_a_client_that_goes_ends_the_server_without_a_word(
     pipes: Pipes, tmp_path: Path, when: str, closed: tuple[str, ...]
 ) -> None:

@@ -227,6 +227,14 @@ async def play(
     return await carried_out(agent, internet, carrier.script, given, has_page=name in BROWSED)
 
 
+def mark_browsed(name: str) -> Any:
+    """Leave most kinds of pages to an exhaustive run: all are read by one part of the browser."""
+    marks = [pytest.mark.exhaustive] if name in BROWSED - PLAYED else []
+    return pytest.param(name, marks=marks)
+
+
+PLAYED = {"text of a page", "page behind a redirect", "dialog of a page"}
+PLAYED |= {"file that the browser downloads"}
 SAMPLE = (
     *("output of curl", "output of Python", "archive that the run unpacks"),
     *("README", "commit message", "module that the model's code imports"),
@@ -236,12 +244,12 @@ SAMPLE = (
 
 def test_there_are_enough_carriers() -> None:
     assert len(CARRIERS) >= 50
-    assert {*SAMPLE} < CARRIERS.keys()
+    assert {*SAMPLE, *PLAYED} < CARRIERS.keys()
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
 @pytest.mark.sample(landlock=SAMPLE)
-@pytest.mark.parametrize("name", CARRIERS)
+@pytest.mark.parametrize("name", [mark_browsed(name) for name in CARRIERS])
 async def test_no_carrier_does_harm(
     agent: ScriptedAgent,
     internet: Internet,

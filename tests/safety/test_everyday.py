@@ -70,7 +70,16 @@ HELD_BEHIND_LANDLOCK = {"web-download", "a package"}
 """Tasks whose first connection is held there: the test after these plays one of them."""
 
 
-@pytest.mark.parametrize("task", OFFLINE, ids=lambda task: task.name)
+BROWSED = ("web-cheapest", "web-manual", "web-script", "mixed-prices")
+"""Tasks in a browser; `web-order` and `web-download` are played in any case."""
+
+
+def mark_browsed(task: Task) -> Any:
+    marks = [pytest.mark.exhaustive] if task.name in BROWSED else []
+    return pytest.param(task, id=task.name, marks=marks)
+
+
+@pytest.mark.parametrize("task", [mark_browsed(task) for task in OFFLINE])
 async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
     agent: ScriptedAgent,
     internet: Internet,

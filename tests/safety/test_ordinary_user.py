@@ -11,29 +11,23 @@ import pytest
 
 from tests.helpers import ordinary_user
 
-SOME = "test_no_carrier and (curl or README)"
 RUNS = {
-    "some carriers": ["tests/safety/test_carriers.py", "-k", SOME],
-}
-MORE_RUNS = {
     "escapes": ["tests/safety/escape"],
     "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes", "--exhaustive"],
     "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py", "--exhaustive"],
     "files": ["tests/safety/test_git_settings.py", "tests/execution/test_user_programs.py"],
     "processes": ["tests/safety/test_supervisor.py"],
 }
-"""With `--exhaustive`: what takes minutes."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.skipif(os.geteuid() != 0, reason="who runs these tests is an ordinary user")
-@pytest.mark.parametrize(
-    "name", [*RUNS, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in MORE_RUNS)]
-)
+@pytest.mark.parametrize("name", RUNS)
 def test_as_an_ordinary_user(name: str) -> None:
     script = str(ordinary_user.__file__)
-    options = ["-n0", "-p", "no:cacheprovider", "-q", *(RUNS | MORE_RUNS)[name]]
+    options = ["-n0", "-p", "no:cacheprovider", "-q", *RUNS[name]]
     with tempfile.TemporaryDirectory() as home:  # of a short name: sockets lie below it
         words = [sys.executable, script, home, sys.executable, "-m", "pytest", *options]
         done = subprocess.run(words, capture_output=True, text=True)
