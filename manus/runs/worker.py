@@ -101,7 +101,7 @@ class Worker:
 
     @property
     def name(self) -> str:
-        """The name of this worker: `HOST:PID`."""
+        """Return the name of this worker: `HOST:PID`."""
         return process_name()
 
     async def run(self, *, until_empty: bool = False) -> None:

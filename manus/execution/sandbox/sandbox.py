@@ -24,6 +24,7 @@ from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
 from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.availability import SandboxKind, select_sandbox
 from manus.execution.sandbox.confined import Confined
+from manus.execution.sandbox.failure_notes import describe_denials, describe_incidents
 from manus.execution.sandbox.git_history import GitHistory
 from manus.execution.sandbox.git_layout import (
     GIT_BIN,
@@ -49,16 +50,8 @@ CERTIFICATE_VARIABLES = (
     *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
 )
 """Variables with the certificate files that programs need to verify servers."""
-_MAX_NAMED = 3
-"""Maximum number of unreachable hosts that are listed."""
 _FILTER_DESCRIPTOR = "9"
 _LIMIT_SCRIPT = f'ulimit -f "$1"; exec {_FILTER_DESCRIPTOR}<"$2"; shift 2; exec "$@"'
-_DENIED_MESSAGES = ("Read-only file system", "Device or resource busy")
-_READ_ONLY_NOTE = (
-    "\n[read-only here: `.git` (`git` itself can change it), `.env` files, settings of editors and "
-    "shells, `manus.toml`, `.manus`, environments outside the workspace; change what has to be "
-    "changed with `str_replace_editor`, which asks the user]"
-)
 _OWN_CODE_ERROR = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
     "of the sandbox, and Landlock cannot keep programs from changing it. Choose another workspace "
@@ -245,7 +238,7 @@ class Sandbox:
 
     @property
     def shell_folder(self) -> tuple[Path, Path] | None:
-        """The folder for the files of the shell, for us and for programs; None without sandbox."""
+        """Return the folder of the shell's files, for us and for programs; None without sandbox."""
         if self._home is None:
             return None
         outside = self._home.path / SHELL
@@ -264,26 +257,12 @@ class Sandbox:
 
     def describe_failures(self, mark: int, printed: str) -> str:
         """Return notes on requests that failed since a mark, and on exceeded limits."""
-        notes = ""
-        if self.kind == "bubblewrap" and any(sign in printed for sign in _DENIED_MESSAGES):
-            notes = _READ_ONLY_NOTE
+        notes = describe_denials(printed) if self.kind == "bubblewrap" else ""
         notes += self.limits.take_notice()
-        return notes + self._describe_incidents(mark)
-
-    def _describe_incidents(self, mark: int) -> str:
-        """Return a note on the hosts that programs could not reach since a mark, or nothing."""
         if self._proxy is None:
-            return ""
-        reasons: list[str] = []
-        for incident in self._proxy.incidents.since(mark):
-            if incident.proxy_port == self._port:
-                reasons.append(incident.reason.rstrip("."))
-        if not reasons:
-            return ""
-        listed = "; ".join(reasons[:_MAX_NAMED])
-        if len(reasons) > _MAX_NAMED:
-            listed += f"; and {len(reasons) - _MAX_NAMED} more"
-        return f"\n[not reached: {listed}]"
+            return notes
+        incidents = self._proxy.incidents.since(mark)
+        return notes + describe_incidents([i for i in incidents if i.proxy_port == self._port])
 
     def _build_variables(self, home: Path, is_user_program: bool) -> dict[str, str]:
         variables = {"HOME": str(home / "home"), "TMPDIR": str(home / "tmp")}
