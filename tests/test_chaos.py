@@ -13,14 +13,17 @@ from tests.store.postgres_server import binaries
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "has_database",
     [
         False,
         pytest.param(
-            True, marks=pytest.mark.skipif(binaries() is None, reason="PostgreSQL is missing")
+            True,
+            marks=[
+                pytest.mark.exhaustive,
+                pytest.mark.skipif(binaries() is None, reason="PostgreSQL is missing"),
+            ],
         ),
     ],
     ids=["sqlite", "postgres"],
