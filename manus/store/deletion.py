@@ -66,10 +66,10 @@ def _delete_records(records: Path, thread_id: str, namespaces: Collection[str]) 
 def _delete_snapshots(records: Path, thread_id: str) -> None:
     """Delete the snapshots of a thread, and the objects that no other thread uses. Blocking."""
     folder = records / SNAPSHOTS
-    if not folder.exists():
-        return
     ref = make_ref(thread_id)
     _delete_files([records / REWINDS / f"{ref}.json", folder / "active" / ref])
+    if not folder.exists():
+        return
     store = SnapshotStore.open(folder)
     if store is None or not store.head(ref):
         return

@@ -99,10 +99,14 @@ def test_a_thread_moves_with_its_files(
     assert other("run", "--thread", "t", "--json", "Add more").json["output"] == "Added."
     assert "Write files 写" in server.requests[-1].text
     assert other("history", "t").code == 0
+    assert other("rewind", "t", "--to", "1").code == 0
     again = other("import", str(manus.home / "t.zip"), "--workspace", "elsewhere")
     assert (again.code, "There is a thread t already" in again.err) == (2, True)
     assert other("import", str(manus.home / "t.zip"), "--thread", "u").code == 2
     assert other("import", str(manus.home / "t.zip"), "--thread", "u", "--workspace", "w").code == 0
+    other("rewind", "u", "--to", "1")
+    assert other("threads", "--delete", "u", "--delete", "t").code == 0
+    assert [*other.home.glob(".local/state/manus/workspaces/*/rewinds/*")] == []
 
 
 def test_an_open_question_and_half_a_plan_move(
