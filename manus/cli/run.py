@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import secrets
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -86,6 +87,8 @@ class JobRunner:
                         self._thread_id = await find_thread(store, thread, or_new=or_new)
                     log.info("thread %s: started", self._thread_id)
                     outcome = await self._run_job(store, prepare)
+                    # after the lock is released: a message may have come at the last moment
+                    unread = await messages.read_unread(store, self._thread_id)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
@@ -98,6 +101,7 @@ class JobRunner:
                     raise report.ReportedError(str(error)) from error
                 raise
             self._report(outcome)
+            self._report_unread(len(unread))
             is_success = outcome.status == "finished" and outcome.success
             return self._stopping.exit_code or (0 if is_success else 1)
 
@@ -234,6 +238,17 @@ class JobRunner:
             self._screen.paragraph("")
         else:
             report.print_summary(outcome, self._screen, took, self._workspace)
+
+    def _report_unread(self, total: int) -> None:
+        """Say what becomes of messages that the run has not read."""
+        if total == 0:
+            return
+        hint = "Your next request, or /resume, reads what is unread"
+        if not self._args.chat:
+            hint = (
+                f"`{report.program()} resume {shlex.quote(self._thread_id)}` reads what is unread"
+            )
+        self._screen.paragraph(f"{hint}: {count(total, 'message')}.")
 
     def _print_gap(self) -> None:
         """Print a blank line between progress and result if both go to the terminal."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program, Result
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
-from tests.server import Request, ScriptedServer, call, hang, text
+from tests.server import Request, ScriptedServer, call, fail, hang, text
 
 LOOKS = call("bash", command="true")
 
@@ -104,6 +104,13 @@ def test_a_killed_run_is_resumed_with_it(manus: Program, server: ScriptedServer)
     done = manus("resume", "t")
     assert (done.code, done.out) == (0, "Done.\n")
     assert server.requests[-1].raw.decode().count("use tabs") == 1
+
+
+def test_a_run_that_fails_says_what_is_unread(manus: Program, server: ScriptedServer) -> None:
+    server.script(meanwhile(fail(401), lambda: manus("send", "t", "sweep", "--queue")))
+    done = manus("run", "--thread", "t", "do it")
+    assert done.code == 1
+    assert "resume t` reads what is unread: 1 message." in done.err
 
 
 def test_a_thread_that_waits_says_how_to_answer(manus: Program, server: ScriptedServer) -> None:
