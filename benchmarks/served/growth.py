@@ -52,7 +52,7 @@ class Sample:
 
     listing: float
     find: float
-    """Find a thread by a prefix of its id."""
+    """Find a thread by a prefix of its id; in Aegra by its id."""
     claim: float | None
     """Take hold of a thread; None where the server does it as a part of a run."""
     run: float
@@ -64,8 +64,9 @@ class Sample:
 def format_head() -> str:
     """Return the first lines of the table."""
     return (
-        "| store | finished threads | list 20 threads ms | look up a thread ms | claim a thread ms "
-        "| run of a step on a new thread ms | request on a finished thread ms |\n"
+        "| store | finished threads | list 20 threads ms | look up a thread by prefix ms "
+        "| claim a thread ms | run of a step on a new thread ms "
+        "| request on a finished thread ms |\n"
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     )
 
@@ -128,7 +129,7 @@ async def _measure(store: Store, run: Callable[[str, int], Awaitable[None]], siz
             assert await read_thread(store, thread_id) is not None
 
     async def find() -> None:
-        await find_thread(store, f"copy-{size - 1}-")
+        await find_thread(store, f"copy-{size - 1}")
 
     async def claim() -> None:
         async with store.hold("another"):

@@ -16,6 +16,27 @@ from manus.state.events import RetryEvent
 
 _EPOCH = 0x01B21DD213814000
 """1970 in the time of a UUID: ticks of 100 ns since 1582."""
+RECENT = """
+    WITH RECURSIVE threads(thread_id) AS (
+        SELECT MIN(thread_id) FROM checkpoints
+        UNION ALL
+        SELECT (
+            SELECT MIN(checkpoints.thread_id) FROM checkpoints
+            WHERE checkpoints.thread_id > threads.thread_id
+        ) FROM threads WHERE threads.thread_id IS NOT NULL
+    ),
+    listed AS {materialized} (
+        SELECT thread_id, (
+            SELECT MAX(checkpoint_id) FROM checkpoints
+            WHERE checkpoints.thread_id = threads.thread_id AND checkpoint_ns = ''
+        ) AS newest FROM threads
+    )
+    SELECT thread_id FROM listed WHERE newest IS NOT NULL ORDER BY newest DESC LIMIT {limit}
+"""
+"""Lists threads, most recently used first, with two index lookups for each.
+
+Grouping the checkpoints by thread would read all of them.
+"""
 
 
 def make_ids_later_than(checkpoint_id: str | None) -> None:

@@ -26,7 +26,7 @@ from manus.state.errors import SettingsError, StorageError, UsageError
 from manus.state.events import RetryEvent
 from manus.store import maintenance_texts as texts
 from manus.store import postgres_maintenance as maintenance
-from manus.store.base import Store, StoredThread, make_ids_later_than
+from manus.store.base import RECENT, Store, StoredThread, make_ids_later_than
 from manus.store.postgres_retry import (
     PostgresRetry,
     describe_error,
@@ -47,10 +47,7 @@ _STOP_TIMEOUT = 2.0
 _NEWEST = """
     SELECT MAX(checkpoint_id) AS newest FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = %s
 """
-_RECENT = """
-    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
-    GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT %s
-"""
+_RECENT = RECENT.format(limit="%s", materialized="MATERIALIZED")
 _LOCK_SETUP = "SELECT pg_try_advisory_lock(hashtextextended('manus tables', 0)) AS is_locked"
 _SETUP_PAUSE = 0.05
 """Seconds between two attempts to lock the creation of tables."""

@@ -22,7 +22,7 @@ from manus.execution.records.sqlite import CREATE_INBOX, SqliteRecords, open_rec
 from manus.execution.records.store_version import check_sqlite_version, mark_sqlite_version
 from manus.state.errors import StorageError
 from manus.store import maintenance
-from manus.store.base import Store, StoredThread, make_ids_later_than
+from manus.store.base import RECENT, Store, StoredThread, make_ids_later_than
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
 
@@ -66,10 +66,7 @@ _WRITES = """
 
 
 _NEWEST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
-_RECENT = """
-    SELECT thread_id FROM checkpoints WHERE checkpoint_ns = ''
-    GROUP BY thread_id ORDER BY MAX(checkpoint_id) DESC LIMIT ?
-"""
+_RECENT = RECENT.format(limit="?", materialized="")
 
 
 def _run_in_store_thread(method: Callable[..., _T]) -> Callable[..., Coroutine[Any, Any, _T]]:

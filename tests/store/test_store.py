@@ -123,6 +123,32 @@ async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path:
         await store.recent(1)
 
 
+async def _instructions_to_list(path: Path, checkpoints: int) -> int:
+    """Count SQLite's instructions to list 20 threads with so many checkpoints each."""
+    async with _open(path) as store:
+        rows = [(f"t{i % 20}", str(uuid6())) for i in range(20 * checkpoints)]
+        insert = "INSERT INTO checkpoints (thread_id, checkpoint_id) VALUES (?, ?)"
+        count = 0
+
+        def add_one() -> None:
+            nonlocal count
+            count += 1
+
+        with store.cursor() as cursor:
+            cursor.executemany(insert, rows)
+        store.conn.set_progress_handler(add_one, 1)
+        listed = await store.recent(20)
+        store.conn.set_progress_handler(None, 1)
+        assert listed == [thread_id for thread_id, _ in rows[:-21:-1]]
+        return count
+
+
+async def test_listing_threads_does_not_read_all_their_checkpoints(tmp_path: Path) -> None:
+    few = await _instructions_to_list(tmp_path / "few.sqlite", 5)
+    many = await _instructions_to_list(tmp_path / "many.sqlite", 500)
+    assert many < 2 * few
+
+
 async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
     """A task with something written counts as done: half of what it wrote must not stay."""
     row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
