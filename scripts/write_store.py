@@ -39,6 +39,8 @@ _MANY_LINES = "yes 'A wall, a door, a window.' | head -n 150"
 
 def main() -> None:
     """Write both stores and pack them."""
+    if existing := sorted(RELEASES.glob(f"{VERSION}-*")):
+        raise SystemExit(f"{existing[0]} exists: stores of a release are written once.")
     os.environ["NO_PROXY"] = "127.0.0.1"
     write_threads()
     _pack("sqlite")

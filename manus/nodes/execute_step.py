@@ -185,7 +185,7 @@ async def run_plan_step(
     await record_end(journal, space, task["title"], subagent.output)
     if messages := list_steering(subagent.values.get("messages") or []):
         update["messages"] = messages  # the following steps and the summary know them, too
-    if active_run.session.files is not None:
+    if active_run.session.files is not None and active_run.session.files.head:
         update["snapshot"] = active_run.session.files.head
     if step_files is not None and step_files.conflicts:
         conflicts = {path: sorted(titles) for path, titles in step_files.conflicts.items()}

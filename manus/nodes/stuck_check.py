@@ -147,7 +147,8 @@ def _count_step(
     if state.get("spent"):
         update["spent"] = Overwrite([])
     files = active_run.session.files
-    if files is not None and files.head != state.get("snapshot", ""):
+    # without a call that may change files, the head is not read, and empty
+    if files is not None and files.head not in ("", state.get("snapshot", "")):
         update["snapshot"] = files.head
     if message is not None:
         update["results"] = lines[-1:]

@@ -105,7 +105,7 @@ def find_changes(thread: Thread, steps: Sequence[HistoryStep]) -> dict[int, list
     head = recorder.head(make_ref(thread.thread_id))
     changes: dict[int, list[str]] = {}
     for before, step in itertools.pairwise(steps):
-        if head and step.snapshot != before.snapshot:
+        if head and step.snapshot and step.snapshot != before.snapshot:
             paths = recorder.changes_by_agent(before.snapshot, step.snapshot)
             if paths:
                 changes[step.number] = paths

@@ -440,3 +440,17 @@ async def test_damaged_snapshots_do_not_stop_a_resume(
     resumed = manus("resume", "t")
     assert resumed.code == 0, resumed.err
     assert "Traceback" not in resumed.err
+
+
+def test_a_run_without_changes_keeps_the_files_of_earlier_runs(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(bash("echo 1 > a.txt"), text("Written."), text("Just an answer."))
+    manus("run", "--thread", "t", "Write")
+    manus("run", "--thread", "t", "Answer")
+    server.script(bash("echo 2 > b.txt"), text("Written, too."))
+    manus("run", "--thread", "t", "Write more")
+    history = manus("history", "t", "--json")
+    assert [step["files"] for step in history.json] == [[], ["a.txt"], [], [], ["b.txt"], []]
+    assert manus("rewind", "t", "--to", "3").code == 0
+    assert set(read(manus.workspace)) == {"a.txt"}
