@@ -20,7 +20,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
 from manus.config.files import state_folder
 from manus.config.settings import Settings
-from manus.state.errors import StorageError, ThreadBusyError
+from manus.execution.records.select import open_database
+from manus.state.errors import StorageError, ThreadBusyError, UsageError
 from manus.store.open_store import open_store
 from manus.store.serializer import CompactSerializer
 from tests.cli.test_kill_points import monitored
@@ -180,15 +181,17 @@ async def test_a_token_is_needed_for_each_write(url: str) -> None:
         assert len(stored(url)) == 1
 
 
-async def test_a_database_of_a_newer_version(url: str) -> None:
-    async with open_store(Settings(checkpoint=url)) as store:
-        async with store.hold("t"):
+async def test_records_of_a_newer_version(url: str) -> None:
+    """A server with a saver of its own opens the records only."""
+    async with open_store(Settings(checkpoint=url)) as store, store.hold("t"):
+        pass
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE manus_meta SET value = '99' WHERE name = 'schema'")
+    records: Any = open_database(url)
+    with pytest.raises(UsageError, match=r"by a newer release of manus .* update manus"):
+        async with records.hold("t"):
             pass
-        with psycopg.connect(url) as connection:
-            connection.execute("UPDATE manus_meta SET value = '99' WHERE name = 'schema'")
-    with pytest.raises(StorageError, match="of a newer version of manus; update manus"):
-        async with open_store(Settings(checkpoint=url)) as store, store.hold("t"):
-            pass
+    records.close()
 
 
 async def test_checkpoints_of_a_newer_version(url: str) -> None:
