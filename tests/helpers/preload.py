@@ -58,6 +58,7 @@ def load() -> None:
 
 
 load()
+tempfile.tempdir = None  # each process has a TMPDIR of its own
 # the collector would touch, and so copy, all of it in each process
 gc.collect()
 gc.freeze()
