@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -115,6 +116,7 @@ def _move(folder: Path, environment: Mapping[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # cached by what was imported before the fork
 
 
 class Stream:
