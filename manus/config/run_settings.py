@@ -63,6 +63,8 @@ class RunSettings:
     memory: bool
     snapshots: bool
     """Whether the workspace's files are recorded."""
+    restore_files: bool
+    """Whether a run from an earlier checkpoint restores the files of that time first."""
 
     tool_choice: ToolChoice
     text_reply: Literal["finish", "continue"]
@@ -128,6 +130,7 @@ def resolve_settings(
         interactive=context.interactive and mode != "refuse",
         memory=settings.memory and has_memory,
         snapshots=settings.snapshots,
+        restore_files=context.restore_files,
         tool_choice=context.tool_choice,
         text_reply=context.text_reply,
         duplicate_threshold=context.duplicate_threshold,

@@ -189,7 +189,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         async with self._open(handle, config, run_context) as active_run:
             session = active_run.session
             graph_input, config = await resume_repeated(self, graph_input, config)
-            if run_context.restore_files:
+            if session.settings.restore_files:
                 await restore_files(self, active_run, config.get("configurable", {}))
             graph_input = await asyncio.to_thread(with_uploads, graph_input, session.workspace)
             options, chat = self._stream_options(active_run, options)

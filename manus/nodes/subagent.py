@@ -165,7 +165,11 @@ async def run_subagent(
 def _stream(
     active_run: ActiveRun, graph: Any, request: HumanMessage, config: RunnableConfig
 ) -> Any:
-    overrides = {"workspace": str(active_run.session.workspace.root), "approve_plan": False}
+    overrides = {
+        "workspace": str(active_run.session.workspace.root),
+        "approve_plan": False,
+        "restore_files": False,
+    }
     return graph.astream(
         {"messages": [request.model_copy(update={"id": f"{_HIDDEN}{uuid.uuid4()}"})]},
         config,

@@ -147,7 +147,12 @@ def repository(template: Path, tmp_path: Path) -> Path:
     for name in ("work", "lib"):
         shutil.copytree(template / name, tmp_path / name, symlinks=True)
     root = tmp_path / "work"
-    git(root, "git worktree repair tree; git submodule --quiet sync; git update-index -q --refresh")
+    # `git worktree repair` would follow the copied link and repair the template instead
+    record = root / ".git" / "worktrees" / "tree"
+    (root / "tree" / ".git").write_text(f"gitdir: {record}\n")
+    (record / "gitdir").write_text(f"{root / 'tree' / '.git'}\n")
+    git(root, "git submodule --quiet sync; git update-index -q --refresh")
+    assert str(template) not in git(root, "cat .git/config; git worktree list")
     return root
 
 
