@@ -32,7 +32,7 @@ DEMOS = {
         "create a simple Python calculator with add, subtract, multiply, divide, and test it",
     ),
     "rentals": Demo(
-        "plan an analysis of some figures: check, chart, sum up (needs the extra `data`)",
+        "plan an analysis: check figures, draw a chart, sum up (extra `data`)",
         "These are a bike shop's rentals of a year (the figures are made up). Draw them, and tell "
         "me each bike's best month, and how many of each I need in spring (March to May).\n\n"
         "month,city,cargo,mountain\n1,41,12,3\n2,44,15,4\n3,87,21,18\n4,132,30,44\n5,171,38,81\n"
