@@ -1,6 +1,7 @@
 """`manus threads`: sizes, and threads that are deleted, pruned, compacted or damaged."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -39,7 +40,7 @@ def execute(program: Program, statement: str, *values: str) -> list[tuple[object
         with psycopg.connect(url) as connection:
             cursor = connection.execute(statement.replace("?", "%s").encode(), values)
             return cursor.fetchall() if cursor.description else []
-    with sqlite3.connect(program.database) as database:
+    with closing(sqlite3.connect(program.database)) as database, database:
         return database.execute(statement, values).fetchall()
 
 

@@ -28,7 +28,7 @@ from manus.execution.workspace import Workspace
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from tests.cli.program import wait_for_file
-from tests.helpers.processes import working_in
+from tests.helpers.processes import until, working_in
 from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
 from tests.mcp.conftest import ODD, odd
@@ -183,7 +183,7 @@ def test_over_pipes_until_a_signal(pipes: Pipes) -> None:
 @pytest.mark.parametrize(
     "when", [pytest.param("greeted", marks=pytest.mark.exhaustive), "in a call"]
 )
-def test_a_client_that_goes_ends_the_server_without_a_word(
+async def test_a_client_that_goes_ends_the_server_without_a_word(
     pipes: Pipes, tmp_path: Path, when: str, closed: tuple[str, ...]
 ) -> None:
     pipes.send(*OPENING)
@@ -198,7 +198,7 @@ def test_a_client_that_goes_ends_the_server_without_a_word(
         pipes.send({"id": 3, "method": "tools/list"})
     assert pipes.process.wait(60) == 0
     assert (tmp_path / "err").read_text() == ""
-    assert working_in(tmp_path) == []
+    await until(lambda: not working_in(tmp_path))
 
 
 async def test_over_http_with_a_token_that_is_made(

@@ -5,6 +5,8 @@
 the second of three steps was carried out).
 """
 
+import fcntl
+import os
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -35,8 +37,10 @@ STATUSES = {
 def old(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[Program]:
     """The program in the home folder of an earlier release."""
     version, _, kind = request.param.name.removesuffix(".tar.xz").rpartition("-")
-    # checkpoints contain this path
+    # checkpoints contain this path; another run of the tests must not use it at the same time
     home = Path("/tmp") / f"manus-store-{version}"
+    lock = os.open(home.parent, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
     with tarfile.open(request.param) as archive:
@@ -50,6 +54,7 @@ def old(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[Prog
     finally:
         program.end_leftovers()
         shutil.rmtree(home)
+        os.close(lock)
 
 
 def _restore(request: pytest.FixtureRequest, dump: Path) -> str:

@@ -1,6 +1,7 @@
 """A store of a newer release is refused, and left as it is."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -16,7 +17,7 @@ from tests.store.postgres_server import PostgresServer
 
 
 def _dump(path: Path) -> list[str]:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         return [*database.iterdump()]
 
 
@@ -25,7 +26,7 @@ def test_a_sqlite_file_of_a_newer_release_is_refused(
 ) -> None:
     server.script(text("One."))
     manus("run", "--thread", "t", "Say one")
-    with sqlite3.connect(manus.database) as database:
+    with closing(sqlite3.connect(manus.database)) as database, database:
         assert database.execute("SELECT * FROM manus_meta").fetchall() == [
             ("schema", str(STORE_VERSION))
         ]
@@ -48,7 +49,7 @@ def test_a_sqlite_file_of_a_newer_release_is_refused(
 
 def test_a_file_of_a_newer_release_gets_no_tables(manus: Program) -> None:
     manus.database.parent.mkdir(parents=True)
-    with sqlite3.connect(manus.database) as database:
+    with closing(sqlite3.connect(manus.database)) as database, database:
         database.execute("CREATE TABLE manus_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
         database.execute("INSERT INTO manus_meta VALUES ('schema', ?)", (str(STORE_VERSION + 1),))
     before = _dump(manus.database)
