@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from manus.config.trust import approved_rules
@@ -15,8 +16,10 @@ from manus.execution.session import Session
 from manus.execution.siblings import Siblings
 from manus.graph.journal_check import approval_digests, mark_unfinished
 from manus.graph.pending_calls import siblings_in
+from manus.graph.saver_threads import with_usable_saver
 from manus.graph.waiting import CHECKPOINT
 from manus.nodes.active_run import ActiveRun
+from manus.nodes.subgraph_config import CONTINUES
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
@@ -73,6 +76,7 @@ async def restore_run(
     session.asked = approval_digests(snapshot)
     active_run.interrupted = _interrupted_tasks(snapshot)
     session.siblings = Siblings()
+    active_run.continues, active_run.original_tasks = [], {}
     if snapshot is None:
         session.journal.is_whole = True
         return
@@ -82,6 +86,7 @@ async def restore_run(
         session.siblings = Siblings(unfinished=None)  # every call is repeated
     else:
         session.siblings = siblings_in(snapshot, active_run.catalog)
+        await _find_originals(graph, active_run, snapshot)
     if is_fork:
         session.journal.is_whole = True
     else:
@@ -105,6 +110,23 @@ async def _compare_newest(saver: Any, session: Session, configurable: dict[str, 
     if stored is None or stored.metadata.get("source") in ("update", "fork"):
         await journal.afork()
     session.recorded_calls = journal.ended_calls()
+
+
+async def _find_originals(
+    graph: RunGraph[Any], active_run: ActiveRun, snapshot: StateSnapshot
+) -> None:
+    """Find the tasks that the tasks of the newest checkpoint are copies of, if it is a copy.
+
+    The undo of a rewind copies a checkpoint, and the ids of its tasks change.
+    """
+    metadata: dict[str, Any] = {**(snapshot.metadata or {})}
+    active_run.continues = metadata.get(CONTINUES, [])
+    for checkpoint in reversed(active_run.continues):
+        configurable = {**snapshot.config["configurable"], "checkpoint_id": checkpoint}
+        config = with_usable_saver({"configurable": configurable}, graph.checkpointer)
+        original = await CompiledStateGraph.aget_state(graph, config)
+        for copied, task in zip(snapshot.tasks, original.tasks, strict=False):
+            active_run.original_tasks.setdefault(copied.id, []).append(task.id)
 
 
 def _interrupted_tasks(snapshot: StateSnapshot | None) -> set[str]:

@@ -85,6 +85,10 @@ class ActiveRun:
     """Whether the graphs nested in the run read them, too."""
     interrupted: set[str] = field(default_factory=set)
     """Ids of tasks that were waiting for a person when the run was resumed."""
+    continues: list[str] = field(default_factory=list)
+    """Ids of the checkpoints that the one from which the run was resumed is a copy of."""
+    original_tasks: dict[str, list[str]] = field(default_factory=dict)
+    """Ids of the same tasks at those checkpoints, by the id at the copy, the newest first."""
     files_event: FilesEvent | None = None
     """What was restored at the start of the run; the first node emits it."""
     load_agent: Callable[[str], Any] | None = None

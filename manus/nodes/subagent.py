@@ -20,6 +20,7 @@ from manus.execution.result import Observation
 from manus.execution.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.announcements import announces_work
+from manus.nodes.subgraph_config import continue_in_copy
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
@@ -136,7 +137,8 @@ async def run_subagent(
         asyncio.CancelledError: the run itself is being cancelled.
     """
     result = SubagentResult(special_tools=graph.profile.special_tools)
-    stream = _stream(active_run, graph, request, config or get_config())
+    config = config or await continue_in_copy(get_config(), active_run)
+    stream = _stream(active_run, graph, request, config)
     try:
         async with (
             asyncio.timeout(active_run.ledger.seconds_left) as timeout,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
+from typing import TYPE_CHECKING, Any
 
 from manus.execution.records.select import CHECKPOINTER
 
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import CheckpointTuple
+
+    from manus.nodes.active_run import ActiveRun
+
+CONTINUES = "continues"
+"""Metadata of the checkpoint that the undo of a rewind has written: ids of the checkpoints that it
+is a copy of, the newest last. What their tasks have started continues."""
 _RESUMING = "__pregel_resuming"
 _ANSWERS = "__pregel_resume_map"
 _PARENTS = "checkpoint_map"
@@ -29,10 +35,29 @@ async def newest_checkpoint(config: RunnableConfig, namespace: str) -> Checkpoin
     return checkpoint
 
 
-def is_from_this_task(checkpoint: CheckpointTuple, config: RunnableConfig) -> bool:
+def is_from_this_task(
+    checkpoint: CheckpointTuple, config: RunnableConfig, active_run: ActiveRun
+) -> bool:
     """Return whether a checkpoint is from an earlier execution of this same task."""
     parents: dict[str, Any] = config["configurable"].get(_PARENTS, {})
-    return checkpoint.metadata.get("parents") == parents
+    stored: dict[str, Any] = checkpoint.metadata.get("parents") or {}
+    return stored == parents or stored.get("") in active_run.continues
+
+
+async def continue_in_copy(config: RunnableConfig, active_run: ActiveRun) -> RunnableConfig:
+    """Return the configuration of a nested graph, which continues if its task is a copy.
+
+    The undo of a rewind copies a checkpoint. What a task had started there is stored in the
+    namespace of that task, and what it had done must not be repeated.
+    """
+    configurable = config["configurable"]
+    node, _, task_id = str(configurable.get("checkpoint_ns", "")).rpartition(":")
+    for original in active_run.original_tasks.get(task_id, ()):
+        namespace = f"{node}:{original}"
+        if await newest_checkpoint(config, namespace) is not None:
+            with_answers = task_id in active_run.interrupted
+            return resume_configuration(namespace, config, with_answers=with_answers)
+    return config
 
 
 def resume_configuration(

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from manus.execution.journal import Journal
 from manus.execution.outside_effects import OUTSIDE_EFFECT
+from manus.nodes.subgraph_config import CONTINUES
 from manus.prompts.formatting import main_argument
 from manus.state.messages import list_calls
 from manus.store.history import ROOT, History, Superstep
@@ -58,6 +59,8 @@ def _later(
     """Yield these supersteps, and those of the subgraphs that they or their subgraphs started."""
     yield ROOT, root
     started = {superstep.id for superstep in root}
+    for superstep in root:
+        started.update(superstep.metadata.get(CONTINUES, ()))
     for namespace in sorted(history.keys() - {ROOT}, key=lambda name: name.count("|")):
         supersteps = history[namespace]
         parents = supersteps[0].metadata.get("parents") or {}

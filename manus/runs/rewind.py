@@ -24,6 +24,7 @@ from manus.execution.journal import Journal
 from manus.execution.records.files import run_key, workspace_log
 from manus.execution.snapshots.rewinding import FileRewinder, Intent, RestoredFiles
 from manus.execution.workspace import Workspace
+from manus.nodes.subgraph_config import CONTINUES
 from manus.runs.graphs import build_graph
 from manus.runs.outside_effects import OutsideEffect, list_outside_effects
 from manus.runs.spending import (
@@ -37,7 +38,7 @@ from manus.runs.steps import ENDED, HistoryStep, list_steps, run_starts
 from manus.state.errors import UsageError
 from manus.state.usage import RoleUsage, sum_usage
 from manus.store.base import Store
-from manus.store.history import ROOT, History, read_history
+from manus.store.history import ROOT, History, read_history, to_superstep
 from manus.store.threads import Thread
 
 _USAGE = "usage"
@@ -122,9 +123,9 @@ class Rewinder:
         history = await read_history(self._store, self._thread.thread_id)
         newest = history[ROOT][-1].id
         before = await asyncio.to_thread(self._files.record, "outside", "before undoing a rewind")
-        result = await self._carry_out(Intent(intent.previous, intent.before, before, newest))
-        await self._carry_over_calls(intent.previous)
-        return result
+        return await self._carry_out(
+            Intent(intent.previous, intent.before, before, newest, is_undo=True)
+        )
 
     async def _carry_over_calls(self, checkpoint: str) -> None:
         """Let calls that had started at a checkpoint count as started at its copy, the newest."""
@@ -161,7 +162,9 @@ class Rewinder:
         await asyncio.to_thread(self._files.write_intent, intent)
         files = await asyncio.to_thread(self._files.restore, intent)
         if intent.checkpoint:
-            await self.return_to(intent.checkpoint)
+            await self.return_to(intent.checkpoint, is_undo=intent.is_undo)
+        if intent.is_undo:
+            await self._carry_over_calls(intent.checkpoint)
         await asyncio.to_thread(self._files.complete, intent)
         return Rewound(
             files.restored,
@@ -172,10 +175,13 @@ class Rewinder:
             files.has_files,
         )
 
-    async def return_to(self, checkpoint: str, workspace: str = "") -> None:
+    async def return_to(
+        self, checkpoint: str, workspace: str = "", *, is_undo: bool = False
+    ) -> None:
         """Continue the thread from a checkpoint; what was spent since stays spent.
 
-        `workspace`: a folder that the thread works in from now on.
+        `workspace`: a folder that the thread works in from now on. `is_undo`: what was under way at
+        the checkpoint continues.
         """
         configurable: Any = {"thread_id": self._thread.thread_id, "checkpoint_ns": ""}
         config: Any = {"configurable": {**configurable, "checkpoint_id": checkpoint}}
@@ -185,12 +191,16 @@ class Rewinder:
         if any(superstep.id == checkpoint for superstep in history[ROOT]):
             spent = find_spent(history, checkpoint)
         else:
-            spent = find_spent_elsewhere(history, stored.checkpoint["channel_values"])
+            spent = find_spent_elsewhere(history, to_superstep(stored))
         # before its first step, a checkpoint of a caller in Python does not tell them
         thread = self._thread
-        changes = {"graph": thread.kind, "profile": thread.profile, "workspace": thread.workspace}
+        changes: dict[str, Any] = {"graph": thread.kind, "profile": thread.profile}
+        changes["workspace"] = thread.workspace
         if workspace:
             changes["workspace"] = workspace
+        if is_undo:
+            before: dict[str, Any] = {**stored.metadata}
+            changes[CONTINUES] = [*before.get(CONTINUES, ()), checkpoint]
         # the copy has the same parent, because its values include what the parent's tasks wrote
         parent = stored.parent_config or {"configurable": configurable}
         await self._store.aput(parent, *_copy(self._store, stored, spent, changes))
@@ -226,7 +236,9 @@ def _copy(
     step = int(stored.metadata.get("step", -1))
     copy = create_checkpoint(stored.checkpoint, None, step)
     copy["v"] = stored.checkpoint["v"]  # else LangGraph migrates it, which empties channels
-    facts: dict[str, Any] = {**stored.metadata, **changes, "source": "fork", "step": step + 1}
+    facts: dict[str, Any] = {**stored.metadata}
+    facts.pop(CONTINUES, None)
+    facts |= {**changes, "source": "fork", "step": step + 1}
     facts[TAKEN_BACK] = add_taken_back(facts, spent)
     facts[ENDED] = facts.get(ENDED) or stored.checkpoint["ts"]
     versions: ChannelVersions = {}

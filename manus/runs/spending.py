@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from manus.state.usage import NOTHING_USED, RoleUsage, Usage, add_usage, sum_usage
+from manus.nodes.subgraph_config import CONTINUES
+from manus.state.usage import NOTHING_USED, RoleUsage, Usage, add_usage, no_usage, sum_usage
 from manus.store.history import ROOT, History, Superstep
 
 TAKEN_BACK = "taken_back"
@@ -53,13 +54,25 @@ def find_spent(history: History, checkpoint: str) -> Spent:
     return Spent(usage, _subtract(usage, target.values.get("usage")), sum_usage(*later))
 
 
-def find_spent_elsewhere(history: History, values: Mapping[str, Any]) -> Spent:
-    """Return what a thread has spent since it left a checkpoint with these values.
+def find_spent_elsewhere(history: History, target: Superstep) -> Spent:
+    """Return what a thread has spent since it left a superstep.
 
-    It is for the undo of a rewind, to a checkpoint that does not lead to the newest one.
+    It is for the undo of a rewind, to a checkpoint that does not lead to the newest one. Steps of a
+    plan that were under way there continue, and add their usage themselves when they end.
     """
-    usage = _usage_by_run(history.get(ROOT, []), history).get(_run_id(values))
-    return Spent(usage, _subtract(usage, values.get("usage")), sum_usage())
+    usage = _usage_by_run(history.get(ROOT, []), history).get(_run_id(target.values))
+    if usage is not None:
+        usage = add_usage(usage, _negate(_add_unfinished(no_usage(), target, history)))
+    return Spent(usage, _subtract(usage, target.values.get("usage")), sum_usage())
+
+
+def _negate(usage: Usage) -> Usage:
+    """Return the usage that, added to another one, subtracts this one."""
+    roles = {}
+    for role, used in usage.get("roles", {}).items():
+        roles[role] = {name: -cast(int, amount) for name, amount in used.items()}
+    numbers = {k: -cast(int, v) for k, v in usage.items() if k not in ("roles", "estimated")}
+    return cast(Usage, {**numbers, "roles": roles})
 
 
 def add_taken_back(metadata: Mapping[str, Any], spent: Spent) -> dict[str, RoleUsage]:
@@ -99,11 +112,12 @@ def _add_unfinished(usage: Usage, newest: Superstep, history: History) -> Usage:
         if channel == "usage":
             usage = add_usage(usage, value)
             finished.add(task)
+    ids = {newest.id, *newest.metadata.get(CONTINUES, ())}
     for namespace, supersteps in history.items():
         outer, _, name = namespace.rpartition("|")
-        parents = supersteps[0].metadata.get("parents") or {}
+        parents = supersteps[-1].metadata.get("parents") or {}
         used = supersteps[-1].values.get("usage")
-        is_new = namespace != ROOT and parents.get(outer) == newest.id
+        is_new = namespace != ROOT and parents.get(outer) in ids
         if is_new and used and name.partition(":")[2] not in finished:
             usage = add_usage(usage, cast(Usage, {**used, "seconds": 0.0}))
     return usage

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import BaseMessage
 from langgraph.types import Overwrite
 
+from manus.nodes.subgraph_config import CONTINUES
 from manus.store.serializer import DecodedValues
 
 if TYPE_CHECKING:
@@ -80,11 +81,14 @@ Children = dict[str, list[list[Superstep]]]
 def find_children(history: History) -> Children:
     """Return the subgraph runs of a history by the superstep that started them."""
     children: Children = {}
+    copies: dict[str, str] = {}  # by the checkpoints that they are copies of
+    for superstep in history.get(ROOT, []):
+        copies.update(dict.fromkeys(superstep.metadata.get(CONTINUES, ()), superstep.id))
     for namespace, supersteps in history.items():
         parents = supersteps[0].metadata.get("parents") or {}
         if namespace != ROOT:
-            parent = parents.get(namespace.rpartition("|")[0])
-            children.setdefault(str(parent), []).append(supersteps)
+            parent = str(parents.get(namespace.rpartition("|")[0]))
+            children.setdefault(copies.get(parent, parent), []).append(supersteps)
     return children
 
 
@@ -138,20 +142,25 @@ def _get_id(checkpoint: CheckpointTuple) -> str:
     return str(checkpoint.config["configurable"]["checkpoint_id"])
 
 
+def to_superstep(checkpoint: CheckpointTuple, next_started_at: datetime | None = None) -> Superstep:
+    """Return a stored checkpoint as a superstep."""
+    return Superstep(
+        id=_get_id(checkpoint),
+        started_at=checkpoint_time(checkpoint),
+        next_started_at=next_started_at,
+        metadata=dict(checkpoint.metadata),
+        values=checkpoint.checkpoint["channel_values"],
+        writes=list(checkpoint.pending_writes or ()),
+    )
+
+
 def _order_supersteps(by_id: dict[str, CheckpointTuple]) -> list[Superstep]:
     """Follow the parents from the newest checkpoint to the first; return them oldest first."""
     supersteps: list[Superstep] = []
     next_started_at = None
     checkpoint_id = next(iter(by_id), "")  # a saver lists the newest first
     while (checkpoint := by_id.get(checkpoint_id)) is not None:
-        superstep = Superstep(
-            id=checkpoint_id,
-            started_at=checkpoint_time(checkpoint),
-            next_started_at=next_started_at,
-            metadata=dict(checkpoint.metadata),
-            values=checkpoint.checkpoint["channel_values"],
-            writes=list(checkpoint.pending_writes or ()),
-        )
+        superstep = to_superstep(checkpoint, next_started_at)
         supersteps.append(superstep)
         next_started_at = superstep.started_at
         parent = checkpoint.parent_config or {}

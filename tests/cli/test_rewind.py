@@ -12,7 +12,7 @@ from manus.execution.snapshots import listing
 from tests.cli.program import Program
 from tests.cli.test_conversation import ask, said_by_user
 from tests.cli.test_kill_points import monitored
-from tests.flow.helpers import free, makes
+from tests.flow.helpers import free, makes, succeeds
 from tests.helpers.child import server_pid
 from tests.helpers.processes import until
 from tests.server import Call, Message, Request, ScriptedServer, call, text
@@ -298,6 +298,32 @@ async def test_a_call_in_doubt_is_not_repeated_after_an_undone_rewind(
     (answer,) = server.requests[-1].tool_results.values()
     assert "may have taken effect" in answer
     assert (workspace / "count.txt").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("command", ["flow", "run"])
+async def test_a_nested_call_in_doubt_is_not_repeated_after_undone_rewinds(
+    manus: Program, server: ScriptedServer, workspace: Path, command: str
+) -> None:
+    """The agent of a plan's step, or that with a delegated task, continues where it was killed."""
+    if command == "flow":
+        server.script(makes(free("alpha"), free("beta", 0)), succeeds("Alpha is done."))
+    else:
+        server.script(bash("echo alpha"), call("delegate", task="beta"))
+    server.script(bash("echo 1 >> first.txt"))
+    await kill_during(manus, server, "echo 1 >> count.txt", command)
+    for _ in range(2):
+        assert manus("rewind", "t", "--to", "1").code == 0
+        assert manus("rewind", "t", "--undo").code == 0
+    first_new = len(server.requests)
+    server.script(succeeds("I see."), text("Done."))
+    resumed = manus("resume", "t", "--json")
+    assert (resumed.code, resumed.json["output"]) == (0, "Done."), resumed.err
+    *_, last = server.requests[first_new].tool_results.values()
+    assert "may have taken effect" in last
+    assert (workspace / "first.txt").read_text() == "1\n"
+    assert (workspace / "count.txt").read_text() == "1\n"
+    assert "older than the record" not in resumed.err
+    assert resumed.json["usage"]["model_calls"] == len(server.requests)
 
 
 async def test_work_of_a_person_long_after_a_kill_is_no_longer_in_doubt(

@@ -42,6 +42,8 @@ class Intent:
     """Number of the step that the files are restored to."""
     after: str = ""
     """The snapshot of the files after the rewind."""
+    is_undo: bool = False
+    """Whether it undoes a rewind."""
 
 
 @dataclass(slots=True)

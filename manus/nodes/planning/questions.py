@@ -21,6 +21,7 @@ from manus.execution.records.select import CHECKPOINTER
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.subagent import SubagentResult
 from manus.nodes.subgraph_config import (
+    continue_in_copy,
     has_checkpointer,
     is_from_this_task,
     newest_checkpoint,
@@ -37,17 +38,19 @@ async def step_configuration(
 
     If the run was forked and another branch has continued the executor, it starts again.
     """
+    own = str(config["configurable"].get("checkpoint_ns", ""))
     space = task.get("space")
     waiting = task.get("waiting")
-    if space is None or waiting is None:
-        return config
-    if await newest_checkpoint(config, str(config["configurable"]["checkpoint_ns"])):
+    continued = await continue_in_copy(config, active_run)
+    if continued is not config or space is None or waiting is None:
+        return continued
+    if await newest_checkpoint(config, own):
         return config  # it was restarted before
     newest = await newest_checkpoint(config, space)
     if newest is None:
         return config
     is_untouched = _get_id(newest) == waiting["checkpoint_id"]
-    if not (is_untouched or is_from_this_task(newest, config)):
+    if not (is_untouched or is_from_this_task(newest, config, active_run)):
         return config
     return resume_configuration(
         space, config, with_answers=_task_id(config) in active_run.interrupted
