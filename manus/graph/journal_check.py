@@ -141,7 +141,8 @@ def _find_mismatch(
         return "The record of this thread's tool calls lacks the last of them"
     known_ids = {task.id for task in tasks} | {answer.id for answer in answers}
     newest = journal.newest
-    if newest is not None and newest.partition(ATTEMPT)[0] not in known_ids:
+    # a delegated task is recorded under its namespace, which ends with the id of the call's task
+    if newest is not None and newest.partition(ATTEMPT)[0].rpartition(":")[2] not in known_ids:
         return "This thread's stored state is older than the record of its tool calls"
     return ""
 

@@ -19,7 +19,7 @@ from manus.graph.pending_calls import siblings_in
 from manus.graph.saver_threads import with_usable_saver
 from manus.graph.waiting import CHECKPOINT
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.subgraph_config import CONTINUES
+from manus.nodes.subgraph_config import CONTINUES, is_repeated
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
@@ -92,7 +92,7 @@ async def restore_run(
     else:
         saver = configurable.get(CHECKPOINTER, graph.checkpointer)
         await mark_unfinished(saver, session.journal, snapshot, active_run.catalog)
-        if not active_run.is_inside:
+        if not (active_run.is_inside and is_repeated(configurable)):
             session.recorded_calls = session.journal.ended_calls()
 
 
@@ -102,7 +102,8 @@ async def _compare_newest(saver: Any, session: Session, configurable: dict[str, 
     A new thread, or one that a person has edited or rewound, may lack them on purpose.
     """
     journal = session.journal
-    if journal.newest is None or not isinstance(saver, BaseCheckpointSaver):
+    is_empty = journal.newest is None and not journal.unfinished
+    if is_empty or not isinstance(saver, BaseCheckpointSaver):
         return
     names = ("thread_id", "checkpoint_ns")
     newest = {name: configurable[name] for name in names if name in configurable}

@@ -20,6 +20,7 @@ from manus.execution.result import Observation
 from manus.execution.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.announcements import announces_work
+from manus.nodes.exchange.lost_calls import record_end, record_start
 from manus.nodes.subgraph_config import continue_in_copy
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
@@ -125,19 +126,17 @@ async def run_subagent(
     graph: Any,
     request: HumanMessage,
     emit: Callable[[dict[str, Any]], None],
-    config: RunnableConfig | None = None,
+    config: RunnableConfig,
 ) -> SubagentResult:
     """Run an agent's graph in the checkpoint namespace of the task that calls it.
 
     It shares the run's budget, and `emit` receives its events. If it started before a crash or a
-    question, it is resumed. `config` replaces that of the task. An interrupt is returned rather
-    than raised, together with the state.
+    question, it is resumed. An interrupt is returned rather than raised, together with the state.
 
     Raises:
         asyncio.CancelledError: the run itself is being cancelled.
     """
     result = SubagentResult(special_tools=graph.profile.special_tools)
-    config = config or await continue_in_copy(get_config(), active_run)
     stream = _stream(active_run, graph, request, config)
     try:
         async with (
@@ -205,10 +204,16 @@ async def run_delegated(
     # an agent's words allow no host on the user's behalf
     taint = request_fields(guard.words, tainted=guard.is_tainted)
     request = HumanMessage(task, additional_kwargs=taint)
+    journal = active_run.session.journal
+    config = await continue_in_copy(get_config(), active_run)
+    namespace = str(config["configurable"].get("checkpoint_ns", ""))
+    await record_start(journal, namespace, call_id)
     async with active_run.slots:
-        result = await run_subagent(active_run, graph, request, emit_action)
+        result = await run_subagent(active_run, graph, request, emit_action, config)
     if result.interrupt is not None:
         raise result.interrupt
+    messages = result.values.get("messages") or []
+    await record_end(journal, namespace, call_id, result.output, messages)
     lines += _spending(result)
     source = AGENT if result.is_tainted else ""
     if result.succeeded:

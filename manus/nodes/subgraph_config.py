@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from manus.execution.records.select import CHECKPOINTER
@@ -24,6 +25,11 @@ _REPLAY = "__pregel_replay_state"
 def has_checkpointer(config: RunnableConfig) -> bool:
     """Return whether a graph that is called from this node can be resumed."""
     return config.get("configurable", {}).get(CHECKPOINTER) is not None
+
+
+def is_repeated(configurable: Mapping[str, Any]) -> bool:
+    """Return whether a nested graph repeats its calls, in a run from an earlier checkpoint."""
+    return _REPLAY in configurable
 
 
 async def newest_checkpoint(config: RunnableConfig, namespace: str) -> CheckpointTuple | None:

@@ -66,7 +66,7 @@ async def think(
     repairs = [] if messages is stored else replacement_writes(stored, messages)
     if active_run.catalog.on_demand_names:
         active_run.session.described = described_tools(messages)
-    if active_run.session.recorded_calls:
+    if active_run.session.recorded_calls or active_run.session.journal.unfinished:
         await report_lost_calls(active_run.session, messages, state.get("compaction"))
     history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, messages)

@@ -12,7 +12,8 @@ from langgraph.types import Command
 
 from manus.store.sqlite import open_sqlite
 from tests.flow.helpers import ScriptedFlow, free, makes, succeeds
-from tests.helpers.agent import ScriptedAgent
+from tests.graph.test_delegate import COUNT, HELPER, NAME
+from tests.helpers.agent import DELEGATOR, ScriptedAgent
 from tests.server import ScriptedServer, call, calls, text
 
 Open = Callable[[], AbstractAsyncContextManager[ScriptedAgent]]
@@ -118,6 +119,35 @@ async def test_an_edited_thread_lacks_calls_on_purpose(
     async with opened() as agent:
         await agent.run(text("Two."), request="Second.")
     assert "Missing from it" not in caplog.text
+
+
+async def test_calls_of_a_delegated_agent_that_are_missing_are_reported(
+    server: ScriptedServer, own_workspace: Path, store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    Path("manus.toml").write_text(HELPER)
+    question = call("ask_human", inquire="Which?")
+    answer = Command[Any](resume="That.")
+    async with open_sqlite(store) as saver:
+        agent = ScriptedAgent(server, own_workspace, saver, DELEGATOR)
+        await agent.run(COUNT, append("1"), question)
+        await agent.graph.close_waiting()
+    saved = copy(store)
+    async with open_sqlite(store) as saver:
+        agent = ScriptedAgent(server, own_workspace, saver, DELEGATOR)
+        await agent.invoke(answer, append("2"), text("Seven."), text("Done."))
+        await agent.run(NAME, append("3"), text("Carp."), text("Done."), request="Second.")
+    shutil.copy(saved, store)
+    async with open_sqlite(store) as saver:
+        agent = ScriptedAgent(server, own_workspace, saver, DELEGATOR)
+        await agent.invoke(answer, text("Seven."), text("Done."))
+        assert caplog.text.count("while their effects remain: 1 call: `append`") == 1
+        assert "remain: 1 call: `delegate` → 1 call (`append`); Carp." in caplog.text
+        inner, outer = server.requests[-2:]
+        assert NOTE in inner.text
+        assert NOTE in outer.text
+        caplog.clear()
+        await agent.run(COUNT, append("4"), text("Eight."), text("Done."), request="Third.")
+        assert "Missing from it" not in caplog.text
 
 
 @pytest.mark.parametrize("is_resumed", [True, False])

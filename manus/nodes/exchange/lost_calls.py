@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
+from manus.execution.call import JOURNALLED
+from manus.execution.journal import Journal
 from manus.execution.session import Session
 from manus.prompts import agent as prompts
 from manus.prompts.formatting import count
@@ -19,11 +21,16 @@ from manus.prompts.sources import plain
 from manus.state.agent import Compaction
 from manus.state.messages import get_text
 from manus.state.text import one_line
+from manus.tools.delegate import DELEGATE
 
 log = logging.getLogger("manus")
 
 _MAX_LISTED = 10
 """Calls named in a report, the newest."""
+_CALL = "call"
+"""Id of the call of a delegated task, in the record of its end."""
+_MAX_RECORD = 200
+"""Characters of the record of a delegated task."""
 _MAX_RESULT = 100
 """Characters of the result of a call."""
 
@@ -38,15 +45,18 @@ async def report_lost_calls(
     if lost and compaction is not None:
         archived = await asyncio.to_thread(session.archive.ids)
         lost = [call for call in lost if call.id not in archived]
-    if not lost:
+    listing = [f"`{call.name}` → {_describe(call)}" for call in lost]
+    listing += _list_unfinished(session.journal, messages)
+    if not listing:
         return
     await session.journal.afork()  # they are reported once
-    listing = [f"`{call.name}` → {_describe(call)}" for call in lost[-_MAX_LISTED:]]
-    session.lost_calls = prompts.lost_calls(listing, len(lost))
+    total = len(listing)
+    listing = listing[-_MAX_LISTED:]
+    session.lost_calls = prompts.lost_calls(listing, total)
     log.warning(
         "This thread's stored state is older than the record of its tool calls, as if it had been "
         "restored from a copy. Missing from it, while their effects remain: %s: %s.",
-        count(len(lost), "call"),
+        count(total, "call"),
         "; ".join(listing),
     )
 
@@ -60,10 +70,52 @@ def find_lost_calls(
     known = {message.id for message in results} | {message.tool_call_id for message in results}
     lost: list[ToolMessage] = []
     for call in reversed(recorded):
-        if call.id in known or call.tool_call_id in known:
+        call_id = call.additional_kwargs.get(_CALL, call.tool_call_id)
+        if call.id in known or call_id in known:
             break
         lost.append(call)
     return lost[::-1]
+
+
+async def record_start(journal: Journal, namespace: str, call_id: str) -> None:
+    """Record that an agent with a delegated task starts, under its checkpoint namespace.
+
+    Its own journal has its calls, but the agent that called it does not read that one.
+    """
+    if journal.look_up(namespace) is None:
+        await journal.abegin(namespace, f"{DELEGATE} {call_id}")
+
+
+async def record_end(
+    journal: Journal, namespace: str, call_id: str, result: str, messages: Sequence[AnyMessage]
+) -> None:
+    """Record that a delegated task has ended; a task without effects is forgotten."""
+    names = []
+    for message in messages:
+        if isinstance(message, ToolMessage) and JOURNALLED in message.additional_kwargs:
+            names.append(f"`{message.name}`")
+    if not names:
+        await journal.arelease(namespace)
+        return
+    text = f"{count(len(names), 'call')} ({', '.join(dict.fromkeys(names))}); {result}"
+    message = ToolMessage(
+        one_line(text, _MAX_RECORD),
+        tool_call_id=namespace,  # no answer: the result itself is not in the record
+        name=DELEGATE,
+        additional_kwargs={_CALL: call_id},
+    )
+    await journal.afinish(namespace, message.model_dump(exclude_unset=True))
+
+
+def _list_unfinished(journal: Journal, messages: Sequence[AnyMessage]) -> list[str]:
+    """Return a line for each delegated task that did not end and is not in the history."""
+    known = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    lines = []
+    for claim in journal.unfinished.values():
+        name, _, call_id = claim.tool.partition(" ")
+        if name == DELEGATE and call_id not in known:
+            lines.append(f"`{DELEGATE}` → (it did not end)")
+    return lines
 
 
 def _describe(call: ToolMessage) -> str:

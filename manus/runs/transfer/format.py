@@ -26,7 +26,7 @@ OBJECTS = "objects/"
 METADATA = ("graph", "profile", "workspace", "request", "started", "stood", "chosen")
 """Metadata of a checkpoint that a run sets and that are plain texts."""
 LANGGRAPH_METADATA = ("source", "step", "parents", "counters_since_delta_snapshot")
-MARKS = ("journal", "compacted")
+MARKS = ("journal", "compacted", "continues")
 """Metadata of a checkpoint that the graph and the store set."""
 _KINDS = frozenset({"null", "bytes", "msgpack"})
 _SERIALIZER = CompactSerializer()
