@@ -152,6 +152,10 @@ async def test_programs_do_not_meet_the_files_of_the_shell(bash: Bash, sandbox_k
     assert await say(bash, command) == "[exit code 0, no output]"
 
 
+async def test_a_program_ends_silently_when_its_reader_has_ended(bash: Bash) -> None:
+    assert await say(bash, "yes | head -n 1") == "y\n[exit code 0]"
+
+
 async def test_a_time_out_ends_everything_and_keeps_the_output(bash: Bash, root: Path) -> None:
     await say(bash, "mkdir sub; cd sub; mkdir deep")
     command = (

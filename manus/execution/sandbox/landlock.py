@@ -66,6 +66,7 @@ _GRACE_SECONDS = 0.5
 _KILL_SECONDS = 10.0
 """Seconds until killing is given up; only a process stuck in the kernel survives that long."""
 _AWAITED = (_signal.SIGCHLD, _signal.SIGTERM)
+_IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -127,6 +128,8 @@ def main() -> None:
     os.close(ruleset)
     if not (wire and _hand_over(wire, bytes.fromhex(broker_rules))):
         _install_filter(bytes.fromhex(rules))
+    for number in _IGNORED_BY_PYTHON:  # a program would inherit it: `yes | head` would complain
+        _signal.signal(number, _signal.SIG_DFL)
     os.execvp(program[0], program)
 
 
