@@ -29,7 +29,7 @@ def has_checkpointer(config: RunnableConfig) -> bool:
 
 def is_repeated(configurable: Mapping[str, Any]) -> bool:
     """Return whether a nested graph repeats its calls, in a run from an earlier checkpoint."""
-    return _REPLAY in configurable
+    return configurable.get(_REPLAY) is not None
 
 
 async def newest_checkpoint(config: RunnableConfig, namespace: str) -> CheckpointTuple | None:

@@ -126,7 +126,7 @@ async def test_calls_of_a_delegated_agent_that_are_missing_are_reported(
 ) -> None:
     Path("manus.toml").write_text(HELPER)
     question = call("ask_human", inquire="Which?")
-    answer = Command[Any](resume="That.")
+    answer: Any = Command(resume="That.")
     async with open_sqlite(store) as saver:
         agent = ScriptedAgent(server, own_workspace, saver, DELEGATOR)
         await agent.run(COUNT, append("1"), question)
