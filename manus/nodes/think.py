@@ -32,6 +32,7 @@ from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import get_text, has_calls, list_calls, messages_since
 from manus.state.usage import Usage, no_usage, sum_usage
+from manus.tools.bash import BASH
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.python_execute import OWN_PYTHON, PYTHON
 
@@ -126,7 +127,8 @@ async def _ask(
 
 async def _describe_environment(before: str, active_run: ActiveRun) -> str:
     own_python = None
-    if active_run.catalog.find(PYTHON) is not None:
+    has_python = active_run.catalog.find(PYTHON) is not None
+    if has_python:
         own_python = bool(active_run.settings.profile.extras.get(OWN_PYTHON))
     return await asyncio.to_thread(
         describe_environment,
@@ -135,6 +137,7 @@ async def _describe_environment(before: str, active_run: ActiveRun) -> str:
         before,
         tools=active_run.catalog,
         own_python=own_python,
+        runs_programs=has_python or active_run.catalog.find(BASH) is not None,
     )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_NETWORK = {
-    "rules": "; if the proxy of their network refuses a host, say so and do not look for a way "
-    "round it. 127.0.0.1 is their own: reach a server of the user in the browser, or with `curl "
-    "--noproxy ''` if `egress.allow_private` allows it.",
-    "off": "; they have no network.",
-    "open": ".",
+_PROXY = (
+    "; if the proxy of their network refuses a host, say so and do not look for a way round it. "
+    "127.0.0.1 is their own: "
+)
+_NETWORK = {"off": "; they have no network.", "open": "."}
+_USER_SERVERS = {
+    True: "reach a server of the user in the browser, or with `curl --noproxy ''`.",
+    False: "a server of the user can be reached only if `egress.allow_private` in manus.toml names "
+    "it.",
 }
 
 _ENTRIES = "Entries of the workspace at the beginning"
@@ -78,16 +81,29 @@ def tools(selected: Sequence[str], problems: Sequence[str]) -> str:
     return " ".join([*lines, *problems])
 
 
-def programs(network: str, hidden: Sequence[str] = ()) -> str:
-    """Return the rules for programs in a sandbox; `hidden`: the user's folders that it hides."""
+def programs(network: str, hidden: Sequence[str] = (), *, has_servers: bool = False) -> str:
+    """Return the rules for programs in a sandbox.
+
+    `hidden`: the user's folders that it hides. `has_servers`: a server of the user may be reached.
+    """
     scope = "They run in a sandbox and can write only in the workspace and in temporary folders"
-    rules = f"{scope}{_NETWORK[network]}"
+    rules = f"{scope}{_NETWORK.get(network) or _PROXY + _USER_SERVERS[has_servers]}"
     if not hidden:
         return rules
     return (
-        f"{rules} They do not see the user's programs in {', '.join(hidden)}; if one is needed, "
-        "say that `read` under `[sandbox]` in manus.toml shows its folder."
+        f"{rules} They do not see the user's programs in {', '.join(hidden)}; `read` under "
+        "`[sandbox]` in manus.toml would show them."
     )
+
+
+def programs_of_others(network: str) -> str:
+    """Return what an agent needs to know of programs that it does not start itself."""
+    return "They have no network." if network == "off" else ""
+
+
+def entry_count(folder: str, count: int) -> str:
+    """Return the entry of the listing for a folder whose entries are not listed."""
+    return f"{folder} ({count:,} {'entry' if count == 1 else 'entries'})"
 
 
 def instructions(name: str, text: str, left_out: int) -> str:

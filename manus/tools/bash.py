@@ -19,6 +19,7 @@ from manus.state.text import one_line
 from manus.tools.shell.commands import plain_commands, possible_commands
 from manus.tools.shell.shell import CommandResult, Shell
 
+BASH = "bash"
 _MAX_TIMEOUT = 3600.0
 _MAX_DIRECTORY = 200
 """Characters of the shell's directory after a command."""
@@ -57,7 +58,7 @@ class BashArgs(Arguments):
 class Bash(AgentTool):
     """The persistent shell."""
 
-    name: str = "bash"
+    name: str = BASH
     description: str = (
         "Run commands in a bash shell that keeps its directory, variables and background jobs "
         "until the run ends; each request of the user starts with a fresh shell in the workspace. "

@@ -15,6 +15,7 @@ FILLED: dict[str, Any] = {
     "instructions": place.instructions("AGENTS.md", "Run `make check`.", 7),
     "an empty place": place.environment({}, []),
     "programs behind a proxy": place.programs("rules"),
+    "programs beside servers of the user": place.programs("rules", has_servers=True),
     "programs without a network": place.programs("off"),
     "steps left": [agent.steps_left(left) for left in (1, 3, 15)],
     "budget": [agent.budget_nearly_used_up(["4 of 5 calls"]), agent.last_call("4 of 5 calls")],

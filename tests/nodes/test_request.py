@@ -134,6 +134,23 @@ def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path
     assert lines[-1] == f"  [{151 - MOST_ENTRIES} more]"
 
 
+def test_a_folder_whose_entries_have_no_room_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for number in range(60):
+        (tmp_path / "logs" / f"{number}.log").touch()
+    assert read_notes(tmp_path).endswith("\n  logs/ (60 entries)")
+
+
+def test_who_starts_no_programs_is_not_told_of_them(tmp_path: Path) -> None:
+    resolved = resolve_settings(Settings())
+    brief = describe_environment(Workspace(tmp_path), resolved, runs_programs=False)
+    assert "shell" not in brief
+    assert "Programs:" not in brief
+    offline = resolve_settings(Settings(sandbox=SandboxSettings(network="off")))
+    brief = describe_environment(Workspace(tmp_path), offline, runs_programs=False)
+    assert "- Programs: They have no network.\n" in brief
+
+
 def test_the_uncommitted_changes_and_the_hidden_entries_that_matter(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     (tmp_path / "a.py").touch()

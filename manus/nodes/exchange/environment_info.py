@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -41,17 +42,19 @@ def describe_environment(
     *,
     tools: Catalog | None = None,
     own_python: bool | None = None,
+    runs_programs: bool = True,
 ) -> str:
     """Return the description of the environment for the system prompt. Blocking.
 
     It is built once a run. If only files were added or removed since the description `before`, that
     one is returned, because a change invalidates the provider's prompt cache. `tools`: those of the
     agent, which decide what skills it can use. `own_python`: `python_execute` runs manus's own
-    Python even if the workspace has one; None if there is no such tool.
+    Python even if the workspace has one; None if there is no such tool. `runs_programs`: the agent
+    starts programs itself; else they are not described.
     """
     root = workspace.root
     sections = [
-        _overview(root, settings, own_python=own_python),
+        _overview(root, settings, own_python=own_python, runs_programs=runs_programs),
         _instructions(root),
         "" if tools is None else _skills(root, tools),
         prompts.memory(read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""),
@@ -60,32 +63,49 @@ def describe_environment(
     return before if prompts.is_same(before, description) else description
 
 
-def _overview(root: Path, settings: RunSettings, *, own_python: bool | None) -> str:
+def _overview(
+    root: Path, settings: RunSettings, *, own_python: bool | None, runs_programs: bool
+) -> str:
     """Return the facts about the system and the listing of the workspace."""
-    tools = report_tools(root, settings.sandbox)
-    programs = ", ".join(tools.programs) or "no usual programs"
     hosts = {name: secret.host for name, secret in settings.secrets.items()}
-    sandbox = ""
-    if settings.sandbox.kind != "none":
-        sandbox = prompts.programs(settings.sandbox.network, tools.hidden)
     repository = find_repository(root)
-    runs_own = own_python
-    if own_python is not None:
-        runs_own = own_python or not tools.has_python
-    python = prompts.python(tools.python, runs_own=runs_own)
+    if runs_programs:
+        programs = _describe_programs(root, settings, own_python=own_python)
+    else:
+        network = settings.sandbox.network if settings.sandbox.kind != "none" else ""
+        programs = {"System": _system(), "Programs": prompts.programs_of_others(network)}
     facts = {
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
         "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
-        "System": f"{_system()}; shell: bash; found: {programs}",
-        "Python": python,
-        "Tools": prompts.tools(tools.others, tools.problems),
+        "System": programs.pop("System"),
         "Git branch": read_branch(repository) if repository is not None else "",
         "Secrets": prompts.secrets(hosts),
-        "Programs": sandbox,
+        **programs,
     }
     entries, omitted = _listing(root)
     changes = describe_changes(repository, root) if repository is not None else ""
     return prompts.environment(facts, [*entries, *_hidden_entries(root)], omitted, changes)
+
+
+def _describe_programs(
+    root: Path, settings: RunSettings, *, own_python: bool | None
+) -> dict[str, str]:
+    """Return the facts about the programs that the agent can start."""
+    tools = report_tools(root, settings.sandbox)
+    runs_own = own_python
+    if own_python is not None:
+        runs_own = own_python or not tools.has_python
+    rules = ""
+    if settings.sandbox.kind != "none":
+        has_servers = bool(settings.egress.allow_private)
+        rules = prompts.programs(settings.sandbox.network, tools.hidden, has_servers=has_servers)
+    found = ", ".join(tools.programs) or "no usual programs"
+    return {
+        "System": f"{_system()}; shell: bash; found: {found}",
+        "Python": prompts.python(tools.python, runs_own=runs_own),
+        "Tools": prompts.tools(tools.others, tools.problems),
+        "Programs": rules,
+    }
 
 
 def _skills(root: Path, tools: Catalog) -> str:
@@ -116,11 +136,29 @@ def _listing(root: Path) -> tuple[list[str], int]:
         for depth in (2, 1):
             entries = list_folder(root, "", depth)
             if len(entries) <= MOST_ENTRIES:
-                return entries, 0
+                return (entries if depth > 1 else _count_entries(root, entries)), 0
     except OSError:  # removed, or not readable
         return [], 0
-    visible = sum(1 for entry in root.iterdir() if entry.name[0] != ".")
-    return entries[:MOST_ENTRIES], visible - MOST_ENTRIES
+    omitted = _count_visible(root) - MOST_ENTRIES
+    return _count_entries(root, entries[:MOST_ENTRIES]), omitted
+
+
+def _count_entries(root: Path, entries: Sequence[str]) -> list[str]:
+    """Add to each folder the number of its visible entries."""
+    return [_count_entry(root, entry) for entry in entries]
+
+
+def _count_entry(root: Path, entry: str) -> str:
+    if not entry.endswith("/"):
+        return entry
+    try:
+        return prompts.entry_count(entry, _count_visible(root / entry))
+    except OSError:  # removed meanwhile, or not readable
+        return entry
+
+
+def _count_visible(folder: Path) -> int:
+    return sum(1 for entry in folder.iterdir() if entry.name[0] != ".")
 
 
 def _hidden_entries(root: Path) -> list[str]:

@@ -91,9 +91,10 @@ async def compact_thread(
 def _system(active_run: ActiveRun, executors: Executors) -> str:
     """Return the planner's system prompt with the current environment. Blocking."""
     described = {name: profile.description for name, profile in executors.items()}
-    return prompts.planner(
-        described, describe_environment(active_run.session.workspace, active_run.settings)
+    environment = describe_environment(
+        active_run.session.workspace, active_run.settings, runs_programs=False
     )
+    return prompts.planner(described, environment)
 
 
 def _read_reply(
