@@ -63,6 +63,7 @@ async def test_a_long_file_is_seen_whole_by_following_the_hints(
                 if line.startswith("["):
                     wanted = [seen + 1, -1]
                     assert f"view_range [{seen + 1}, " in line
+                    assert ("`grep -n`" in line) == (seen < 500)
                 else:
                     seen += 1
                     assert line == f"{seen:6}\tline {seen}"

@@ -23,6 +23,8 @@ _CONTEXT_LINES = 3
 """Lines rendered before and after a change."""
 _MAX_CHANGED_LINES = 40
 """Maximum number of rendered lines of a change."""
+_MANY_PAGES = 3
+"""If more pages than these are left, a search is proposed."""
 _MAX_ENTRIES = 100
 """Maximum number of entries of one folder."""
 _MAX_SEARCHED = 5_000
@@ -115,8 +117,11 @@ def render_text(label: str, file: TextFile, view_range: list[int] | None, room: 
     answer = [_render_title(label, file, first, last, len(lines)), text]
     if last_shown < last:
         following = min(last_shown * 2 - first + 1, last)
+        search = ""
+        if last - last_shown > _MANY_PAGES * (last_shown - first + 1):
+            search = "find the place with a search such as `grep -n`, or "
         answer.append(
-            f"[lines {last_shown + 1} to {last} are not shown; see more with view_range "
+            f"[lines {last_shown + 1} to {last} are not shown; {search}see more with view_range "
             f"[{last_shown + 1}, {following}]]"
         )
     return "\n".join(answer)
