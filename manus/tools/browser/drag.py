@@ -30,6 +30,7 @@ _ARE_ENTRIES = """(e, other) => e.parentElement === other.parentElement
   && e.tagName === other.tagName
   && [e, other].every(one => /^(static|relative)$/.test(getComputedStyle(one).position))"""
 """Whether two elements are entries of one list, rather than things that lie anywhere."""
+_SCROLL = 'e => e.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"})'
 
 
 class _Point(NamedTuple):
@@ -46,7 +47,7 @@ async def drag(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     """Drag from an element or a point to an element, or along points.
 
     Raises:
-        ToolError: no start or no end is given, or they are not in view together.
+        ToolError: no start or no end is given, or a point is not in view.
     """
     numbers = arguments.to
     if arguments.index is not None and not numbers and arguments.x is not None:
@@ -82,17 +83,21 @@ async def drag(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
 
 
 async def _bring_into_view(tab: Tab, source: Target, target: Target) -> _Point:
-    """Scroll until both elements are in view; return the middle of the first."""
+    """Scroll until the source and, if possible, the target are in view; return the source's middle.
+
+    If they are too far apart, the target is scrolled into view during the drag.
+    """
     await target.element.scroll_into_view_if_needed(timeout=ACTION_MS)
     start = _center(await _measure(source))
-    size = tab.page.viewport_size
-    is_inside = size is None or (0 <= start.x < size["width"] and 0 <= start.y < size["height"])
-    if not is_inside:
-        raise ToolError(
-            f"{source.label} and {target.label} are not in view together; drag in parts, or use "
-            "another way that the page offers."
-        )
+    if not _is_in_view(tab, start):
+        await source.element.scroll_into_view_if_needed(timeout=ACTION_MS)
+        start = _center(await _measure(source))
     return start
+
+
+def _is_in_view(tab: Tab, point: _Point) -> bool:
+    size = tab.page.viewport_size
+    return size is None or (0 <= point.x < size["width"] and 0 <= point.y < size["height"])
 
 
 async def _measure(target: Target) -> FloatRect:
@@ -115,6 +120,8 @@ async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, targe
     await mouse.move(*start)
     await mouse.down()
     try:
+        if not _is_in_view(tab, _center(await _measure(target))):
+            start = await _scroll_during_drag(tab, start, target)
         end = _aim(start, await _measure(target), is_sorting=is_sorting)
         await _approach(tab, start, end)
         box = await with_timeout(ANSWER_SECONDS, target.element.bounding_box())
@@ -124,6 +131,21 @@ async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, targe
     finally:
         await mouse.up()
     return is_sorting
+
+
+async def _scroll_during_drag(tab: Tab, start: _Point, target: Target) -> _Point:
+    """Begin to drag, and scroll to the target; return where the start lies then.
+
+    Raises:
+        ToolError: the target is not in view after that.
+    """
+    await tab.page.mouse.move(start.x + _FIRST_PIXELS, start.y + _FIRST_PIXELS)
+    before = _center(await _measure(target))
+    await target.ask(_SCROLL)
+    after = _center(await _measure(target))
+    if not _is_in_view(tab, after):
+        raise ToolError(f"{target.label} cannot be scrolled into view during the drag.")
+    return _Point(start.x + after.x - before.x, start.y + after.y - before.y)
 
 
 def _aim(start: _Point, box: FloatRect, *, is_sorting: bool) -> _Point:
