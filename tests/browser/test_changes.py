@@ -29,6 +29,14 @@ async def test_a_navigation_and_the_first_console_error(driver: Driver, site: Si
     assert "HTTP 404" in await driver.click('link "None"')
 
 
+async def test_a_script_of_the_page_that_is_missing_is_named(driver: Driver, site: Site) -> None:
+    site.pages["/two"] = "<script src=/gone.js></script>"
+    await driver.show("<a href=/two>Two</a>")
+    said = await driver.click('link "Two"')
+    assert "status of 404" in said
+    assert f": {site.base}/gone.js" in said
+
+
 async def test_a_batch_stops_when_the_page_has_gone(
     driver: Driver, site: Site, subtests: pytest.Subtests
 ) -> None:

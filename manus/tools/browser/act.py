@@ -21,7 +21,7 @@ from manus.tools.browser.drag import drag
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.state import describe, find_new_lines, page_fingerprint
-from manus.tools.browser.tab import PageStuckError, Tab
+from manus.tools.browser.tab import FAILED_RESOURCE, PageStuckError, Tab
 from manus.tools.browser.text_entry import MAX_TYPED, SECONDS_PER_KEY
 
 _MAX_LINES = 8
@@ -270,6 +270,6 @@ def _describe_events(browser: Browser, before: _StateBefore) -> tuple[list[str],
     lines = [f"- {text}" for kind, text in events if kind in ("dialog", "download")]
     errors = [text for kind, text in events if kind == "console"]
     if failures:  # the console reports them too
-        errors = [text for text in errors if "Failed to load resource" not in text]
+        errors = [text for text in errors if not text.startswith(FAILED_RESOURCE)]
     lines += [f"- Error in the page's console: {text}" for text in errors[:1]]
     return own_lines + failures, lines

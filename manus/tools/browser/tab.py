@@ -19,6 +19,8 @@ from manus.state.text import one_line, shorten
 ANSWER_SECONDS = 4.0
 """Timeout of a request to a page that a responsive page answers at once."""
 _PICTURE_SECONDS = 6.0
+FAILED_RESOURCE = "Failed to load resource"
+"""The beginning of Chromium's message about a file of the page that is missing."""
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
 SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
 """Scripts that run in pages, by name."""
@@ -189,10 +191,14 @@ class Tab:
                 self._arriving = None
 
     def _on_console(self, message: ConsoleMessage) -> None:
+        url = str(message.location.get("url", ""))
         # a missing icon is no problem of the page
-        is_icon = str(message.location.get("url", "")).endswith("/favicon.ico")
-        if message.type == "error" and not is_icon:
-            self._on_error(message.text)
+        if message.type != "error" or url.endswith("/favicon.ico"):
+            return
+        text = message.text
+        if text.startswith(FAILED_RESOURCE):
+            text = f"{text}: {shorten(url, 110)}"
+        self._on_error(text)
 
     def _on_error(self, text: str) -> None:
         self._log.add(("console", shorten(text.strip().split("\n")[0], 200)))
