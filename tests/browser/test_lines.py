@@ -98,6 +98,26 @@ async def test_things_that_are_several_stay_several(driver: Driver) -> None:
     ]
 
 
+async def test_what_is_scrolled_into_view_is_not_new(driver: Driver) -> None:
+    """The mark shows what the page has added, which would be lost among all that was below."""
+    await driver.show("""<p style=height:3000px></p><a href=#>Old</a><p id=p>Far</p>
+      <script>addEventListener("scroll", () => { p.innerHTML = "<a href=#>New</a>" })</script>""")
+    await driver.say("scroll_to_text", text="Far")
+    text = await driver.look()
+    assert '\n[1] link "Old"' in text
+    assert '\n*[2] link "New"' in text
+
+
+async def test_icons_that_are_drawn_have_a_name(driver: Driver) -> None:
+    icon = "<span class='ui-icon ui-icon-{0}'></span>"
+    text = await driver.show(f"""<style>.ui-icon {{ display:inline-block; width:16px; height:16px;
+      background-image:url(data:image/gif;base64,R0lGODlhAQABAAAAACw=) }}</style>
+      <p>Click {icon.format("disk")} here</p><ul role=menu><li role=menuitem>{icon.format("disk")}
+      Save</li><li role=menuitem><span class='ui-icon' aria-hidden=true></span>Quit</li></ul>""")
+    assert "| Click (image: ui-icon-disk) here" in text
+    assert elements(text) == ['menuitem "Save" (icon: ui-icon-disk)', 'menuitem "Quit"']
+
+
 async def test_entries_of_lists_and_lines_of_code_are_lines(driver: Driver) -> None:
     text = await driver.show("""<ul><li style=display:inline>one</li>
       <li style=display:inline-block>two</li></ul><span role=listitem>three</span><span
@@ -108,7 +128,7 @@ async def test_entries_of_lists_and_lines_of_code_are_lines(driver: Driver) -> N
         "| three",
         "| four",
         "| five",
-        "| six",
+        "|  six",
     ]
 
 

@@ -60,14 +60,16 @@ async def follow_menu(player: Player) -> None:
 
 @solves("click-menu-2")
 async def find_in_menu(player: Player) -> None:
+    """Open the menu, and the one in it, until the label or the icon is in view."""
     if "icon" in player.instruction:
-        raise LookupError("the observation does not show the icons of the menu items")
-    name = player.view.quoted[1]
+        wanted = f"icon: {player.read(r'image: ([a-z-]+)')[0]}"
+    else:
+        wanted = f'"{player.view.quoted[1]}"'
     await player.click("button", "Menu")
-    if not player.view.find("menuitem", name):
+    if not player.view.find("menuitem", hint=wanted):
         await player.do("hover", index=player.view.first("menuitem", "Playback").number)
         await player.do("wait", seconds=0.6)
-    await player.click("menuitem", name)
+    await player.click_on(player.view.first("menuitem", hint=wanted))
 
 
 @solves("navigate-tree")

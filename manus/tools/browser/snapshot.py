@@ -150,7 +150,7 @@ def _render_element(
     numbering.labels[number] = item["label"]
     numbering.keys[number] = item["key"]
     numbering.rows[number] = item["row"]
-    is_new = existing is not None and number not in existing
+    is_new = existing is not None and number not in existing and not item["scrolledIn"]
     marker = "*" if is_new else ""
     rank = _ELEMENT if item["place"] == "view" else _NEAR
     return Line(f"{marker}[{number}] {item['text']}", rank, number, item["label"])

@@ -106,6 +106,12 @@ const iconOf = (icon) => {
   if (icon.localName === "img") return lastPart(icon.getAttribute("src"));
   return "";
 };
+// The class of an empty element that shows an icon as its background, for those who see it.
+const drawnIconOf = (el) => {
+  const names = (el.getAttribute("class") || "").split(/\s+/).filter((name) => /icon/.test(name));
+  if (!names.length || el.childElementCount || squash(el.textContent) || el.getAttribute("aria-hidden") === "true") return "";
+  return getComputedStyle(el).backgroundImage.startsWith("url(") && isShown(el) ? cut(names.at(-1), 40) : "";
+};
 const hintOf = (el) => {
   const named = el.getAttribute("data-testid") || el.getAttribute("data-value");
   const tip = TIPS.map((attribute) => el.getAttribute(attribute)).find(Boolean);

@@ -5,7 +5,7 @@ const openStore = () => {
   const KEY = Symbol.for("manus.page");
   const known = window[KEY];
   if (known && known.document === document) return known;
-  const store = { document, listening: new WeakMap(), ids: new WeakMap(), elements: new Map(), next: 1, token: Math.random().toString(36).slice(2), changedAt: performance.now() };
+  const store = { document, listening: new WeakMap(), ids: new WeakMap(), elements: new Map(), scrolledOut: new WeakSet(), next: 1, token: Math.random().toString(36).slice(2), changedAt: performance.now() };
   Object.defineProperty(window, KEY, { value: store, enumerable: false, configurable: true });
   new MutationObserver(() => { store.changedAt = performance.now(); }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   if (known) return store; // a window that shows another document now

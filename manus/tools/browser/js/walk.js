@@ -9,6 +9,7 @@
   const counts = { above: 0, below: 0, elements: 0, texts: 0, left: 0 };
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
   const MAX_SHAPES = 30;
+  const MAX_INDENT = 40;
   const MAX_CELL = 200; // A longer cell of a table may have lines of its own.
   // Roles that say more than "link" or "clickable" where one thing consists of two elements.
   const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
@@ -76,9 +77,10 @@
 
   const describeElement = (el, rect, place) => {
     const role = roleOf(el), name = nameOf(el, role), hint = name ? "" : hintOf(el);
+    const icon = name && /^menuitem/.test(role) ? Array.from(el.querySelectorAll("[class*=icon]")).map(drawnIconOf).find(Boolean) : "";
     const hasPlace = el.tagName === "CANVAS" || el.namespaceURI === SVG || (role === "slider" && el.tagName !== "INPUT") || (!name && role === "clickable") || isDraggable(el);
     return {
-      kind: "element", el, place, role, name, hint, value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el), inner: [],
+      kind: "element", el, place, role, name, hint, icon, value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el), inner: [],
       geometry: hasPlace ? geometryOf(el, rect) : "", color: SHAPES.has(el.localName) || el.localName === "text" || (!name && role === "clickable") ? colorOf(el) : "",
       area: rect.width * rect.height,
     };
@@ -103,6 +105,7 @@
     const { el, role, name, value, place } = item;
     const label = called(role, name), parts = [label];
     if (item.color) parts.push(item.color);
+    if (item.icon) parts.push(`(icon: ${item.icon})`);
     if (item.hint) parts.push(`(looks like: ${item.hint})`);
     if (value !== null && value !== name) parts.push(`= "${value}"`); // with its own quotes, which an edit repeats
     if (item.states.length) parts.push(`(${item.states.join(", ")})`);
@@ -110,7 +113,7 @@
     if (item.geometry) parts.push(item.geometry);
     if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
     const text = squash(parts.join(" ")); // an attribute makes no line
-    return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el) };
+    return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el), scrolledIn: store.scrolledOut.has(el) };
   };
 
   let enclosing = null, preformatted = false, bounds = null, isInRow = false, isInCell = false;
@@ -144,11 +147,12 @@
 
   let buffer = "", bufferPlace = "view", heading = 0;
   const flush = () => {
+    const indent = preformatted ? /^(?:\s*\n)?([ \t]*)/.exec(buffer)[1].replaceAll("\t", "    ").slice(0, MAX_INDENT) : "";
     const text = squash(buffer).replace(/^(\| )+|( \|)+$/g, "");
     buffer = "";
     if (!text || text === "|" || counts.texts >= options.maxTexts) return;
     counts.texts++;
-    items.push({ kind: "text", place: bufferPlace, text: `${heading ? "#".repeat(heading) : "|"} ${cut(text, 400)}`, heading });
+    items.push({ kind: "text", place: bufferPlace, text: `${heading ? "#".repeat(heading) : "|"} ${indent}${cut(text, 400)}`, heading });
   };
 
   // Small inputs hidden behind a styled label are acted on through the label.
@@ -194,7 +198,7 @@
     if (more < 12 || el.clientHeight < 40 || !/(auto|scroll|overlay)/.test(style.overflowY) || el.tagName === "TEXTAREA" || el.tagName === "SELECT") return;
     flush();
     const label = called("scroll area", cut(squash(el.getAttribute("aria-label")), 60));
-    items.push({ kind: "element", id: idOf(el), place, label, key: keyOf(el), row: "", text: `${label} (${Math.round(el.scrollTop)} px above, ${Math.round(more - el.scrollTop)} px below)` });
+    items.push({ kind: "element", id: idOf(el), place, label, key: keyOf(el), row: "", scrolledIn: store.scrolledOut.has(el), text: `${label} (${Math.round(el.scrollTop)} px above, ${Math.round(more - el.scrollTop)} px below)` });
   };
 
   const walk = (node, inside, depth) => {
@@ -215,6 +219,7 @@
     const native = isNative(el);
     if (place === "above" || place === "below" || place === "beside") {
       if (native && !empty) counts[place] = (counts[place] || 0) + 1;
+      if (place !== "beside" && rect.bottom + window.scrollY > 0) store.scrolledOut.add(el);
       // Cheap, since nothing in it can be seen: its children are only counted, or found to be
       // positioned elsewhere.
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) walk(child, true, depth + 1);
@@ -266,6 +271,8 @@
     if (!hidden && !empty) bufferPlace = place;
     if (!hidden && isCell) buffer += buffer.trim() ? " | " : "";
     if (!hidden && el.tagName === "IMG" && el.alt && (place !== "view" || isUncovered(el, [rect]))) buffer += ` (image: ${el.alt}) `;
+    const icon = !hidden && place === "view" && drawnIconOf(el);
+    if (icon && isUncovered(el, [rect])) buffer += ` (image: ${icon}) `;
     if (!hidden && place === "view" && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, inline ? Array.from(el.getClientRects()) : [rect])) {
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) { buffer += " "; walk(child, inside, depth + 1); }
     } else {
