@@ -46,9 +46,8 @@ async def restore_files(store: Store, thread_id: str) -> str:
 
     Returns what was done; empty if the files are not recorded, or nothing is left.
     """
-    from manus.execution.snapshots.restored_text import describe_files
+    from manus.execution.snapshots.restored_text import describe_effects, describe_files
     from manus.runs.rewind import Rewinder
-    from manus.runs.rewind_text import describe_effects
     from manus.store.threads import read_thread
 
     thread = await read_thread(store, thread_id)
@@ -58,7 +57,7 @@ async def restore_files(store: Store, thread_id: str) -> str:
         result = await Rewinder(store, thread).restore_files()
     if result is None:
         return ""
-    return "\n".join([*describe_files(result), *describe_effects(result)])
+    return "\n".join([*describe_files(result), *describe_effects(result.outside_effects)])
 
 
 def undo_last(runs: Sequence[TraceRun]) -> Undone:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from manus.execution.snapshots.restored_text import describe_files
+from manus.execution.records.select import CHECKPOINTER
+from manus.execution.snapshots.restored_text import describe_effects, describe_files
 from manus.execution.snapshots.rewinding import RestoredFiles
 from manus.graph.saver_threads import with_usable_saver
 from manus.nodes.active_run import ActiveRun
@@ -39,8 +41,9 @@ async def restore_files(
     if files is not None:
         snapshot = str(state.values.get("snapshot") or "")
         restored = await files.restore(active_run.session.workspace, snapshot)
-    text = " ".join(describe_files(restored))
-    if restored.failed or not restored.has_files:
+    effects = await _list_effects(graph, configurable)
+    text = " ".join([*describe_files(restored), *describe_effects(effects)])
+    if restored.failed or effects or not restored.has_files:
         log.warning("%s", text)
     active_run.files_event = FilesEvent(
         type="files",
@@ -49,5 +52,17 @@ async def restore_files(
         kept=restored.kept,
         in_doubt=restored.in_doubt,
         failed=restored.failed,
+        outside_effects=[str(effect) for effect in effects],
         is_recorded=restored.has_files,
     )
+
+
+async def _list_effects(graph: RunGraph[Any], configurable: dict[str, Any]) -> Sequence[object]:
+    """Return the effects that stay of the calls since the checkpoint, if the store knows them."""
+    saver = configurable.get(CHECKPOINTER) or graph.checkpointer
+    list_outside_effects = getattr(saver, "list_outside_effects", None)
+    if list_outside_effects is None:
+        return ()
+    thread_id, checkpoint_id = configurable["thread_id"], configurable["checkpoint_id"]
+    effects: Sequence[object] = await list_outside_effects(str(thread_id), str(checkpoint_id))
+    return effects

@@ -26,7 +26,6 @@ from manus.execution.snapshots.rewinding import FileRewinder, Intent, RestoredFi
 from manus.execution.workspace import Workspace
 from manus.nodes.subgraph_config import CONTINUES
 from manus.runs.graphs import build_graph
-from manus.runs.outside_effects import OutsideEffect, list_outside_effects
 from manus.runs.spending import (
     TAKEN_BACK,
     Spent,
@@ -39,6 +38,7 @@ from manus.state.errors import UsageError
 from manus.state.usage import RoleUsage, sum_usage
 from manus.store.base import Store
 from manus.store.history import ROOT, History, read_history, to_superstep
+from manus.store.outside_effects import OutsideEffect, list_outside_effects
 from manus.store.threads import Thread
 
 _USAGE = "usage"

@@ -154,6 +154,9 @@ class FilesEvent(TypedDict):
     """Files that an interrupted call or someone else has changed; they are kept."""
     failed: dict[str, str]
     """Files that could not be restored, with the reason."""
+    outside_effects: list[str]
+    """Later calls with effects outside the workspace, which stay; only a store of ours lists
+    them."""
     is_recorded: bool
     """Whether the machine of the run has a record of the files."""
 

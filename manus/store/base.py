@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.base import id as checkpoint_ids
 
+from manus.execution.journal import Journal
 from manus.execution.records.base import Records
 from manus.state.events import RetryEvent
 
@@ -124,6 +126,18 @@ class Store(BaseCheckpointSaver[Any]):
     async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
         """Delete everything of a thread's checkpoints but this one of the main graph."""
         raise NotImplementedError
+
+    async def list_outside_effects(self, thread_id: str, checkpoint_id: str) -> Sequence[object]:
+        """Return the effects outside the workspace of a thread's calls since a checkpoint."""
+        from manus.store.history import read_history
+        from manus.store.outside_effects import list_outside_effects
+
+        def open_journal(namespace: str) -> Journal:
+            lines = self.records.log(thread_id, namespace)
+            return Journal(lines if lines.exists() else None)
+
+        history = await read_history(self, thread_id)
+        return await asyncio.to_thread(list_outside_effects, history, checkpoint_id, open_journal)
 
     async def reclaim_space(self) -> None:
         """Give the space of deleted threads back to the file system, where the store does not."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from manus import Profile, build_agent, rewind
+from manus import Profile, build_agent, history, rewind
 from tests.cli.program import Program
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.processes import until
@@ -43,14 +43,25 @@ async def test_a_rewind_lists_the_calls_with_effects_outside(
         text("Done."),
         approve="yolo",
     )
-    result = await rewind(agent.saver, "t", to=0)
-    assert [*map(str, result.outside_effects)] == [
+    effects = [
         "bash: curl -s -d order=1 http://api.example/",
         "browser_use: click_element 1",
         "mcp_odd_note: from the agent",
         "remember: The user likes tea.",
     ]
+    result = await rewind(agent.saver, "t", to=0)
+    assert [*map(str, result.outside_effects)] == effects
     assert sorted(result.restored) == ["a.txt", "b.txt", "noted"]
+    await rewind(agent.saver, "t", undo=True)
+    first = (await history(agent.saver, "t"))[0].checkpoint
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_id": first}}
+    agent.server.script(text("Again."))
+    context = agent.context(restore_files=True)
+    stream = agent.graph.astream(None, config, context=context, stream_mode="custom")
+    [event] = [event async for event in stream if event["type"] == "files"]
+    assert event["outside_effects"] == effects
+    assert "Not taken back, because it is outside the workspace: bash: curl" in event["text"]
+    assert sorted(event["restored"]) == ["a.txt", "b.txt", "noted"]
 
 
 async def test_a_call_that_was_killed_is_listed_as_uncertain(

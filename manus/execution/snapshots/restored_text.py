@@ -1,4 +1,4 @@
-"""Describe in sentences what a rewind did to the files of a workspace."""
+"""Describe in sentences what a rewind did to files, and which effects it did not take back."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from manus.execution.snapshots.rewinding import RestoredFiles
-from manus.prompts.formatting import clean
+from manus.prompts.formatting import clean, fit
 
 MAX_NAMES = 8
 """Names that are listed; the others are counted."""
+_EFFECT_WIDTH = 100
+"""Terminal cells of a listed effect."""
 
 
 def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
@@ -36,6 +38,17 @@ def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
         yield f"Not removed, because they contain files that are not recorded: {names}."
     for path, reason in result.failed.items():
         yield f"Not restored: {clean(path)} ({reason})."
+
+
+def describe_effects(outside_effects: Sequence[object]) -> Iterator[str]:
+    """Yield a sentence about the effects of calls that were not taken back."""
+    if not outside_effects:
+        return
+    effects = [fit(clean(str(effect)), _EFFECT_WIDTH) for effect in outside_effects]
+    names = "; ".join(effects[:MAX_NAMES])
+    hidden = len(effects) - MAX_NAMES
+    more = f"; and {hidden} more" if hidden > 0 else ""
+    yield f"Not taken back, because it is outside the workspace: {names}{more}."
 
 
 def _without_parents(names: Sequence[str]) -> list[str]:
