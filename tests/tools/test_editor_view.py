@@ -67,6 +67,8 @@ async def test_a_long_file_is_seen_whole_by_following_the_hints(
                 else:
                     seen += 1
                     assert line == f"{seen:6}\tline {seen}"
+    (root / "f").write_text("".join(f"line {n}\n" for n in range(1, 9_001)))
+    assert 3_000 < len(await done(edit("view", "f", view_range=None))) < 4_000
 
 
 PICTURES = {

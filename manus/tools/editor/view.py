@@ -24,7 +24,7 @@ _CONTEXT_LINES = 3
 _MAX_CHANGED_LINES = 40
 """Maximum number of rendered lines of a change."""
 _MANY_PAGES = 3
-"""If more pages than these are left, a search is proposed."""
+"""If more pages than these are left, a search is proposed; of such a file less is shown."""
 _MAX_ENTRIES = 100
 """Maximum number of entries of one folder."""
 _MAX_SEARCHED = 5_000
@@ -113,6 +113,8 @@ def render_text(label: str, file: TextFile, view_range: list[int] | None, room: 
     if not lines:
         return f"{label} is empty."
     first, last = _resolve_range(view_range, len(lines), label)
+    if view_range is None and len(file.text) > _MANY_PAGES * room:
+        room //= _MANY_PAGES  # nobody reads such a file from its beginning
     text, last_shown = number_lines(lines, first, last, room)
     answer = [_render_title(label, file, first, last, len(lines)), text]
     if last_shown < last:
