@@ -22,10 +22,12 @@ from langgraph.checkpoint.base import (
 
 from manus.execution.journal import Journal
 from manus.execution.records.files import run_key, workspace_log
+from manus.execution.records.inbox import InboxMessage
 from manus.execution.snapshots.rewinding import FileRewinder, Intent, RestoredFiles
 from manus.execution.workspace import Workspace
 from manus.nodes.subgraph_config import CONTINUES
 from manus.runs.graphs import build_graph
+from manus.runs.messages import read_unread
 from manus.runs.spending import (
     TAKEN_BACK,
     Spent,
@@ -52,6 +54,8 @@ class Rewound(RestoredFiles):
     """Effects of later calls that are not taken back, such as mail or posts on the web."""
     spent: RoleUsage = field(default_factory=sum_usage)
     """Usage of the steps that are taken back; it stays spent."""
+    unread: list[InboxMessage] = field(default_factory=list)
+    """Messages to the thread that nobody has read; they stay, and the next run reads them."""
 
 
 class Rewinder:
@@ -173,6 +177,7 @@ class Rewinder:
             files.occupied,
             files.failed,
             files.has_files,
+            unread=await read_unread(self._store, self._thread.thread_id),
         )
 
     async def return_to(

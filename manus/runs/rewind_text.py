@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from manus.execution.snapshots.restored_text import describe_effects, describe_files
-from manus.prompts.formatting import in_words
+from manus.execution.records.inbox import InboxMessage
+from manus.execution.snapshots.restored_text import MAX_NAMES, describe_effects, describe_files
+from manus.prompts.formatting import clean, fit, in_words
 from manus.runs.rewind import Rewound
+
+_TEXT_WIDTH = 60
+"""Terminal cells of a message."""
 
 
 def describe_rewound(result: Rewound, currency: str, *, theirs: str = "") -> Iterator[str]:
-    """Yield sentences about files, effects outside the workspace, and what was spent.
+    """Yield sentences about files, effects outside the workspace, unread messages, and usage.
 
     `theirs`: the sentence that says how to restore files that were kept.
     """
     yield from describe_files(result, theirs=theirs)
     yield from describe_effects(result.outside_effects)
+    yield from describe_unread(result.unread)
     if spent := in_words(result.spent, currency):
         yield f"What was spent since stays spent: {spent}."
+
+
+def describe_unread(unread: Sequence[InboxMessage]) -> Iterator[str]:
+    """Yield a sentence about the messages of a thread that nobody has read."""
+    if not unread:
+        return
+    texts = [f"{fit(clean(item.text), _TEXT_WIDTH)} ({item.id})" for item in unread[:MAX_NAMES]]
+    hidden = len(unread) - MAX_NAMES
+    more = f"; and {hidden} more" if hidden > 0 else ""
+    yield f"Unread messages stay, and the next run reads them: {'; '.join(texts)}{more}."

@@ -85,8 +85,15 @@ def test_history_names_the_files_of_each_step(
 def test_files_and_messages_go_back_together(
     manus: Program, server: ScriptedServer, states: list[dict[str, object]], step: int
 ) -> None:
+    message = manus("send", "t", "use tabs", "--queue", "--json").json["id"] if step == 1 else ""
     rewound = manus("rewind", "t", "--to", str(step))
     assert rewound.code == 0, rewound.err
+    if message:
+        told = " ".join(rewound.err.split())
+        assert f"the next run reads them: use tabs ({message})." in told
+        assert manus("send", "t", "--withdraw", message).code == 0
+    else:
+        assert "nread" not in rewound.err
     assert read(manus.workspace) == states[step]
     assert len(manus("history", "t", "--json").json) == step + 1
     server.script(text("Went on."))

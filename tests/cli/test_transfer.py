@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from manus.execution.snapshots.tree import blob_id
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import ScriptedServer, call, hang, text
 from tests.store.postgres_server import PostgresServer
@@ -133,6 +133,29 @@ def test_an_open_question_and_half_a_plan_move(
     resumed = other("resume", "half", "--json")
     assert resumed.json["output"] == "Both are done.", resumed.err
     assert not (other.workspace / "gamma.txt").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "flow"])
+def test_a_call_in_doubt_stays_in_doubt_and_unread_messages_are_named(
+    manus: Program, other: Program, server: ScriptedServer, command: str
+) -> None:
+    if command == "flow":
+        server.script(makes("alpha"))
+    server.script(call("bash", command="echo 1 >> count.txt; sleep 600"))
+    with manus.start(command, "--thread", "t", "Do it.") as process:
+        wait_for_file(manus.workspace / "count.txt")
+        process.send_signal(9)
+    manus.end_leftovers()
+    assert manus("send", "t", "use tabs").code == 0
+    exported = manus("export", "t", "t.zip")
+    told = " ".join(exported.err.split())
+    assert "send them again after the import: use tabs" in told
+    assert other("import", str(manus.home / "t.zip")).code == 0
+    server.script(succeeds("I see."), *([text("Done.")] if command == "flow" else []))
+    assert other("resume", "t").code == 0
+    (answer,) = server.requests[-1 if command == "run" else -2].tool_results.values()
+    assert "may have taken effect" in answer
+    assert not (other.workspace / "count.txt").exists()
 
 
 def test_a_compacted_thread_moves(manus: Program, other: Program, server: ScriptedServer) -> None:

@@ -145,4 +145,7 @@ def _report(thread: Thread, headline: str, result: Rewound) -> None:
         screen.paragraph(sentence)
     if commit := find_repository_head(thread.workspace):
         screen.paragraph(f"Git is unchanged; HEAD is {commit}.", "dim")
+    if result.unread:
+        withdraw = f"manus send {thread.thread_id} --withdraw ID"
+        screen.paragraph(f"Withdraw an unread message with: {withdraw}", "dim")
     screen.paragraph(f"Undo with: manus rewind {thread.thread_id} --undo", "dim")

@@ -25,7 +25,8 @@ _MAX_NAMES = 8
 def export(thread: str, file: Path, files: bool) -> int:
     """Write a thread to a zip file, for another machine.
 
-    API keys, other secrets of this machine and files that contain one are left out.
+    API keys, other secrets of this machine and files that contain one are left out, and so are
+    messages that are unread.
     """
     from manus.cli.settings import read_settings, with_store
 
@@ -41,12 +42,14 @@ async def _export(
 
     from manus.cli.screen import Screen
     from manus.prompts.formatting import count, size
+    from manus.runs.messages import read_unread
     from manus.runs.transfer.export import export_thread
     from manus.runs.transfer.secret_values import SecretValues
     from manus.store.threads import get_thread
 
     thread = await get_thread(store, prefix)
     secrets = SecretValues(settings, os.environ)
+    unread = await read_unread(store, thread.thread_id)
     async with store.hold(thread.thread_id):
         exported = await export_thread(store, thread, path, secrets, files=files)
     screen = Screen(quiet=False)
@@ -57,6 +60,11 @@ async def _export(
     if exported.left_out:
         screen.paragraph(
             f"Left out, because they may contain secrets: {_join_names(exported.left_out)}"
+        )
+    if unread:
+        screen.paragraph(
+            "Left out, because they wait for the agent here; send them again after the import: "
+            f"{_join_names([message.text for message in unread])}"
         )
 
 
