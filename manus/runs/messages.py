@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,22 @@ from typing import TYPE_CHECKING, Any
 from manus.execution.records.inbox import InboxMessage, list_unread, new_message
 from manus.execution.records.thread_inbox import ThreadInbox
 from manus.graph.inbox import take_next_request
+from manus.prompts.formatting import ENDINGS, get_ending
 from manus.state.errors import UsageError
 from manus.state.request import Request
 from manus.state.taint import request_fields
 from manus.store.base import Store
+from manus.store.threads import is_being_worked_on, read_thread
 
 if TYPE_CHECKING:
     from manus.runs.jobs import Job
+
+_CONTINUING = (get_ending(None, success=None).label, ENDINGS["interrupted"].label)
+"""Statuses of a thread whose run has not ended."""
+_LONGEST_END = 5.0
+"""Seconds to wait for a run that has stored its last state."""
+_PAUSE = 0.1
+"""Seconds between two looks at it."""
 
 
 async def send(store: Store, thread_id: str, request: Request, *, queue: bool) -> InboxMessage:
@@ -42,6 +52,24 @@ async def read_inbox(store: Store, thread_id: str) -> list[InboxMessage]:
 async def read_unread(store: Store, thread_id: str) -> list[InboxMessage]:
     """Return the messages to a thread that are unread, in the order of sending."""
     return list_unread(await read_inbox(store, thread_id))
+
+
+async def will_be_read(store: Store, thread_id: str, message: InboxMessage) -> bool:
+    """Return whether the run that works on a thread reads a message that has just been stored.
+
+    A run looks for messages after it has stored its last state. If that state is stored, it may
+    have looked before the message came: then wait until it has read the message, or has ended.
+    """
+    attempts = int(_LONGEST_END / _PAUSE)
+    for _ in range(attempts):
+        thread = await read_thread(store, thread_id)
+        if not await is_being_worked_on(store, thread_id):
+            break
+        if thread is None or thread.status in _CONTINUING:
+            return True
+        await asyncio.sleep(_PAUSE)
+    unread = await read_unread(store, thread_id)
+    return message.id not in {item.id for item in unread}
 
 
 async def withdraw(store: Store, thread_id: str, prefix: str) -> InboxMessage:

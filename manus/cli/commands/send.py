@@ -62,28 +62,31 @@ async def _send(store: Store, prefix: str, request: Request, *, queue: bool, as_
 
     thread = await find_thread(store, prefix)
     message = await send_message(store, thread, request, queue=queue)
+    effect, is_read = await _describe_effect(store, thread, message)
     if as_json:
-        print_json({"thread_id": thread, **message.as_json()})
+        print_json({"thread_id": thread, **message.as_json(), "needs_resume": not is_read})
         return
-    effect = await _describe_effect(store, thread, message)
     sys.stderr.write(f"{effect}\nWithdraw it with: {_command(thread)} --withdraw {message.id}\n")
 
 
-async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) -> str:
-    """Return when the message will be read."""
-    from manus.store.threads import get_thread, is_being_worked_on
+async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) -> tuple[str, bool]:
+    """Return when the message will be read, and whether the active run reads it."""
+    from manus.runs.messages import will_be_read
+    from manus.store.threads import get_thread
 
     thread = shlex.quote(thread_id)
     if (await get_thread(store, thread_id)).status == "waiting":
         return (
             "Stored. The thread waits for an answer, and the message is read after it: "
-            f"manus resume {thread} --answer TEXT"
+            f"manus resume {thread} --answer TEXT",
+            False,
         )
-    if not await is_being_worked_on(store, thread_id):
-        return f"Stored. No run is active on the thread; start it with: manus resume {thread}"
+    if not await will_be_read(store, thread_id, message):
+        hint = f"start it with: manus resume {thread}"
+        return f"Stored. No run is active on the thread; {hint}", False
     if message.kind == "queue":
-        return "Stored. It is the next request when the current run has ended."
-    return "Stored. The agent reads it at its next step."
+        return "Stored. It is the next request when the current run has ended.", True
+    return "Stored. The agent reads it at its next step.", True
 
 
 def _command(thread: str) -> str:
