@@ -63,6 +63,11 @@ class TestStateSchema:
         result = agent.invoke({**HELLO, "budget": 10, "basket": []})
         assert (result["budget"], result["basket"]) == (4, ["tea", "milk"])
 
+    def test_newer_langgraph_shows_them_to_tools(self, build: Build) -> None:
+        """From 1.2.24 on, LangGraph shows a tool the keys of the input of the tool's node."""
+        agent = build("Hi.", state_schema=self.Shopping)
+        assert {"budget", "basket", "secret"} <= {*agent.nodes["act"].channels}
+
     def test_private_keys_stay_inside(self, build: Build) -> None:
         agent = build("Hi.", state_schema=self.Shopping, checkpointer=InMemorySaver())
         assert "secret" in agent.channels
