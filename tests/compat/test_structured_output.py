@@ -13,12 +13,14 @@ from langchain.agents.structured_output import (
 )
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from manus.graph.middleware.structured_output import supports_provider_strategy
 from manus.scripted import ScriptedModel, call, calls
+from tests import server as servers
 from tests.compat.conftest import Build
 
 HELLO = {"messages": [HumanMessage("How is it?")]}
@@ -163,6 +165,17 @@ class TestMistakes:
         agent = build("Warm.", response_format=ProviderStrategy(Weather))
         with pytest.raises(StructuredOutputValidationError):
             agent.invoke(HELLO)
+
+
+def test_tools_beside_the_output_of_an_openai_model(
+    build: Build, server: servers.ScriptedServer
+) -> None:
+    """OpenAI's SDK refuses to parse the output if a tool is not strict."""
+    server.script(servers.call("measure", city="Graz"), servers.text(json.dumps(VALUES)))
+    keywords: Any = {"model": "gpt-5", "base_url": server.base_url, "api_key": "none"}
+    model = ChatOpenAI(**keywords)
+    result = build(model=model, tools=[measure], response_format=Weather).invoke(HELLO)
+    assert result["structured_response"] == Weather(city="Graz", degrees=21)
 
 
 def test_a_text_has_no_structured_response(build: Build) -> None:

@@ -19,7 +19,11 @@ from langgraph.types import Command
 
 from manus.execution.catalog import Catalog
 from manus.graph.middleware.hooks import Middleware, call_wrapper, mark_authors
-from manus.graph.middleware.structured_output import Strategy, StructuredOutput
+from manus.graph.middleware.structured_output import (
+    Strategy,
+    StructuredOutput,
+    adapt_schemas,
+)
 from manus.models.client import ModelClient, Reply
 from manus.nodes.exchange.model_request import (
     explain_overflow,
@@ -199,6 +203,7 @@ class ModelCall:
             schemas = [_to_schema(tool, catalog) for tool in request.tools]
         self._check_tools(request.tools, catalog)
         extra = self.structured.tools_for(strategy) if self.structured else []
+        schemas = adapt_schemas(schemas, request.model, strategy)
         return [*schemas, *map(convert_to_openai_tool, extra)]
 
     def _check_tools(self, tools: Sequence[Any], catalog: Catalog) -> None:

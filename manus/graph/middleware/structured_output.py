@@ -16,7 +16,11 @@ from langchain.agents.structured_output import (
 )
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_function
+from langchain_openai.chat_models.base import BaseChatOpenAI
 
+from manus.models.openai_chat import FastChat
+from manus.models.wrapped import chat_models_in
 from manus.state.messages import CALL_FACTS
 
 Strategy = ToolStrategy[Any] | ProviderStrategy[Any]
@@ -142,3 +146,29 @@ def _explain(error: Exception, strategy: ToolStrategy[Any]) -> str:
 def supports_provider_strategy(model: Any, tools: list[Any]) -> bool:
     """Return whether a model has structured output of its own, according to LangChain."""
     return bool(factory._supports_provider_strategy(model, tools=tools))
+
+
+def adapt_schemas(
+    schemas: list[dict[str, Any]], model: Any, strategy: Strategy | None
+) -> list[dict[str, Any]]:
+    """Return the schemas of tools as a request with this model and strategy needs them.
+
+    The SDK of OpenAI refuses to parse structured output beside tools that are not strict. This
+    project's own client does not use that part of the SDK, nor does the responses protocol.
+    """
+    if not isinstance(strategy, ProviderStrategy):
+        return schemas
+    if not any(map(_parses_with_sdk, chat_models_in(model))):
+        return schemas
+    return [_make_strict(schema) if "function" in schema else schema for schema in schemas]
+
+
+def _parses_with_sdk(model: Any) -> bool:
+    if isinstance(model, FastChat) or not isinstance(model, BaseChatOpenAI):
+        return False
+    return not model.use_responses_api
+
+
+def _make_strict(schema: dict[str, Any]) -> dict[str, Any]:
+    function = convert_to_openai_function(schema["function"], strict=True)
+    return {**schema, "function": function}
