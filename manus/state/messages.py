@@ -303,7 +303,11 @@ def get_finish_reason(message: AIMessage) -> str:
     for name in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
         if metadata.get(name):
             return str(metadata[name]).lower()
-    return ""
+    # OpenAI's responses protocol
+    details = metadata.get("incomplete_details")
+    if isinstance(details, dict) and details.get("reason"):
+        return str(details["reason"]).lower()
+    return "stop" if metadata.get("status") == "completed" else ""
 
 
 def ended_at_limit(message: AIMessage) -> bool:
