@@ -15,6 +15,8 @@ from langgraph.checkpoint.base import id as checkpoint_ids
 from manus.execution.journal import Journal
 from manus.execution.records.base import Records
 from manus.state.events import RetryEvent
+from manus.store.history import read_history
+from manus.store.outside_effects import OutsideEffect, list_outside_effects
 
 _EPOCH = 0x01B21DD213814000
 """1970 in the time of a UUID: ticks of 100 ns since 1582."""
@@ -127,10 +129,8 @@ class Store(BaseCheckpointSaver[Any]):
         """Delete everything of a thread's checkpoints but this one of the main graph."""
         raise NotImplementedError
 
-    async def list_outside_effects(self, thread_id: str, checkpoint_id: str) -> Sequence[object]:
+    async def list_outside_effects(self, thread_id: str, checkpoint_id: str) -> list[OutsideEffect]:
         """Return the effects outside the workspace of a thread's calls since a checkpoint."""
-        from manus.store.history import read_history
-        from manus.store.outside_effects import list_outside_effects
 
         def open_journal(namespace: str) -> Journal:
             lines = self.records.log(thread_id, namespace)
