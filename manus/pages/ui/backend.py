@@ -213,13 +213,7 @@ class PageBackend:
             ManusError: the message is empty, or a file cannot be saved.
         """
         request, _ = await self._upload_files(existing, text.strip(), files)
-        message = await messages.send(self._store, thread, request, queue=queue)
-        is_waiting = self.jobs.waits(thread)
-        if is_waiting or not await messages.will_be_read(self._store, thread, message):
-            await self._resume_idle(thread)
-
-    async def _resume_idle(self, thread: str) -> None:
-        """Resume a thread unless another run has been started meanwhile."""
+        await messages.send(self._store, thread, request, queue=queue)
         if not await self._is_running(thread):
             await self.resume(thread)
 
