@@ -18,6 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from manus.config.context import Context
 from manus.graph.middleware.structured_output import supports_provider_strategy
 from manus.scripted import ScriptedModel, call, calls
 from tests import server as servers
@@ -89,6 +90,22 @@ def test_the_providers_own(build: Build, schema: Any) -> None:
     result = agent.invoke(HELLO)
     assert result["structured_response"] in (VALUES, Weather(city="Graz", degrees=21))
     assert [message.type for message in result["messages"]] == ["human", "ai"]
+
+
+@pytest.mark.parametrize("is_own_client", [True, False])
+def test_a_strict_schema_is_sent_as_openai_demands(
+    build: Build, server: servers.ScriptedServer, is_own_client: bool
+) -> None:
+    server.script(servers.text(json.dumps(VALUES)))
+    keywords: Any = {"model": "gpt-5", "base_url": server.base_url, "api_key": "none"}
+    model = "gpt-5" if is_own_client else ChatOpenAI(**keywords)
+    strategy: ProviderStrategy[Any] = ProviderStrategy(SCHEMA, strict=True)
+    agent = build(model=model, response_format=strategy)
+    agent.invoke(HELLO, context=Context(base_url=server.base_url))
+    sent = server.requests[0].body["response_format"]["json_schema"]
+    assert (sent["name"], sent["strict"]) == ("weather_object", True)
+    assert sent["schema"]["additionalProperties"] is False
+    assert "additionalProperties" not in SCHEMA
 
 
 def test_after_other_tools(build: Build) -> None:

@@ -23,6 +23,7 @@ from manus.graph.middleware.structured_output import (
     Strategy,
     StructuredOutput,
     adapt_schemas,
+    to_request_option,
 )
 from manus.models.client import ModelClient, Reply
 from manus.nodes.exchange.model_request import (
@@ -166,7 +167,7 @@ class ModelCall:
             tools = self._schemas(request, strategy)
             choice = _select_choice(request, strategy, choice)
         if isinstance(strategy, ProviderStrategy):
-            options = {**strategy.to_model_kwargs(), **options}
+            options = {**to_request_option(strategy), **options}
         system = request.system_message
         messages = to_request(request.messages, system, step.notes)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from langchain.agents import factory
@@ -146,6 +147,18 @@ def _explain(error: Exception, strategy: ToolStrategy[Any]) -> str:
 def supports_provider_strategy(model: Any, tools: list[Any]) -> bool:
     """Return whether a model has structured output of its own, according to LangChain."""
     return bool(factory._supports_provider_strategy(model, tools=tools))
+
+
+def to_request_option(strategy: ProviderStrategy[Any]) -> dict[str, Any]:
+    """Return the option of a request for a provider's own structured output, in OpenAI's form.
+
+    A strict schema requires all fields and forbids others, as OpenAI demands.
+    """
+    spec = strategy.schema_spec
+    schema = {**copy.deepcopy(spec.json_schema), "title": spec.name}
+    function = convert_to_openai_function(schema, strict=bool(spec.strict))
+    function["schema"] = function.pop("parameters")
+    return {"response_format": {"type": "json_schema", "json_schema": function}}
 
 
 def adapt_schemas(
