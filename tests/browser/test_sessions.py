@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from playwright.async_api import Browser as Chromium
 from playwright.async_api import async_playwright
 
 from manus.config.browser_settings import BrowserSettings
@@ -81,6 +82,25 @@ async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site
         process.wait()
         if process.stderr is not None:
             process.stderr.close()
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_address_bar_loads_no_pages(chromium: Chromium) -> None:
+    """And what Playwright disables stays disabled: the last of two flags is the one that counts."""
+    flag = "--disable-features="
+    lines = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+    flags = next(
+        [part.removeprefix(flag).split(",") for part in line if part.startswith(flag)]
+        for line in lines
+        if "--no-startup-window" in line
+    )
+    playwrights, ours = flags
+    assert {*playwrights} < {*ours}
+    page = await chromium.new_page()
+    session = await chromium.new_browser_cdp_session()
+    targets = await session.send("Target.getTargets", {"filter": [{}]})
+    assert [t["url"] for t in targets["targetInfos"] if t["url"].startswith("chrome:")] == []
+    await page.close()
 
 
 def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:

@@ -30,6 +30,27 @@ _START_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
 _FIRST_CONNECT_TIMEOUT = 5_000.0
 """Milliseconds for the first attempt to connect to a running browser."""
+# Chromium takes only the last `--disable-features`, so that what Playwright disables is repeated.
+_PLAYWRIGHT_DISABLES = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "TcpPortRandomizationWin",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+    "msForceBrowserSignIn",
+    "msEdgeUpdateLaunchServicesPreferredVersion",
+)
+# Otherwise the address bar of each window loads two pages of its own: 0.7 s of CPU time.
+_POPUPS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
 # Nothing may bypass the proxy (DNS lookups, WebRTC), and Chromium must not contact its vendor.
 # (Nothing listens on the last addresses.)
 _FLAGS = (
@@ -41,6 +62,7 @@ _FLAGS = (
     "--component-updater=url-source=http://127.0.0.1:9/",
     "--gaia-url=http://127.0.0.1:9/",
     "--autofill-server-url=http://127.0.0.1:9/",
+    f"--disable-features={','.join((*_PLAYWRIGHT_DISABLES, *_POPUPS))}",
 )
 _NAMES = (
     "google-chrome",

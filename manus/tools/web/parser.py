@@ -88,7 +88,6 @@ def extract_html(html: str, url: str, *, whole: bool = False) -> dict[str, str]:
     With `whole` it is all text of a page that is not long: the buttons and prices too.
     """
     import lxml.html  # type: ignore[import-untyped]
-    import trafilatura
     from lxml.etree import LxmlError, strip_elements  # type: ignore[import-untyped]
 
     html = html[:_MAX_HTML].replace("\0", "")
@@ -100,14 +99,21 @@ def extract_html(html: str, url: str, *, whole: bool = False) -> dict[str, str]:
     except (LxmlError, ValueError):
         return {"title": "", "text": ""}
     title = " ".join((tree.findtext(".//title") or "").split())
-    article = trafilatura.extract(html, url=url, output_format="markdown", **_OPTIONS)
     strip_elements(tree, "script", "style", "noscript", "template", "head", "svg", with_tail=False)
-    text = (article or "").strip()
-    is_enough = len(text) >= _MIN_SHARE * len(" ".join(tree.text_content().split()))
-    is_article = is_enough and not _is_list(text, tree)
-    if whole and len(" ".join(tree.text_content().split())) <= _WHOLE_LENGTH:
-        is_article = False
-    return {"title": title, "text": text if is_article else _extract_all(tree, url)}
+    length = len(" ".join(tree.text_content().split()))
+    if whole and length <= _WHOLE_LENGTH:
+        return {"title": title, "text": _extract_all(tree, url)}
+    article = _extract_article(html, url)
+    is_article = len(article) >= _MIN_SHARE * length and not _is_list(article, tree)
+    return {"title": title, "text": article if is_article else _extract_all(tree, url)}
+
+
+def _extract_article(html: str, url: str) -> str:
+    """Return the main text of a page as Markdown, or nothing if there is none."""
+    import trafilatura
+
+    article = trafilatura.extract(html, url=url, output_format="markdown", **_OPTIONS)
+    return (article or "").strip()
 
 
 def _is_list(article: str, tree: Any) -> bool:

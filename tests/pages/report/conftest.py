@@ -6,7 +6,8 @@ from typing import Any
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright, expect
 
-from manus.tools.browser.engine import find_browser
+from manus.config.browser_settings import BrowserSettings
+from manus.tools.browser.engine import launch
 from tests.pages.report.viewer import View, Viewer
 
 
@@ -15,8 +16,7 @@ async def chromium() -> AsyncIterator[Browser]:
     """A browser for all; starting one takes seconds."""
     expect.set_options(timeout=60_000)
     async with async_playwright() as playwright:
-        program = find_browser(None, playwright.chromium.executable_path)
-        browser = await playwright.chromium.launch(executable_path=program, timeout=60_000)
+        browser = await launch(playwright, BrowserSettings())
         yield browser
         await browser.close()
 
