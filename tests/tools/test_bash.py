@@ -1,6 +1,7 @@
 """`bash`: the persistent shell, a real one."""
 
 import asyncio
+import uuid
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,8 @@ async def test_programs_do_not_meet_the_files_of_the_shell(bash: Bash, sandbox_k
     """`grep -r` would find its own command line."""
     if sandbox_kind == "none":
         pytest.skip("without a sandbox they are in the workspace")
-    command = "grep -rs needle . ~ $TMPDIR; find . ~ $TMPDIR -type p"
+    needle = uuid.uuid4().hex  # a word that is in no file, also where the checkout is shown
+    command = f"grep -rs {needle} . ~ $TMPDIR; find . ~ $TMPDIR -type p"
     assert await say(bash, command) == "[exit code 0, no output]"
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+from functools import partial
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.cli.program import Program
 from tests.helpers.pause import Pause
@@ -21,6 +22,12 @@ async def say(page: Page, words: str) -> None:
     await page.get_by_label("Message").press("Enter")
 
 
+async def hold(event: asyncio.Event, route: Route) -> None:
+    """Let a request of the page wait for an event."""
+    await event.wait()
+    await route.continue_()
+
+
 async def test_the_composer_is_usable_during_a_run(
     manus: Program, server: ScriptedServer, view: View
 ) -> None:
@@ -35,9 +42,12 @@ async def test_the_composer_is_usable_during_a_run(
         await say(page, "use tabs 世界")
         unread = page.locator(".unread")
         await expect(unread).to_contain_text("At the next step")
+        typed = asyncio.Event()
+        await page.route("**/send", partial(hold, typed))
         await page.get_by_label("Message").fill("then sweep")
         await page.get_by_role("button", name="After this run").click()
-        await say(page, "forget this")
+        await say(page, "forget this")  # while the one before is on its way
+        typed.set()
         await expect(unread).to_have_count(3)
         if folder := os.environ.get("SCREENSHOTS"):
             await page.screenshot(path=f"{folder}/unread.png")

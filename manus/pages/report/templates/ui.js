@@ -47,9 +47,12 @@
     words.placeholder = isAtWork ? "Message to the agent at work" : "Message";
   };
 
-  const goBack = (step) => {
-    at = step?.dataset.checkpoint ?? null;
+  const startAt = (checkpoint) => {
+    at = checkpoint;
     byId("from").hidden = !at;
+  };
+  const goBack = (step) => {
+    startAt(step?.dataset.checkpoint ?? null);
     if (!at) return;
     byId("before").textContent = step.querySelector(".num").textContent;
     words.focus();
@@ -114,20 +117,30 @@
     }
   });
   words.addEventListener("paste", (event) => attach(event.clipboardData.files));
+  // the field is free for the next message at once; what could not be sent comes back into it
+  let sent = Promise.resolve();
   const send = async (queue) => {
     const text = words.value.trim();
-    if ((!text && !attached.length) || byId("send").disabled) return;
-    byId("send").disabled = true;
+    const files = attached;
+    if (!text && !files.length) return;
     const flow = byId("plans").querySelector("input").checked;
-    if (await post("send", { text, flow, queue, files: attached, at })) {
-      words.value = "";
-      keep(words);
-      attached = [];
-      list();
-      goBack(null);
+    const message = { text, flow, queue, files, at };
+    goBack(null);
+    words.value = "";
+    keep(words);
+    attached = [];
+    list();
+    const answer = sent.then(() => post("send", message));
+    sent = answer;
+    if (await answer) {
       scrollTo({ top: document.body.scrollHeight });
+    } else {
+      startAt(message.at);
+      words.value = [text, words.value].filter(Boolean).join("\n");
+      keep(words);
+      attached = [...files, ...attached];
+      list();
     }
-    byId("send").disabled = false;
   };
   byId("say").addEventListener("submit", (event) => {
     event.preventDefault();
