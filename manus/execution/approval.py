@@ -49,6 +49,8 @@ class Call:
     args: dict[str, Any]
     resources: frozenset[Resource]
     read_only: bool
+    acts_outside: bool
+    """Whether it may have effects outside the workspace, which a rewind cannot take back."""
     task: ToolTask
     key: str
     """The id of its task."""

@@ -22,6 +22,7 @@ from typing_extensions import override
 from manus.execution.egress_guard import Access
 from manus.execution.result import Observation
 from manus.execution.session import EVERYTHING, Resource, Session
+from manus.execution.workspace import WORKSPACE
 from manus.state.errors import ToolError
 from manus.state.text import read_json
 
@@ -222,12 +223,13 @@ class AgentTool(BaseTool):
         """Return why a call has effects outside workspace and sandbox; else empty. Blocking."""
         return ""
 
-    def acts_outside(self, args: dict[str, Any]) -> bool | None:  # noqa: ARG002
-        """Return whether a call has effects outside the workspace that a rewind cannot take back.
+    def acts_outside(self, args: dict[str, Any]) -> bool:
+        """Return whether a call has effects outside the workspace, which a rewind cannot take back.
 
-        None: it has if it changes another resource than the workspace.
+        What its programs do does not count.
         """
-        return None
+        changed = [resource.name for resource in self.resources(args) if resource.write]
+        return not all(f"{name}/".startswith(f"{WORKSPACE}/") for name in changed)
 
     def changes_repository(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Return whether a call plainly changes a git repository. Blocking."""

@@ -25,13 +25,8 @@ from manus.execution.changed_files import FILE_CLOCK
 from manus.execution.downloads import note_downloads
 from manus.execution.egress_guard import RunningCall
 from manus.execution.invoke import failure, observe_call, refusal
-from manus.execution.journal import UNKNOWN_EFFECT, JournalEntry
-from manus.execution.outside_effects import (
-    OUTSIDE_EFFECT,
-    UNCERTAIN,
-    may_act_outside,
-    rate_effect,
-)
+from manus.execution.journal import UNKNOWN_EFFECT, Claim, JournalEntry
+from manus.execution.outside_effects import OUTSIDE_EFFECT, UNCERTAIN, rate_effect
 from manus.execution.packing import pack, unpack
 from manus.execution.result import Observation, ToolResult
 from manus.execution.session import EVERYTHING, Resource, Session
@@ -166,11 +161,10 @@ async def _execute_or_refuse(
     arguments = task["args"]
     verdict = None
     while True:
-        args, resources, read_only = _find_resources(tool, arguments)
-        call = Call(tool, args, resources, read_only, task, key, session, config)
-        lock = session.locks.hold(resources) if resources else nullcontext()
+        call = Call(tool, *_classify(tool, arguments), task, key, session, config)
+        lock = session.locks.hold(call.resources) if call.resources else nullcontext()
         async with lock:
-            entry = None if read_only else session.journal.look_up(key)
+            entry = None if call.read_only else session.journal.look_up(key)
             if entry is not None:
                 return await _replay(call, entry)
             verdict = verdict or await judge(call)
@@ -178,7 +172,7 @@ async def _execute_or_refuse(
                 result = await _to_result(task, refusal(verdict.refusal), session, key)
                 return replace(result, refused=(verdict.refused,) if verdict.refused else ())
             if verdict.args is None:
-                may_change_files = bool(resources) and not read_only
+                may_change_files = bool(call.resources) and not call.read_only
                 if session.files is not None and may_change_files:
                     return await _execute_recorded(call, verdict, session.files)
                 return await _execute(call, verdict)
@@ -247,11 +241,10 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     task = call.task
     session = call.session
     args = {**call.args, **task.get("injected", {})}
-    acts_outside = not call.read_only and may_act_outside(call.tool, call.args, call.resources)
     if not call.read_only:
         head = session.files.head if session.files is not None else ""
-        facts: Any = {"snapshot": head, "acts_outside": acts_outside}
-        await session.journal.abegin(call.key, call.tool.name, **facts)
+        claim = Claim(call.tool.name, snapshot=head, acts_outside=call.acts_outside)
+        await session.journal.abegin(call.key, claim)
     started_at = time.clock_gettime_ns(FILE_CLOCK)
     running_call = RunningCall(frozenset(verdict.accesses), verdict.may_change_git)
     session.running_calls.append(running_call)
@@ -274,7 +267,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
     if verdict.note:
         observation = replace(observation, text=verdict.note + observation.text)
-    effect = (acts_outside or running_call.has_fetched) and rate_effect(observation)
+    effect = (call.acts_outside or running_call.has_fetched) and rate_effect(observation)
     result = await _to_result(
         task,
         observation,
@@ -297,7 +290,7 @@ def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     """
     if tool is None:
         return Needs(frozenset())
-    args, resources, read_only = _find_resources(tool, args)
+    args, resources, read_only, _ = _classify(tool, args)
     relies_on: frozenset[Resource] = frozenset()
     if isinstance(tool, AgentTool):
         try:
@@ -308,22 +301,25 @@ def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     return Needs(resources, read_only, relies_on)
 
 
-def _find_resources(
+def _classify(
     tool: BaseTool, args: dict[str, Any]
-) -> tuple[dict[str, Any], frozenset[Resource], bool]:
-    """Return the tidied arguments of a call, its resources, and whether it only reads them.
+) -> tuple[dict[str, Any], frozenset[Resource], bool, bool]:
+    """Return the tidied arguments of a call, its resources, `read_only` and `acts_outside`.
 
-    A foreign tool, or a call with invalid arguments, which it reports itself, may use everything.
+    A foreign tool may use and change everything; so may a call with invalid arguments, which its
+    tool reports itself.
     """
     schema = tool.args_schema
     if isinstance(schema, type) and issubclass(schema, Arguments):
         args = schema.tidy(args)
     if isinstance(tool, AgentTool):
         try:
-            return args, tool.resources(args), tool.read_only(args)
+            read_only = tool.read_only(args)
+            acts_outside = not read_only and tool.acts_outside(args)
+            return args, tool.resources(args), read_only, acts_outside
         except _INVALID_ARGUMENTS:
             pass
-    return args, frozenset({Resource(EVERYTHING)}), False
+    return args, frozenset({Resource(EVERYTHING)}), False, True
 
 
 async def _to_result(

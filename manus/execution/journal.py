@@ -42,18 +42,13 @@ class Claim(NamedTuple):
     acts_outside: bool = False
     """Whether it may have effects outside the workspace."""
 
-    def as_record(self, key: str) -> dict[str, Any]:
-        """Return the record of the claim, without empty values."""
-        values = {name: value for name, value in self._asdict().items() if value}
-        return {"key": key, "state": "begun", **values}
-
 
 class JournalEntry(NamedTuple):
     """The latest state of a call: only begun, or done with its message."""
 
     state: Literal["begun", "done"]
-    message: dict[str, Any] | None
-    update: dict[str, Any] | None = None
+    message: dict[str, Any] | None = None
+    update: Mapping[str, Any] | None = None
     """The state update of the call besides its message."""
     packed: str | None = None
     """The state update and other results of the tool that JSON cannot represent."""
@@ -61,11 +56,12 @@ class JournalEntry(NamedTuple):
     """The claim of a call that has begun."""
 
     def as_record(self, key: str) -> dict[str, Any]:
-        """Return the record that is read as this entry."""
+        """Return the record that is read as this entry, without empty values."""
         if self.state == "begun":
-            return self.claim.as_record(key)
-        values = {"message": self.message, "update": self.update, "packed": self.packed}
-        return {"key": key, "state": self.state, **values}
+            values: dict[str, Any] = self.claim._asdict()
+        else:
+            values = {"message": self.message, "update": self.update, "packed": self.packed}
+        return {"key": key, "state": self.state, **{k: v for k, v in values.items() if v}}
 
 
 class Journal:
@@ -90,8 +86,8 @@ class Journal:
         """The key of the call that ended last; None after a fork."""
         self._ended: dict[str, None] = {}
         """Keys of the calls that have ended since the last fork, in that order."""
-        self._open_keys: dict[str, None] = {}
-        """Keys of the calls that have begun since the last fork, and have not ended."""
+        self.unfinished: dict[str, Claim] = {}
+        """Claims of the calls that have begun since the last fork, and have not ended, by key."""
 
     def open(self) -> None:
         """Read the lines, and prepare for appending. Blocking.
@@ -149,12 +145,6 @@ class Journal:
         return self._entries.get(key)
 
     @property
-    def unfinished(self) -> dict[str, Claim]:
-        """Return the claims of calls since the last fork that did not end, by key."""
-        keys = [key for key in self._open_keys if key in self._entries]
-        return {key: self._entries[key].claim for key in keys}
-
-    @property
     def entries(self) -> Mapping[str, JournalEntry]:
         """Return the latest state of each call by key, the oldest first."""
         return self._entries
@@ -175,19 +165,17 @@ class Journal:
                 results.append(ToolMessage(**{**entry.message, "id": key}))
         return results
 
-    def begin(self, key: str, tool: str, *, snapshot: str = "", acts_outside: bool = False) -> None:
-        """Write the claim of a call, before its effect; see `Claim`. Blocking.
+    def begin(self, key: str, claim: Claim) -> None:
+        """Write the claim of a call, before its effect. Blocking.
 
         Raises:
             StorageError: the claim cannot be written, so the call must not be executed.
         """
-        self._write(Claim(tool, snapshot, acts_outside).as_record(key))
+        self._record(key, JournalEntry("begun", claim=claim))
 
-    async def abegin(
-        self, key: str, tool: str, *, snapshot: str = "", acts_outside: bool = False
-    ) -> None:
+    async def abegin(self, key: str, claim: Claim) -> None:
         """Write the claim of a call, as `begin`."""
-        await self._awrite(Claim(tool, snapshot, acts_outside).as_record(key))
+        await self._arecord(key, JournalEntry("begun", claim=claim))
 
     def finish(
         self,
@@ -196,12 +184,14 @@ class Journal:
         update: Mapping[str, Any] | None = None,
         packed: str | None = None,
     ) -> None:
-        """Record the result of a call, after its effect; `update` if nothing is `packed`. Blocking.
+        """Record the result of a call, after its effect. Blocking.
+
+        What is `packed` includes the `update`.
 
         Raises:
             StorageError: the result cannot be written; on a resume the effect counts as unknown.
         """
-        self._write(_result(key, message, update, packed))
+        self._record(key, JournalEntry("done", message, None if packed else update, packed))
 
     async def afinish(
         self,
@@ -211,7 +201,8 @@ class Journal:
         packed: str | None = None,
     ) -> None:
         """Record the result of a call, as `finish`."""
-        await self._awrite(_result(key, message, update, packed))
+        entry = JournalEntry("done", message, None if packed else update, packed)
+        await self._arecord(key, entry)
 
     def finish_before(self, key: str, message: dict[str, Any], later: Sequence[str]) -> None:
         """Record a result as older than those of other calls, in one write. Blocking.
@@ -219,12 +210,13 @@ class Journal:
         Raises:
             StorageError: it cannot be written.
         """
-        records = [_result(key, message, None, None)]
-        records += [self._entries[name].as_record(name) for name in later]
+        entries = {key: JournalEntry("done", message)}
+        entries |= {name: self._entries[name] for name in later}
         if self._lines is not None and self._is_open:
+            records = [entry.as_record(name) for name, entry in entries.items()]
             self._lines.append(b"".join(map(self._seal.seal, records)))
-        for record in records:
-            self._apply(record)
+        for name, entry in entries.items():
+            self._enter(name, entry)
 
     def release(self, key: str) -> None:
         """Release a claim: the call stopped before it had any effect. Blocking."""
@@ -256,7 +248,7 @@ class Journal:
             if not self.is_current():
                 self.close()
                 self._entries.clear()
-                self._open_keys.clear()
+                self.unfinished.clear()
             self.open()
             yield
 
@@ -266,8 +258,19 @@ class Journal:
             self._lines.close()
         self._is_open = False
 
+    def _record(self, key: str, entry: JournalEntry) -> None:
+        """Write an entry, then keep it."""
+        if self._lines is not None and self._is_open:
+            self._lines.append(self._seal.seal(entry.as_record(key)))
+        self._enter(key, entry)
+
+    async def _arecord(self, key: str, entry: JournalEntry) -> None:
+        if self._lines is not None and self._is_open:
+            await self._lines.aappend(self._seal.seal(entry.as_record(key)))
+        self._enter(key, entry)
+
     def _write(self, record: dict[str, Any]) -> None:
-        """Write a record, then apply it."""
+        """Write another record, then apply it."""
         if self._lines is not None and self._is_open:
             self._lines.append(self._seal.seal(record))
         self._apply(record)
@@ -280,30 +283,34 @@ class Journal:
     def _apply(self, record: Any) -> bool:
         """Apply a record; return whether it is valid."""
         match record:
-            case {"key": key, "state": "begun" | "done" as state}:
-                self._entries.pop(key, None)  # so that the latest entry is last
-                self._entries[key] = _read_entry(record)
-                self._open_keys.pop(key, None)
-                if state == "begun":
-                    self._open_keys[key] = None
-                else:
-                    self.newest = key
-                    self._ended.pop(key, None)
-                    self._ended[key] = None
-                if len(self._entries) > 2 * _MAX_ENTRIES:
-                    self._forget()
+            case {"key": key, "state": "begun" | "done"}:
+                self._enter(key, _read_entry(record))
             case {"key": key, "state": "released"}:
                 self._entries.pop(key, None)
-                self._open_keys.pop(key, None)
+                self.unfinished.pop(key, None)
             case {"state": "forked"}:
                 self.newest = None
                 self._ended.clear()
-                self._open_keys.clear()
+                self.unfinished.clear()
             case {"journal": name}:
                 self.id = name
             case _:
                 return False
         return True
+
+    def _enter(self, key: str, entry: JournalEntry) -> None:
+        """Keep an entry as the latest one of its call."""
+        self._entries.pop(key, None)  # so that the latest entry is last
+        self._entries[key] = entry
+        self.unfinished.pop(key, None)
+        if entry.state == "begun":
+            self.unfinished[key] = entry.claim
+        else:
+            self.newest = key
+            self._ended.pop(key, None)
+            self._ended[key] = None
+        if len(self._entries) > 2 * _MAX_ENTRIES:
+            self._forget()
 
     def _rewrite(self, lines: JournalLog) -> None:
         """Compact the lines to the latest entry of each of the newest calls."""
@@ -313,7 +320,7 @@ class Journal:
         records += [entry.as_record(key) for key, entry in self._entries.items()]
         if self.newest is None and self._entries:
             records.append({"state": "forked"})
-            records += [self._entries[key].as_record(key) for key in self._open_keys]
+            records += [self._entries[key].as_record(key) for key in self.unfinished]
         lines.replace(b"".join(map(self._seal.seal, records)))
 
     def _forget(self) -> None:
@@ -334,12 +341,3 @@ def _read_entry(record: dict[str, Any]) -> JournalEntry:
         record.get("packed"),
         Claim(str(record.get("tool") or ""), snapshot, bool(record.get("acts_outside"))),
     )
-
-
-def _result(
-    key: str, message: dict[str, Any], update: Mapping[str, Any] | None, packed: str | None
-) -> dict[str, Any]:
-    """Return the record of a result."""
-    record: dict[str, Any] = {"key": key, "state": "done", "message": message}
-    record |= {"packed": packed} if packed else {"update": dict(update) if update else None}
-    return record

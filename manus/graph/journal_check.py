@@ -13,7 +13,7 @@ from langgraph.types import PregelTask, StateSnapshot
 from manus.execution.approval import APPROVE
 from manus.execution.call import JOURNALLED
 from manus.execution.catalog import Catalog
-from manus.execution.journal import Journal
+from manus.execution.journal import Claim, Journal
 from manus.execution.wrapped_call import ATTEMPT
 from manus.graph.pending_calls import held_tasks
 
@@ -60,7 +60,7 @@ async def _record_unknown(journal: Journal, tasks: list[PregelTask], problem: st
         if task.result is None and journal.look_up(task.id) is None:
             unknown.append(task)
     for task in unknown:
-        await journal.abegin(task.id, "act")
+        await journal.abegin(task.id, Claim("act"))
     if unknown:
         log.warning(
             "%s: the %d tool calls that were under way may have taken effect and are not repeated.",

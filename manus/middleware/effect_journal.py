@@ -22,7 +22,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from manus.config.files import state_folder
-from manus.execution.journal import UNKNOWN_EFFECT, Journal, JournalEntry
+from manus.execution.journal import UNKNOWN_EFFECT, Claim, Journal, JournalEntry
 from manus.execution.packing import is_storable, pack_value, unpack_value
 from manus.execution.records.base import Records
 from manus.execution.records.files import FileRecords
@@ -219,7 +219,7 @@ def _claim(call: _Call) -> Result | None:
             thread.lost = _find_lost_calls(call)
         answer = _answer_lost(call, thread.lost) if thread.lost else None
         if answer is None:
-            thread.journal.begin(call.key, call.request.tool_call["name"])
+            thread.journal.begin(call.key, Claim(call.request.tool_call["name"]))
         return answer
 
 

@@ -148,9 +148,7 @@ class Rewinder:
             if entry is None:
                 continue
             if entry.message is None:
-                claim = entry.claim
-                facts: Any = {"snapshot": claim.snapshot, "acts_outside": claim.acts_outside}
-                journal.begin(new, claim.tool, **facts)
+                journal.begin(new, entry.claim)
             else:
                 journal.finish(new, entry.message, entry.update, entry.packed)
         journal.close()

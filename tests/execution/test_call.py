@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import override
 
 from manus.execution.base import Arguments
+from manus.execution.journal import Claim
 from manus.execution.result import Image, Observation
 from manus.execution.session import Session
 from manus.execution.truncation import truncate
@@ -169,7 +170,7 @@ async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session
 
 
 async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:
-    session.journal.begin("key", "act")
+    session.journal.begin("key", Claim("act"))
     held = Act(session=session, pure=True)
     await execute_alone(session, held, {"text": "1"})
     await execute_alone(session, held, {"text": "2"})

@@ -48,12 +48,12 @@ def _read_again(path: Path, key: str) -> JournalEntry | None:
 
 
 def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, path: Path) -> None:
-    journal.begin("k", "bash")
+    journal.begin("k", Claim("bash"))
     journal.finish("k", MESSAGE, {"plan": {"steps": [1]}})
     expected = JournalEntry("done", MESSAGE, {"plan": {"steps": [1]}})
     assert journal.look_up("k") == expected
     assert _read_again(path, "k") == expected
-    journal.begin("l", "bash")
+    journal.begin("l", Claim("bash"))
     journal.release("l")
     journal.release("never begun")
     assert journal.look_up("l") is None
@@ -63,7 +63,7 @@ def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, p
 def test_whatever_is_cut_off_or_damaged_is_noticed(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
-    journal.begin("k", "bash")
+    journal.begin("k", Claim("bash"))
     journal.finish("k", MESSAGE)
     whole = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
@@ -78,21 +78,21 @@ def test_whatever_is_cut_off_or_damaged_is_noticed(
 
 @pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b'{"key": "k"}\n'])
 def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> None:
-    journal.begin("before", "bash")
+    journal.begin("before", Claim("bash"))
     with path.open("ab") as file:
         file.write(junk)
     going_on = _opened(path)
     assert not going_on.is_whole
-    going_on.begin("after", "bash")
+    going_on.begin("after", Claim("bash"))
     going_on.close()
     assert _read_again(path, "before") == BEGUN
     assert _read_again(path, "after") == BEGUN
 
 
 def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
-    journal.begin("slow", "bash")
+    journal.begin("slow", Claim("bash"))
     for number in range(450):
-        journal.begin(f"k{number}", "bash")
+        journal.begin(f"k{number}", Claim("bash"))
         journal.finish(f"k{number}", MESSAGE)
     assert journal.look_up("slow") == BEGUN
     before = path.stat().st_size
@@ -125,17 +125,17 @@ def test_what_was_put_in_place_of_a_journal_is_not_written_through(
 
 
 def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:
-    journal.begin("before", "bash")
+    journal.begin("before", Claim("bash"))
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
     try:
         for _ in range(2):  # a part of the line finds room, then nothing does
             with pytest.raises(StorageError, match="make room"):
-                journal.begin("k", "bash")
+                journal.begin("k", Claim("bash"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert journal.look_up("k") is None
-    journal.begin("after", "bash")
+    journal.begin("after", Claim("bash"))
     assert _read_again(path, "k") is None
     assert _read_again(path, "before") == BEGUN
     assert _read_again(path, "after") == BEGUN
@@ -156,7 +156,7 @@ def test_it_knows_when_another_process_has_written(path: Path, journal: Journal)
     assert journal.is_current()
     before = path.read_bytes()
     other = _opened(path)
-    other.begin("a", "bash")
+    other.begin("a", Claim("bash"))
     other.close()
     assert not journal.is_current()
     path.write_bytes(before)
@@ -171,7 +171,7 @@ def test_it_knows_when_another_process_has_written(path: Path, journal: Journal)
 def test_a_line_that_the_key_does_not_fit_is_damage(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
-    journal.begin("k", "bash")
+    journal.begin("k", Claim("bash"))
     other = _opened(path.with_name("other.jsonl"))
     other.finish("k", MESSAGE)
     other.close()
@@ -199,7 +199,7 @@ def test_the_key_is_made_once_and_is_its_users_alone() -> None:
 def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> None:
     for key in ("a", "b"):
         journal.finish(key, MESSAGE)
-    journal.begin("c", "bash")
+    journal.begin("c", Claim("bash"))
     assert journal.newest == "b"
     journal.fork()
     for _ in range(450):

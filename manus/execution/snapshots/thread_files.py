@@ -32,18 +32,15 @@ class ThreadFiles:
         self._recorder = recorder
         self._thread_id = thread_id
         self._ref = make_ref(thread_id)
-        self._head: str | None = None
+        self.head = ""
+        """Id of the newest snapshot; empty if there is none, or it is not loaded yet."""
+        self._is_head_loaded = False
         self._active = 0
         self._marker = ActivityMarker(recorder.folder, self._ref)
         self._was_interrupted = self._marker.is_set()
         self._has_cancelled = False
         """Whether a call of this process was cancelled, so that changes since are its own."""
         self._lock = asyncio.Lock()
-
-    @property
-    def head(self) -> str:
-        """Return the id of the newest snapshot; empty if there is none."""
-        return self._head or ""
 
     @asynccontextmanager
     async def around_call(self, label: str, resources: Iterable[str]) -> AsyncIterator[None]:
@@ -110,7 +107,8 @@ class ThreadFiles:
             restored = await asyncio.to_thread(
                 restore_snapshot, workspace, self._thread_id, snapshot
             )
-            self._head = None
+            self.head = ""
+            self._is_head_loaded = False
             self._was_interrupted = False
         return restored
 
@@ -123,9 +121,10 @@ class ThreadFiles:
             await asyncio.to_thread(self._recorder.close)
 
     async def _load_head(self) -> str:
-        if self._head is None:
-            self._head = await asyncio.to_thread(self._recorder.head, self._ref)
-        return self._head
+        if not self._is_head_loaded:
+            self.head = await asyncio.to_thread(self._recorder.head, self._ref)
+            self._is_head_loaded = True
+        return self.head
 
     async def _take(
         self, label: str, paths: Collection[str] | None, author: Author, *, is_active: bool
@@ -141,7 +140,7 @@ class ThreadFiles:
                 self._marker.clear()
             return snapshot
 
-        self._head = await asyncio.to_thread(take)
+        self.head = await asyncio.to_thread(take)
 
 
 def find_paths(root: Path, resources: Iterable[str]) -> list[str] | None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from manus.execution.call import JOURNALLED
-from manus.execution.journal import Journal
+from manus.execution.journal import Claim, Journal
 from manus.execution.session import Session
 from manus.prompts import agent as prompts
 from manus.prompts.formatting import count
@@ -83,7 +83,7 @@ async def record_start(journal: Journal, namespace: str, call_id: str) -> None:
     Its own journal has its calls, but the agent that called it does not read that one.
     """
     if journal.look_up(namespace) is None:
-        await journal.abegin(namespace, f"{DELEGATE} {call_id}")
+        await journal.abegin(namespace, Claim(f"{DELEGATE} {call_id}"))
 
 
 async def record_end(

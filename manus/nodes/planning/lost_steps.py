@@ -10,7 +10,7 @@ import logging
 
 from langchain_core.messages import ToolMessage
 
-from manus.execution.journal import Journal
+from manus.execution.journal import Claim, Journal
 from manus.execution.session import Session
 from manus.prompts import flow as prompts
 from manus.prompts.formatting import count
@@ -30,7 +30,7 @@ _MAX_TEXT = 150
 async def record_start(journal: Journal, space: str, title: str) -> None:
     """Record that a step starts, under the checkpoint namespace of its executor."""
     if journal.look_up(space) is None:
-        await journal.abegin(space, title)
+        await journal.abegin(space, Claim(title))
 
 
 async def record_end(journal: Journal, space: str, title: str, result: str) -> None:
