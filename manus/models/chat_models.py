@@ -114,18 +114,13 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
 
 
 def _build_openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.openai_chat import FastChatOpenAI
+    from manus.models.openai_chat import FastChatOpenAI, asynchronous_key
 
     if settings.api_key is None and settings.base_url is None:
         raise SettingsError(NOT_CONFIGURED)
-    # the client needs a key, even for a local server without one; passed as an async function, it
-    # prevents a second client for synchronous use
+    # the client needs a key, even for a local server without one
     key = settings.api_key.get_secret_value() if settings.api_key else "none"
-
-    async def get_key() -> str:
-        return key
-
-    values |= {"api_key": get_key, "model": name}
+    values |= {"api_key": asynchronous_key(key), "model": name}
     if settings.base_url is not None:
         # compatible servers support chat completions, whatever the model is called
         values["use_responses_api"] = False

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,12 @@ class ModelClient:
         default_factory=lambda: defaultdict(RequestCache)
     )
     """What is computed once for each message of the requests of a role."""
-    _servers: dict[ModelSettings, ModelServer | None] = field(default_factory=dict)
+    _server_at: Callable[[ModelSettings], ModelServer | None] = field(init=False)
+    """Returns the server of an endpoint if it can be asked for its window; cached."""
+
+    def __post_init__(self) -> None:
+        """Prepare the cache of servers."""
+        self._server_at = cache(lambda at: find_server(at, self._caller_model_at(at)))
 
     def window(self, role: str) -> int:
         """Return the context window of the first endpoint of a role, in tokens."""
@@ -121,15 +126,9 @@ class ModelClient:
     async def look_up_window(self, role: str) -> None:
         """Ask the server of a role for its context window; warn if it is small."""
         endpoint = self.chain_of(role)[0]
-        server = self._find_server(endpoint)
+        server = self._server_at(endpoint)
         if server is not None:
             warn_of_small_window(endpoint, await look_up_window(endpoint, server))
-
-    def _find_server(self, endpoint: ModelSettings) -> ModelServer | None:
-        """Return the server of an endpoint, if it can be asked for its window."""
-        if endpoint not in self._servers:
-            self._servers[endpoint] = find_server(endpoint, self._caller_model_at(endpoint))
-        return self._servers[endpoint]
 
     async def complete(
         self,
@@ -155,9 +154,8 @@ class ModelClient:
             ModelError: a permanent failure; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
         """
-        cache = self.caches[role]
         model_request = ModelRequest(
-            role, request, tools, tool_choice, quiet, options or {}, cache=cache
+            role, request, tools, tool_choice, quiet, options or {}, cache=self.caches[role]
         )
         chain = self.chain_of(role)
         failures: list[ModelError] = []
@@ -233,7 +231,7 @@ class ModelClient:
             self.ledger.book(self._measure_spending(endpoint, request, AIMessage("")))
             raise
         overflow = None
-        server = self._find_server(endpoint)
+        server = self._server_at(endpoint)
         if server is not None:
             factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
             overflow = await check_reply(endpoint, server, request, message, factor)

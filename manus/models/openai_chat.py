@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
@@ -40,6 +40,15 @@ from manus.models.wire_forms import (
 _OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 Chunks = AsyncGenerator[ChatGenerationChunk]
 _END = object()
+
+
+def asynchronous_key(key: str) -> Callable[[], Awaitable[str]]:
+    """Return a key in the form that keeps LangChain from creating a synchronous client, too."""
+
+    async def get_key() -> str:
+        return key
+
+    return get_key
 
 
 class EventStream(AsyncStream[object]):

@@ -45,7 +45,7 @@ _EXACT = 0.85
 rough estimate, and of one that is calibrated by the server's own counts."""
 
 EndpointKey = tuple[str | None, str | None]
-# By address and model: the time and the window of the last answer, and the endpoints warned of.
+# By address and model: until when the last answer is valid, and its window; endpoints warned of.
 _windows: dict[EndpointKey, tuple[float, ServerWindow | None]] = {}
 _warned: set[EndpointKey] = set()
 # When a server was last asked again because its count was far too low.
@@ -123,25 +123,27 @@ async def look_up_window(
     `again`: ask even if there is a cached answer.
     """
     key = (endpoint.base_url, endpoint.model)
-    now = time.monotonic()
-    asked_at, cached = _windows.get(key, (-math.inf, None))
-    if now - asked_at < _validity(cached) and not again:
+    valid_until, cached = _windows.get(key, (-math.inf, None))
+    if time.monotonic() < valid_until and not again:
         return cached
     window = await find_window(server)
     if window is None:
-        _windows[key] = (now, cached)
+        _store_window(key, cached)
         return cached  # the server is unavailable; the model call reports that
-    _windows[key] = (now, window)
+    _store_window(key, window)
     if window.size is not None:
         note_window(endpoint, window.size)
     return window
 
 
-def _validity(window: ServerWindow | None) -> float:
-    """Return the seconds for which an answer is cached; None stands for no answer."""
+def _store_window(key: EndpointKey, window: ServerWindow | None) -> None:
+    """Cache an answer as long as it is valid; None stands for no answer."""
+    seconds = _VALID_FOR
     if window is None:
-        return _UNAVAILABLE_FOR
-    return _UNKNOWN_FOR if window.size is None else _VALID_FOR
+        seconds = _UNAVAILABLE_FOR
+    elif window.size is None:
+        seconds = _UNKNOWN_FOR
+    _windows[key] = (time.monotonic() + seconds, window)
 
 
 def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -> None:
@@ -193,7 +195,7 @@ async def check_reply(
     window = await look_up_window(endpoint, server, again=again)
     warn_of_small_window(endpoint, window)
     if window is not None and not window.is_loaded:  # asking again after each reply is no use
-        _windows[key] = (time.monotonic(), replace(window, is_loaded=True))
+        _store_window(key, replace(window, is_loaded=True))
     if comparison is None:
         return None
     if window is None or window.size is None:

@@ -147,7 +147,6 @@ class ActiveRun:
             chain_of=lambda _: [endpoint],
             chat_models={},
             caches=defaultdict(RequestCache),
-            _servers={},
         )
         client.caller_model = model
         return client
@@ -163,6 +162,12 @@ class ActiveRun:
         if needs_vision and not self.model_settings(role).vision:
             return VISION
         return role
+
+    def announce_restored_files(self, emit: Callable[[Any], None]) -> None:
+        """Emit the event about files restored at the start of the run, once."""
+        if self.files_event is not None:
+            emit(self.files_event)
+            self.files_event = None
 
     @property
     def sees_images(self) -> bool:

@@ -25,7 +25,6 @@ from manus.nodes.planning.questions import (
     waiting_record,
 )
 from manus.nodes.planning.scheduling import choose_steps
-from manus.nodes.restored_files import announce_restored_files
 from manus.nodes.subagent import SubagentResult, run_subagent
 from manus.state.events import PlanActionEvent, PlanStepEvent, StatusEvent
 from manus.state.flow import FlowState, StepTask, can_revise, total_usage
@@ -60,9 +59,9 @@ async def execute_step(
     if "step" in state_or_task:
         task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
-    state, received = await receive_messages(state_or_task, active_run)
+    state, received = await receive_messages(state_or_task, active_run.inbox)
     await report_lost_steps(active_run.session, state)
-    announce_restored_files(active_run, get_stream_writer())
+    active_run.announce_restored_files(get_stream_writer())
     announce_messages(received, get_stream_writer())
     start_time = await next_tick()
     update = start_steps(state, active_run, exclusive, received, start_time=start_time)

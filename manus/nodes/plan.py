@@ -17,7 +17,6 @@ from manus.nodes.exchange.inbox import announce_messages, receive_messages
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.lost_steps import report_lost_steps
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
-from manus.nodes.restored_files import announce_restored_files
 from manus.nodes.summarize import summarize_without_model
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
@@ -47,9 +46,9 @@ async def plan(
     is_first = is_new(state) or not state.get("plan")
     if not is_first and state["run"]["approval"] == "wanted":
         return _ask_for_approval(state, active_run)
-    state, received = await receive_messages(state, active_run)
+    state, received = await receive_messages(state, active_run.inbox)
     await report_lost_steps(active_run.session, state)
-    announce_restored_files(active_run, emit)
+    active_run.announce_restored_files(emit)
     announce_messages(received, emit)
     usage = total_usage(state)
     is_carried = state.get("run") is None and bool(state.get("usage"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
@@ -25,7 +26,6 @@ from manus.nodes.exchange.lost_calls import report_lost_calls
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
 from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
-from manus.nodes.restored_files import announce_restored_files
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
@@ -47,54 +47,47 @@ async def think(
     emit = runtime.stream_writer
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
-    stored_state = state
-    state, received = await receive_messages(state, active_run)
+    received: list[AnyMessage] = []
+    if active_run.inbox is not None and not active_run.inbox.is_known_empty():
+        state, received = await receive_messages(state, active_run.inbox)
     start = start_step(state, active_run)
     if received:
-        start.update(forget_loop(stored_state))
+        start.update(forget_loop())
     run = start["run"]
-    if run["step"] == 1 and active_run.is_served:
-        run["began"] = await next_tick()
     environment = state.get("place", "")
     if run["step"] == 1 or not environment:
         environment = start["place"] = await _describe_environment(environment, active_run)
+    if run["step"] == 1 and active_run.is_served:
+        run["began"] = await next_tick()
     entries = active_run.ledger.start(start["usage"])
-    _emit_start(run, start["usage"], emit)
-    announce_restored_files(active_run, emit)
-    announce_messages(received, emit)
+    _emit_start(active_run, run, start["usage"], received, emit)
     stored = state.get("messages", [])
     messages = active_run.history_repair.repair(stored)
     repairs = [] if messages is stored else replacement_writes(stored, messages)
-    if active_run.catalog.on_demand_names:
-        active_run.session.described = described_tools(messages)
     if active_run.session.recorded_calls or active_run.session.journal.unfinished:
         await report_lost_calls(active_run.session, messages, state.get("compaction"))
     history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, messages)
-    commands: list[Command[Any]] = []
     try:
         answer = await _ask(state, runtime, active_run, run, history, environment, notes)
     except ModelUnavailableError as error:
         raise model_interrupt(error, active_run, config) from error
     except ManusError as error:
+        commands: list[Command[Any]] = []
         usage = active_run.ledger.count(entries, start["usage"])
-        update = {**_end_run(error, state, run), "usage": usage}
+        update = _end_run(error, state, run)
     else:
-        message = answer.reply.message
-        if len(message.tool_calls) + len(message.invalid_tool_calls) > 1:
-            active_run.session.siblings = Siblings(unfinished=None)
-        history.writes += answer.messages
         commands = answer.commands
+        history.writes += answer.messages
         usage = active_run.ledger.count(entries, start["usage"])
-        status = "executing" if has_calls(message) else "thinking"
-        update = {**notes.update, **answer.update, "usage": usage, "status": status}
-        emit(_thought(run, message, answer.reply, usage))
+        update = {**notes.update, **_take_answer(answer, run, usage, active_run, emit)}
     if update["status"] != "thinking":
         stop_reason = update.get("stop_reason")
         emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
     if history.compaction is not state.get("compaction"):
         update["compaction"] = history.compaction
-    update = {**start, **update, "messages": [*received, *repairs, *history.writes]}
+    writes = [*received, *repairs, *history.writes]
+    update = {**start, **update, "usage": usage, "messages": writes}
     return [update, *commands] if commands else update
 
 
@@ -112,12 +105,9 @@ async def _ask(
     system: str | SystemMessage = options.system_message or active_run.render_system(
         workspace=run["workspace"], place=environment
     )
-
-    def prepare(message: AIMessage) -> AIMessage:
-        message.name = options.name or message.name
-        ids = active_run.rendered_history.ids
-        return prepare_reply(message, ids, run, notes.choice, active_run.catalog)
-
+    if active_run.catalog.on_demand_names:
+        active_run.session.described = described_tools(history.messages)
+    prepare = partial(prepare_reply, active_run=active_run, run=run, tool_choice=notes.choice)
     if options.wrappers is None:
         reply = await ask_model(active_run, history, system, notes)
         return ModelAnswer(reply, [prepare(reply.message)])
@@ -206,12 +196,29 @@ def _end_run(error: ManusError, state: AgentState, run: Run) -> Update:
     return final_update("budget", None, text, run["max_steps"], error.over)
 
 
-def _emit_start(run: Run, usage: Usage, emit: Any) -> None:
+def _take_answer(
+    answer: ModelAnswer, run: Run, usage: Usage, active_run: ActiveRun, emit: Any
+) -> Update:
+    """Return the update of an answer, after emitting its event; prepare for its calls."""
+    message = answer.reply.message
+    if len(message.tool_calls) + len(message.invalid_tool_calls) > 1:
+        active_run.session.siblings = Siblings(unfinished=None)
+    emit(_thought(run, message, answer.reply, usage))
+    return {**answer.update, "status": "executing" if has_calls(message) else "thinking"}
+
+
+def _emit_start(
+    active_run: ActiveRun, run: Run, usage: Usage, received: list[AnyMessage], emit: Any
+) -> None:
     step = run["step"]
     if step == 1:
         emit(StatusEvent(type="status", status="running", stop_reason=None))
     emit(StatusEvent(type="status", status="thinking", stop_reason=None))
     emit(StepEvent(type="step", step=step, max_steps=run["max_steps"], spent=sum_usage(usage)))
+    if active_run.files_event is not None:
+        active_run.announce_restored_files(emit)
+    if received:
+        announce_messages(received, emit)
 
 
 def _thought(run: Run, message: AIMessage, reply: Reply, usage: Usage) -> ThoughtEvent:

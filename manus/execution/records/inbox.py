@@ -69,16 +69,15 @@ def new_message(
 class Inbox(Protocol):
     """The inboxes of the threads of one store. All methods but `run` are blocking."""
 
+    known_empty: set[str]
+    """Threads that had no messages at their newest checkpoint and were not read since."""
+
     def add(self, thread_id: str, message: InboxMessage) -> None:
         """Store a message."""
         ...
 
     def read(self, thread_id: str) -> list[InboxMessage]:
         """Return the messages of a thread, also those that were taken, in the order of sending."""
-        ...
-
-    def is_known_empty(self, thread_id: str) -> bool:
-        """Return whether a thread has no messages, if that is known without blocking."""
         ...
 
     def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
@@ -110,6 +109,7 @@ class MemoryInbox:
     """Inboxes in the memory of this process, for threads that no store of ours keeps."""
 
     def __init__(self) -> None:
+        self.known_empty: set[str] = set()
         self._messages: dict[str, dict[str, InboxMessage]] = {}
         self._mutex = threading.Lock()
 
@@ -122,10 +122,6 @@ class MemoryInbox:
         """As in the protocol."""
         with self._mutex:
             return [*self._messages.get(thread_id, {}).values()]
-
-    def is_known_empty(self, thread_id: str) -> bool:
-        """As in the protocol."""
-        return thread_id not in self._messages
 
     def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
         """As in the protocol."""

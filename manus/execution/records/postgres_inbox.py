@@ -38,6 +38,7 @@ class PostgresInbox:
     """The inboxes in the tables of a database's records."""
 
     def __init__(self, records: PostgresRecords) -> None:
+        self.known_empty: set[str] = set()
         self._records = records
 
     def add(self, thread_id: str, message: InboxMessage) -> None:
@@ -51,10 +52,6 @@ class PostgresInbox:
         with self._records.connection() as connection:
             rows = connection.execute(_READ, (thread_id,)).fetchall()
         return [InboxMessage(*row) for row in rows]
-
-    def is_known_empty(self, thread_id: str) -> bool:  # noqa: ARG002
-        """As in the protocol."""
-        return False
 
     def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
         """As in the protocol."""

@@ -105,21 +105,20 @@ class SqliteInbox:
         self._path = path
         self._mutex = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._empty: set[str] = set()
-        """Threads that had no messages when their newest checkpoint was stored."""
+        self.known_empty: set[str] = set()
 
     def add(self, thread_id: str, message: InboxMessage) -> None:
         """As in the protocol."""
         fields = json.dumps(message.fields)
         values = (message.id, message.kind, message.text, fields, message.sent_at)
         self._execute(_ADD_MESSAGE, thread_id, *values)
-        self._empty.discard(thread_id)
+        self.known_empty.discard(thread_id)
 
     def read(self, thread_id: str) -> list[InboxMessage]:
         """As in the protocol."""
         with self._mutex:
             rows = self._connect().execute(_LIST, (thread_id,)).fetchall()
-            self._empty.discard(thread_id)
+            self.known_empty.discard(thread_id)
         messages = []
         for message_id, kind, text, fields, sent_at, reader in rows:
             message = InboxMessage(kind, text, json.loads(fields), message_id, sent_at, reader)
@@ -127,22 +126,14 @@ class SqliteInbox:
         return messages
 
     def look(self, thread_id: str) -> None:
-        """Remember whether a thread has messages, until the next question about it.
+        """Note whether a thread is known to be empty.
 
-        The store calls it with each checkpoint, in its own thread. So a step of a run without
+        The store calls this with each checkpoint, in its own thread. So a step of a run without
         messages costs no switch of threads.
         """
         if self.read(thread_id):
             return
-        self._empty.add(thread_id)
-
-    def is_known_empty(self, thread_id: str) -> bool:
-        """As in the protocol: the answer holds once."""
-        try:
-            self._empty.remove(thread_id)
-        except KeyError:
-            return False
-        return True
+        self.known_empty.add(thread_id)
 
     def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
         """As in the protocol."""

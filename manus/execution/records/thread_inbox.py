@@ -26,14 +26,22 @@ class ThreadInbox:
         """Return the same inbox for a nested graph of the thread."""
         return ThreadInbox(self.inbox, self.thread_id, namespace)
 
+    def is_known_empty(self) -> bool:
+        """Return whether the thread has no messages, if that is known without blocking.
+
+        The next call returns False until another checkpoint is stored.
+        """
+        if self.thread_id not in self.inbox.known_empty:
+            return False
+        self.inbox.known_empty.discard(self.thread_id)
+        return True
+
     async def receive(self, history: Sequence[AnyMessage]) -> list[HumanMessage]:
         """Take the messages that steer the run, in their order.
 
         Those that the history has already are removed: a checkpoint contains them.
         """
         received: list[HumanMessage] = []
-        if self.inbox.is_known_empty(self.thread_id):
-            return received
         for message in await self._read_new(history):
             if message.kind == "steer" and await self._take(message):
                 received.append(to_history(message, steers=True))

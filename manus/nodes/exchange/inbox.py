@@ -8,20 +8,21 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
+from manus.execution.records.thread_inbox import ThreadInbox
 from manus.nodes.active_run import ActiveRun
 from manus.state.events import MessageEvent
 from manus.state.messages import get_text
 
 
-async def receive_messages(state: Any, active_run: ActiveRun) -> tuple[Any, list[AnyMessage]]:
+async def receive_messages(state: Any, inbox: ThreadInbox | None) -> tuple[Any, list[AnyMessage]]:
     """Return the state with the unread messages of the user in its history, and the messages.
 
     They are new input: a loop before them does not count any more.
     """
-    if active_run.inbox is None:
+    if inbox is None:
         return state, []
     stored = state.get("messages", [])
-    received = cast(list[AnyMessage], await active_run.inbox.receive(stored))
+    received = cast(list[AnyMessage], await inbox.receive(stored))
     if not received:
         return state, []
     changes: dict[str, Any] = {"messages": [*stored, *received]}
@@ -36,12 +37,9 @@ def announce_messages(messages: Sequence[AnyMessage], emit: Any) -> None:
         emit(MessageEvent(type="message", id=str(message.id), text=get_text(message)))
 
 
-def forget_loop(state: Any) -> Any:
+def forget_loop() -> Any:
     """Return the update that restarts loop detection after new input."""
-    update: dict[str, Any] = {"loop": None}
-    if state.get("trail"):
-        update["trail"] = Overwrite([])
-    return update
+    return {"loop": None, "trail": Overwrite([])}
 
 
 async def has_unread(state: Any, active_run: ActiveRun) -> bool:

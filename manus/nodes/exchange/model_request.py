@@ -8,7 +8,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 
 from manus.config.context import ToolChoice
-from manus.execution.catalog import Catalog
 from manus.execution.on_demand import unwrap_calls
 from manus.models.client import ModelClient, Reply
 from manus.models.reasoning import drop_sealed, move_sealed
@@ -169,13 +168,15 @@ def _has_unseen_image(messages: Sequence[AnyMessage]) -> bool:
 
 
 def prepare_reply(
-    message: AIMessage, ids: set[str], run: Run, tool_choice: ToolChoice, catalog: Catalog
+    message: AIMessage, *, active_run: ActiveRun, run: Run, tool_choice: ToolChoice
 ) -> AIMessage:
-    """Prepare a reply for the history: its id and those of its calls must not be in `ids`.
+    """Prepare a reply for the history: its id and those of its calls must be new there.
 
     Servers omit call ids or number them from the start in each reply; tool messages could then not
     be matched with their calls. A message keeps the id under which it was streamed.
     """
+    message.name = active_run.agent_options.name or message.name
+    ids = active_run.rendered_history.ids
     prefix = f"{run['id']}-{run['step']}"
     if not message.id or message.id in ids:
         message.id = prefix
@@ -194,8 +195,8 @@ def prepare_reply(
             call["id"] = f"{prefix}-{index}"
             move_sealed(message, call_id, f"{prefix}-{index}")
         new_ids.add(str(call["id"]))
-    if catalog.on_demand_names:
-        unwrap_calls(message, catalog)
+    if active_run.catalog.on_demand_names:
+        unwrap_calls(message, active_run.catalog)
     return message
 
 
