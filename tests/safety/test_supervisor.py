@@ -87,7 +87,9 @@ ENDINGS = {
     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "[killed by SIGKILL, ",
     "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "[killed by SIGSEGV, ",
     "import os, signal; os.kill(0, signal.SIGTERM)": "[killed by SIGTERM, ",
-    "import os, signal; os.killpg(os.getpgid(0), signal.SIGINT)": "KeyboardInterrupt",
+    # tests that a shell runs in the background inherit an ignored SIGINT
+    "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "os.killpg(os.getpgid(0), signal.SIGINT)": "KeyboardInterrupt",
     "import os; print(os.getsid(0) == os.getpid())": "True",
     "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))": "set()",
 }
