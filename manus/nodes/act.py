@@ -26,7 +26,7 @@ from manus.execution.session import Session
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
-from manus.nodes.exchange.untested_changes import runs_tests
+from manus.nodes.exchange.untested_changes import lacks_runner, runs_tests
 from manus.nodes.handoff import parent_command
 from manus.nodes.subagent import run_delegated
 from manus.prompts.sources import COMMAND
@@ -128,7 +128,7 @@ def _complete_message(
     observation = result.observation
     facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": observation.executed}
     is_program = observation.source == COMMAND and not observation.failed
-    if is_program and runs_tests(task["name"], task["args"]):
+    if is_program and runs_tests(task["name"], task["args"]) and not lacks_runner(message.text):
         facts["tested_at"] = now()
     if observation.fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, observation.fingerprint)

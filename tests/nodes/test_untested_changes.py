@@ -7,7 +7,7 @@ import pytest
 
 from manus.execution.changed_files import next_tick
 from manus.graph.profiles import SWE
-from manus.nodes.exchange.untested_changes import note_untested_changes, runs_tests
+from manus.nodes.exchange.untested_changes import lacks_runner, note_untested_changes, runs_tests
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Call, Scripted, call, calls, text
 
@@ -128,6 +128,10 @@ RUNS: dict[str, tuple[list[Scripted], str]] = {
     "tests and edit in one message": ([calls(TESTS, EDIT), text("Done.")], f"Done.\n\n{NOTE}"),
     "edit and tests in one message": ([calls(EDIT, TESTS), text("Done.")], "Done."),
     "no tests": ([EDIT, text("Done.")], "Done."),
+    "a test runner that is not there": (
+        [shell("env PATH=/nowhere pytest -q"), EDIT, text("Done.")],
+        "Done.",
+    ),
     "no edit": ([TESTS, text("Done.")], "Done."),
     "only a document": ([TESTS, shell("echo hi > README.md"), text("Done.")], "Done."),
     "an answer that a program reads": ([TESTS, EDIT, text('{"a": 1}')], '{"a": 1}'),
@@ -156,3 +160,27 @@ async def test_the_next_run_starts_without_the_tests_of_this_one(agent: Scripted
     assert outcome.output == "Written."
     history = json.dumps([message.text for message in await agent.messages()])
     assert "after the last test run" not in history
+
+
+MISSING_RUNNERS = [
+    "/usr/bin/python3: No module named pytest\n[exit code 1]",
+    "bash: line 1: pytest: command not found\n[exit code 127]",
+    "sh: 1: jest: not found\n[exit code 127]",
+    'npm error Missing script: "test"\n[exit code 1]',
+    "make: *** No rule to make target 'test'.  Stop.\n[exit code 2]",
+]
+RUNNERS_AT_WORK = [
+    "FAILED test_a.py::test_a - ModuleNotFoundError: No module named 'a'\n1 failed\n[exit code 1]",
+    "sh: 1: tree: not found\n2 passed in 0.01s\n[exit code 0]",
+    "ModuleNotFoundError: No module named 'numpy'\n[exit code 1]",
+]
+
+
+@pytest.mark.parametrize("output", MISSING_RUNNERS)
+def test_a_missing_runner_is_recognized(output: str) -> None:
+    assert lacks_runner(output)
+
+
+@pytest.mark.parametrize("output", RUNNERS_AT_WORK)
+def test_an_error_in_tests_is_not_a_missing_runner(output: str) -> None:
+    assert not lacks_runner(output)

@@ -64,6 +64,12 @@ _SOURCES = _read_words("""
     .pyi .pyx .r .rb .rs .sass .scala .scss .sh .sql .svelte .swift .tcl .toml .ts .tsx .v .vue
     .yaml .yml .zig
 """)
+_WITHOUT_RUNNER = re.compile(
+    r"(?:No module named '?(?:pytest|tox|nox|nose2|trial)\b"
+    r"|[Mm]issing script: |No rule to make target )[^\n]*\s*\[exit code \d+\]\s*$"
+    r"|\[exit code 127\]\s*$"
+)
+"""The end of the output of a command whose test runner is not installed or not defined."""
 _MAX_NAMED = 3
 """Files named in a note."""
 _MAX_PATH = 120
@@ -84,6 +90,11 @@ def runs_tests(name: str, args: Any) -> bool:
     command = _INNER_SHELL.sub(r"true; \2 ;", _HEREDOC.sub("", command))
     command = _COMMENT.sub("", _QUOTED.sub("''", command))
     return any(map(_is_test_command, possible_commands(command)))
+
+
+def lacks_runner(output: str) -> bool:
+    """Return whether a command ran no tests because their runner is not there."""
+    return bool(_WITHOUT_RUNNER.search(output))
 
 
 def _is_test_command(command: str) -> bool:
