@@ -8,7 +8,7 @@ from manus.nodes.active_run import ActiveRun
 
 
 def announce_restored_files(active_run: ActiveRun, emit: Any) -> None:
-    """Emit the event about restored files once, in the first node that comes to it."""
+    """Emit the event about restored files once, in the first node that runs."""
     event = active_run.files_event
     if event is not None:
         active_run.files_event = None

@@ -67,13 +67,13 @@ _MIN_PART = 80
 """The same for a part of a turn: the name of the file with the full text needs room."""
 _NOT_IN_CALL = "left out here, not in the call"
 _MIN_ROOM = 0.1
-"""Share of the window that the history gets, however much the system prompt and tools need."""
+"""Minimum share of the window for the history, however large the system prompt and tools are."""
 M = TypeVar("M", bound=BaseMessage)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """The context window of a model, and what every request has besides the history."""
+    """The context window of a model, and the parts that every request has besides the history."""
 
     size: int
     around: float
@@ -110,7 +110,7 @@ def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWind
 
 
 class RenderedHistory:
-    """The history of a run as its requests have it; each message is rendered once.
+    """The history of a run as its requests contain it; each message is rendered once.
 
     A history grows at its end. If it has changed elsewhere, it is rendered again from the start.
 
@@ -152,11 +152,11 @@ class RenderedHistory:
 
 
 def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
-    """Return a message as the model receives it: notes as the user's, untrusted results framed.
+    """Return a message as the model receives it: notes as a user message, untrusted results framed.
 
-    In the history the notes are a system message, because they are no request, but servers refuse a
-    system message that is not the first. The frame is added here, so that truncation cannot cut it.
-    Without `vision`, a line replaces each image.
+    In the history the notes are a system message, because they are not a request, but servers
+    refuse a system message that is not the first. The frame is added here, so that truncation
+    cannot cut it. Without `vision`, a line replaces each image.
     """
     if isinstance(message, SystemMessage) and is_summary(message):
         return HumanMessage(message.content, id=message.id)

@@ -28,8 +28,8 @@ def to_tasks(
 ) -> list[ToolTask]:
     """Return one task per call, in call order; a task with a `refusal` is not executed.
 
-    Refused are malformed calls, calls after a special tool, calls of a loop that a hint did not
-    end, and a `terminate` without an answer if `wants_answer`.
+    Malformed calls are refused, as are calls after a special tool, calls of a loop that a hint did
+    not end, and, if `wants_answer`, a `terminate` without an answer.
     """
     tasks: list[ToolTask] = []
     special_call = ""

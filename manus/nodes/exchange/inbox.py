@@ -1,4 +1,4 @@
-"""Add messages that the user has sent while the run works to its history."""
+"""Add messages that the user has sent during a run to its history."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from manus.state.messages import get_text
 
 
 async def receive_messages(state: Any, active_run: ActiveRun) -> tuple[Any, list[AnyMessage]]:
-    """Return the state with the unread messages of the user in its history, and the messages.
+    """Return the state with the user's unread messages in its history, and the messages.
 
-    They are new input: a loop before them does not count any more.
+    They are new input: a loop before them no longer counts.
     """
     if active_run.inbox is None:
         return state, []
