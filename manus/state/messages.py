@@ -36,7 +36,8 @@ SOURCE = "source"
 """In a tool message's `additional_kwargs`: the source of its text (`prompts/sources.py`)."""
 
 OWN_TEXT = "own_text"
-"""In a tool message's `additional_kwargs`: the beginning of its text that the tool itself says."""
+"""In a tool message's `additional_kwargs`: the beginning of its text, which the tool itself
+wrote."""
 
 CALL_FACTS = "call"
 """In a tool message's `additional_kwargs`: the duration of its call (`seconds`), whether it was
@@ -58,7 +59,7 @@ FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has added to the history: the tool's name."""
 
 STEER = "steer"
-"""In a user message's `additional_kwargs`: it came while the run worked, and is no new request."""
+"""In a user message's `additional_kwargs`: it was sent during a run, and is not a new request."""
 
 FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed. A command with
@@ -86,11 +87,11 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMe
     """Fold writes into the history; the reducer of the `messages` channel.
 
     Deterministic and independent of batching, as `DeltaChannel` requires: a checkpoint stores only
-    the writes, and reading it replays them. So a message without an id gets one derived from its
-    index and content, not a random one, and writes are never modified. A message with an existing
-    id replaces the old one in place; `RemoveMessage` removes one, or all with
-    `REMOVE_ALL_MESSAGES`. The LangGraph server passes a forked history as plain dicts.
-    A write is a message, its dict, `(role, text)` or text form, or a list of them.
+    the writes, and reading it replays them. A message without an id therefore gets one derived from
+    its index and content, not a random one, and writes are never modified. A message with an
+    existing id replaces the old one in place; `RemoveMessage` removes one, or all with
+    `REMOVE_ALL_MESSAGES`. The LangGraph server passes a forked history as plain dicts. A write is a
+    message, its dict, `(role, text)` or text form, or a list of them.
     """
     merged = cast(list[AnyMessage], [*history])
     if history and isinstance(history[0], dict):
@@ -276,7 +277,7 @@ def get_source(message: BaseMessage) -> str:
 
 
 def get_own_text(message: BaseMessage) -> str:
-    """Return the beginning of a message's text that its tool itself says."""
+    """Return the beginning of a message's text, which its tool itself wrote."""
     return str(message.additional_kwargs.get(OWN_TEXT, ""))
 
 
@@ -303,7 +304,7 @@ def get_finish_reason(message: AIMessage) -> str:
     for name in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
         if metadata.get(name):
             return str(metadata[name]).lower()
-    # OpenAI's responses protocol
+    # OpenAI's Responses API
     details = metadata.get("incomplete_details")
     if isinstance(details, dict) and details.get("reason"):
         return str(details["reason"]).lower()

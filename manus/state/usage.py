@@ -7,7 +7,7 @@ from typing import Any, NotRequired, cast
 
 from pydantic import BaseModel, Field
 
-# pydantic, which describes these to Studio, wants this one before Python 3.12
+# pydantic, which describes these to Studio, requires this one before Python 3.12
 from typing_extensions import TypedDict
 
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
@@ -112,7 +112,7 @@ class Budget(BaseModel, frozen=True, extra="forbid"):
         default=None, gt=0, description="Cost, in the price table's currency"
     )
     seconds: float | None = Field(default=None, gt=0, description="Wall time while the run works")
-    tool_calls: int | None = Field(default=None, ge=0, description="Tool calls carried out")
+    tool_calls: int | None = Field(default=None, ge=0, description="Executed tool calls")
     model_calls: int | None = Field(default=None, ge=1, description="Model calls")
 
     def over(self, other: Budget) -> Budget:
