@@ -34,7 +34,7 @@ class Outcome:
 
     @property
     def waits_for_model(self) -> bool:
-        """Return whether it waits for the model server only, and for no person."""
+        """Return whether it waits only for the model server, not for a person."""
         return bool(self.questions) and all(map(is_for_model_server, self.questions))
 
     @property

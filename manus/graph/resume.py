@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 async def resume_repeated(
     graph: RunGraph[Any], graph_input: Any, config: RunnableConfig
 ) -> tuple[Any, RunnableConfig]:
-    """Return input and configuration of a run; those of a resume if the thread has the run already.
+    """Return the input and configuration of a run, for a resume if the thread already has the run.
 
     A server that has lost a worker executes its run again, with the same input and the same
     `run_id`. The stored state has that input, and an answer or a fork must not be applied twice.

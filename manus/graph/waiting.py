@@ -98,7 +98,7 @@ def _drop_invented(messages: Any, history: Sequence[AnyMessage]) -> list[Any]:
 
 
 def _imported_calls(items: Sequence[Any], existing_ids: Collection[str | None]) -> set[str]:
-    """Return the ids of calls in a history that the input brings along."""
+    """Return the ids of calls in a history that the input contains."""
     imported: set[str] = set()
     for message in chain.from_iterable(map(as_messages, items)):
         is_new = message.id is None or message.id not in existing_ids

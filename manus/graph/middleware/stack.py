@@ -1,4 +1,4 @@
-"""The middleware of an agent, in their order: what they add to it, and what they wrap."""
+"""The middleware of an agent, in order: what they add to it, and what they wrap."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class MiddlewareStack:
         )
 
     async def _call_tool(self, request: ToolCallRequest, handler: Handler) -> Answer:
-        """Return the answer of a tool call as the outermost middleware gives it."""
+        """Return the answer of a tool call from the outermost middleware."""
 
         async def layer(index: int, changed: ToolCallRequest) -> Answer:
             if index == len(self._around_tools):

@@ -152,7 +152,7 @@ def route_reply(state: Any) -> Literal["reply", "failed"]:
 def route_jump(
     state: Any, *, allowed: Sequence[str], to_tools: Callable[[Any], Any]
 ) -> Jump | list[Send]:
-    """Return where a hook continues: where it wants to jump to, if it has declared that."""
+    """Return the node after a hook: its jump destination, if the hook has declared it."""
     jump = state.get("jump_to")
     if jump not in allowed:
         return "next"
