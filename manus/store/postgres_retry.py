@@ -66,7 +66,7 @@ class PostgresRetry:
     """Retries operations on one server for `retry_for` seconds from the first failure.
 
     Operations that fail in the same outage share its backoff and deadline, so they do not wait one
-    after another and are reported once.
+    after another and are reported only once.
 
     Operations must be idempotent: a statement whose connection broke may have been executed.
     """
@@ -145,7 +145,7 @@ class PostgresRetry:
         reason = (
             f"{strip_credentials(self.url)} does not answer ({describe_error(error, self.url)})"
         )
-        log.info("retrying the database in %.1f s, for %.0f s more: %s", wait, remaining, reason)
+        log.info("retrying the database in %.1f s, %.0f s left: %s", wait, remaining, reason)
         if self.on_retry is not None:
             event = RetryEvent(
                 type="retry", attempt=self._attempts, wait=wait, left=remaining, reason=reason
