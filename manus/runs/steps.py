@@ -16,7 +16,7 @@ from manus.store.history import ROOT, History, Superstep
 from manus.store.threads import Thread
 
 ENDED = "ended"
-"""Metadata of a copied checkpoint: when the step ended, since the copy is newer."""
+"""Metadata key of a copied checkpoint: when the step ended, since the copy is newer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def find_step(steps: Sequence[HistoryStep], number: int, thread_id: str) -> Hist
     """Return a step by number.
 
     Raises:
-        UsageError: there is no such step.
+        UsageError: the step does not exist.
     """
     for step in steps:
         if step.number == number:
