@@ -64,7 +64,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     restore_files: bool = Field(
         default=False,
         description="For a run from an earlier checkpoint: whether to restore the workspace's "
-        "files as they were then; what someone else has changed since is kept",
+        "files as they were then; files that others have changed since are kept",
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
 
