@@ -92,7 +92,7 @@ async def _screen(backend: PageBackend, request: Request) -> Response:
 
 
 async def _file(backend: PageBackend, request: Request) -> Response:
-    """Return a file of the workspace as a download: an HTML file among them must not run here."""
+    """Return a file of the workspace as a download, so that an HTML file does not run here."""
     path = request.path_params["path"]
     data = await backend.file(request.path_params["thread"], path)
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
