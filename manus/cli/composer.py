@@ -1,7 +1,7 @@
-"""A line at the bottom of the screen in which the user types while a run works.
+"""An input line at the bottom of the screen, for messages to a run in progress.
 
-The terminal still translates Ctrl-C and Ctrl-Z into signals. What is typed and not sent is passed
-on to the next prompt.
+The terminal still translates Ctrl-C and Ctrl-Z into signals. Unsent text is passed on to the next
+prompt.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Composer:
         self._handle(get_typeahead(self._input))
 
     def stop(self) -> None:
-        """Hide the line and restore the terminal; the next prompt gets what was not sent."""
+        """Hide the line and restore the terminal; the next prompt gets the unsent text."""
         from prompt_toolkit.input.typeahead import store_typeahead
         from prompt_toolkit.key_binding import KeyPress
         from prompt_toolkit.keys import Keys

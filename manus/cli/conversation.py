@@ -78,7 +78,7 @@ class Conversation:
         self._screen = Screen(quiet=args.quiet)
         self._thread = secrets.token_hex(5)
         self._notes: list[str] = []
-        """What happened outside the thread; sent along with the next request."""
+        """Events outside the thread, sent along with the next request."""
         self._main_thread = ""
         """The thread to return to after a plan; empty outside a plan."""
         self._workspace = ""

@@ -102,7 +102,7 @@ class Screen:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Show a message while the program loads; nothing is redrawn, so Ctrl-C works at once."""
+        """Show a message while the program loads; it is static, so Ctrl-C works immediately."""
         if self.can_redraw:
             self._guarded(lambda: print("  starting …", end="", file=self._stream, flush=True))
         try:

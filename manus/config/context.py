@@ -41,7 +41,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     tool_choice: ToolChoice = Field(default="auto", description="none, auto or required")
     text_reply: Literal["finish", "continue"] = Field(
         default="finish",
-        description="What a reply without a tool call does to the run",
+        description="Effect of a reply without a tool call on the run",
     )
     duplicate_threshold: int = Field(
         default=2, ge=1, description="Repetitions of a text that count as a loop"

@@ -59,7 +59,7 @@ def state_folder() -> Path:
 
 
 def _or_temporary(folder: Path, name: str) -> Path:
-    """Return the folder, or a temporary one of the user if it cannot be created.
+    """Return the folder, or a private temporary one if it cannot be created.
 
     A first run thus works in a read-only home, as in many containers. An existing folder is always
     used, since it may contain threads.

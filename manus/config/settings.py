@@ -75,7 +75,7 @@ class Settings(ModelSettings):
     currency: str = Field("$", max_length=4)
     """Currency sign of prices and budgets, printed before an amount."""
     budget: Budget = Field(default_factory=lambda: Budget())
-    """Limits of every run that sets none itself."""
+    """Default limits of a run."""
     memory: bool = True
     """Whether the agent sees what you have asked it to remember, and can remember more."""
     snapshots: bool = True

@@ -88,7 +88,7 @@ class ActiveRuns:
         """Register a run, and return the previous one if it still waits for a person.
 
         A stream that its caller has abandoned is closed first. One that is being cancelled is
-        awaited: a server starts the next run while the previous one still ends its processes.
+        awaited: a server starts the next run while the previous one is still ending its processes.
 
         Raises:
             ThreadBusyError: a run with this key is active.

@@ -234,8 +234,8 @@ def _build_graph(
     # LangGraph passes state, runtime and configuration; its types allow only two of them
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
     for name, node in nodes.items():
-        # explicit, because LangGraph would create channels for the keys of a task of `act`;
-        # from 1.2.24 on, tools see the keys of their node's schema only
+        # explicit, because LangGraph would create channels for the keys of a task of `act`; from
+        # 1.2.24 on, tools see only the keys of their node's schema
         builder.add_node(name, node, input_schema=state)
     if stack is not None:
         from manus.graph.middleware.wiring import add_hooks

@@ -1,8 +1,8 @@
 """Attach files to a request.
 
 A command or the page attaches files of this machine: their text becomes part of the request, images
-become blocks of its message. A message from elsewhere has files as blocks: they are saved in the
-workspace when the run starts.
+become blocks of its message. A message from another client contains files as blocks: they are saved
+in the workspace when the run starts.
 """
 
 from __future__ import annotations

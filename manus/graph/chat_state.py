@@ -72,7 +72,7 @@ async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changed_files(values: Mapping[str, Any]) -> list[str]:
-    """Return the paths of changed files, the newest first."""
+    """Return the paths of changed files, newest first."""
     steps = (values.get("plan") or {}).get("steps") or []
     paths: list[str] = []
     for step in steps:

@@ -73,8 +73,8 @@ def send_message(
 ) -> str:
     """Send a message to a thread while a run works on it, and return the id of the message.
 
-    The model reads it at the next step. With `queue`, it is the next request when the run has
-    ended. Any process that uses the same store can send.
+    The model reads it at the next step. With `queue`, it becomes the next request when the run
+    ends. Any process that uses the same store can send.
 
     Raises:
         UsageError: the text is empty, or there is no checkpointer.
@@ -170,7 +170,7 @@ async def next_input(
 async def _release_abandoned(
     graph: RunGraph[Any], inbox: ThreadInbox, configurable: dict[str, Any]
 ) -> None:
-    """Make messages unread again that a nested graph took before a crash and did not store.
+    """Mark messages as unread again that a nested graph took before a crash and did not store.
 
     The thread must be locked, so that no nested graph of it is running.
     """

@@ -25,7 +25,7 @@ NO_REQUEST = "There is no request: pass text in `request`, or messages with one 
 
 
 def to_input(graph_input: Any, *, needs_request: bool = True) -> Any:
-    """Return the graph's input, with the `request` as a message of the user.
+    """Return the graph's input, with the `request` as a user message.
 
     `needs_request=False`: a middleware may add it.
 

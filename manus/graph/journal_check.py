@@ -76,7 +76,8 @@ async def _take_over(
 
     Otherwise a process on the previous machine would not know of a call that starts here.
 
-    Returns whether the journal was another one, and the ids of tasks whose questions are answered.
+    Returns whether the journal was a different one, and the ids of tasks whose questions are
+    answered.
     """
     if not isinstance(saver, BaseCheckpointSaver):
         return False, set()
@@ -99,7 +100,7 @@ async def _take_over(
 def _started_tasks(
     snapshot: StateSnapshot, answered: set[str], catalog: Catalog
 ) -> list[PregelTask]:
-    """Return the tasks of `act` whose call may have started: those that wait for no person."""
+    """Return the tasks of `act` whose call may have started: those not waiting for a person."""
     # an answer is stored under the task that asked, or, if there was one question, under no task
     task_ids = {task.id for task in snapshot.tasks}
     if answered - task_ids:

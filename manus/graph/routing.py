@@ -132,7 +132,7 @@ def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
 def route_after_plan(state: FlowState) -> AfterPlan:
     """Return the label for the first steps, the approval, another plan, or the end.
 
-    A resumed run whose planning failed makes a new plan.
+    A resumed run whose planning failed creates a new plan.
     """
     reason = state.get("stop_reason")
     if reason is not None:

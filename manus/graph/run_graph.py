@@ -53,10 +53,10 @@ NO_THREAD = (
 class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context, Any, Any]):  # type: ignore[misc]
     """Compiled graph of a profile whose runs have live resources.
 
-    It differs from a plain compiled graph in two ways: a `request` becomes a message of the user
-    before the first checkpoint, so that it is never lost; and the live resources of a run (shell,
-    browser, …) are closed when the run ends, fails or is cancelled. While the run waits for a
-    person, or at a breakpoint, they stay open. `ResultT` is the type that `invoke` returns.
+    It differs from a plain compiled graph in two ways: a `request` becomes a user message before
+    the first checkpoint, so that it is never lost; and the live resources of a run (shell, browser,
+    …) are closed when the run ends, fails or is cancelled. While the run waits for a person, or at
+    a breakpoint, they stay open. `ResultT` is the type that `invoke` returns.
     """
 
     shares_inbox = False
@@ -161,7 +161,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     ) -> AsyncGenerator[Any]:
         """Run the graph and stream its parts, as `CompiledStateGraph.astream`.
 
-        As a node of another graph it takes the fields of that graph's context that both have.
+        As a node of another graph, it takes the fields of that graph's context that both share.
 
         Raises:
             UsageError: there is no request, the thread is busy, or a setting is invalid.
@@ -347,7 +347,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncGenerator[StateSnapshot]:
-        """Yield the states of a thread, the newest first; see `aget_state`."""
+        """Yield the states of a thread, newest first; see `aget_state`."""
         config = with_usable_saver(config, self.checkpointer)
         async for snapshot in super().aget_state_history(config, **options):
             yield await adapt_for_chat_uis(snapshot)

@@ -110,7 +110,7 @@ def _imported_calls(items: Sequence[Any], existing_ids: Collection[str | None]) 
 def _find_answer(
     messages: Sequence[Any], history: Sequence[AnyMessage], questions: Sequence[Interrupt]
 ) -> Command[Any] | None:
-    """Return new messages of the user as the answer to the first question, or None.
+    """Return new user messages as the answer to the first question, or None.
 
     Images are part of the answer to a question of the agent, but not of a decision about a call.
     """

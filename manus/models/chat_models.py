@@ -101,7 +101,7 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     values |= {
         "timeout": timeout,
         "max_retries": 0,
-        # usage must be requested from addresses other than OpenAI's
+        # servers other than OpenAI's report usage only on request
         "stream_usage": True,
         "http_async_client": client,
         "http_socket_options": (),  # the default causes a warning that it hides a proxy

@@ -119,14 +119,14 @@ class ModelClient:
         return await self._model_at(self.chain_of(role)[0])
 
     async def look_up_window(self, role: str) -> None:
-        """Ask the server of a role for its context window; warn if it is small."""
+        """Query the server of a role for its context window; warn if it is small."""
         endpoint = self.chain_of(role)[0]
         server = self._find_server(endpoint)
         if server is not None:
             warn_of_small_window(endpoint, await look_up_window(endpoint, server))
 
     def _find_server(self, endpoint: ModelSettings) -> ModelServer | None:
-        """Return the server of an endpoint, if it can be asked for its window."""
+        """Return the server of an endpoint, if it can be queried for its window."""
         if endpoint not in self._servers:
             self._servers[endpoint] = find_server(endpoint, self._caller_model_at(endpoint))
         return self._servers[endpoint]

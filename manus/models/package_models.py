@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 CONNECT_TIMEOUT = 15.0
-"""Seconds. An available server accepts the connection at once, however long it then thinks."""
+"""Seconds. An available server accepts the connection immediately, however slow its replies."""
 _ARGUMENT_NAMES = {
     "model": ("model", "model_name", "model_id"),
     "temperature": ("temperature",),

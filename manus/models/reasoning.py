@@ -59,7 +59,7 @@ class ReasoningSplitter:
         self._is_answer = False
 
     def feed(self, chunk: str, *, is_last: bool = False) -> tuple[str, str]:
-        """Return the thought and the answer that are certain after this chunk."""
+        """Return the thought and the answer that are final after this chunk."""
         if self._is_answer:
             return "", chunk
         text = self._buffer + chunk
@@ -127,7 +127,7 @@ def hash_origin(endpoint: ModelSettings) -> str:
 
 
 def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
-    """Return the reply with its endpoint's origin beside its reasoning."""
+    """Return the reply with its endpoint's origin next to its reasoning."""
     if endpoint.send_reasoning is False:
         drop_sealed(message)
     fields = message.additional_kwargs
@@ -187,7 +187,7 @@ def move_sealed(message: AIMessage, old: str, new: str) -> None:
 def drop_foreign_reasoning(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
     """Return the request without the reasoning of other endpoints; do not modify its messages.
 
-    Calls among the dropped blocks are in the message's own calls too.
+    Calls in dropped blocks are also in the message's own calls.
     """
     messages: list[BaseMessage] = []
     for message in request:
@@ -255,7 +255,7 @@ def _add_entry(entries: list[Json], chunk: Json, *, is_whole: bool) -> None:
 
 
 def _merge(existing: Json, new: Any) -> Json:
-    """Return both merged; null removes nothing, and Google's `thought` flag is left out."""
+    """Return both merged; null removes nothing, and Google's `thought` flag is omitted."""
     merged = dict(existing)
     if not isinstance(new, dict):
         return merged

@@ -38,7 +38,7 @@ async def with_retries(
     """Return the reply; retry for `retry_for` seconds after the first transient failure.
 
     Waits grow exponentially, or are those that the server asks for. If the server asks for a longer
-    wait than there is time, the call fails at once. Each retry emits an event.
+    wait than the time left, the call fails immediately. Each retry emits an event.
 
     Raises:
         ModelError: the failure is permanent, or has lasted for the whole retry time.

@@ -80,8 +80,8 @@ class Comparison:
 def compare(request: ModelRequest, reply: AIMessage, factor: float | None) -> Comparison | None:
     """Return the tokens sent and counted; None if the two cannot be compared.
 
-    They cannot if the server reports no count or leaves out cached tokens, or if there are images,
-    whose tokens each server counts in its own way.
+    They cannot if the server reports no count or omits cached tokens, or if there are images, whose
+    tokens each server counts in its own way.
     """
     usage = reply.usage_metadata
     if usage is None or not usage["input_tokens"]:

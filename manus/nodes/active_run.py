@@ -100,9 +100,9 @@ class ActiveRun:
     uses_browser: bool = field(init=False)
     """Whether the profile has the browser."""
     has_vision_role: bool = field(init=False)
-    """Whether images may need another model than the rest."""
+    """Whether images may need a different model."""
     slots: asyncio.Semaphore = field(init=False)
-    """One slot for each nested agent that may run at the same time."""
+    """One slot for each nested agent that may run concurrently."""
     client: ModelClient = field(init=False)
     """Client for its models."""
     render_system: Callable[..., str] = field(init=False)
@@ -140,7 +140,7 @@ class ActiveRun:
         return get_text(reply.message)
 
     def client_for(self, model: Runnable[Any, Any], role: str) -> ModelClient:
-        """Return a client that asks another chat model than the run's, within the same budget."""
+        """Return a client for another chat model, within the run's budget."""
         endpoint = build_endpoint(model, self.settings.for_role(role))
         client = replace(
             self.client,

@@ -89,7 +89,7 @@ PlanUpdate = tuple[Update, PlanChange | None]
 
 
 async def _create_plan(state: FlowState, active_run: ActiveRun, executors: Executors) -> PlanUpdate:
-    """Return the update with a plan for the newest request; keep the previous one as earlier."""
+    """Return the update with a plan for the newest request; keep the previous one in `plans`."""
     previous = state.get("plan")
     earlier = {previous["id"]: previous} if previous else {}
     state, compaction_update = await compact_thread(state, active_run, executors)

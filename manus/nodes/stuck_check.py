@@ -147,7 +147,7 @@ def _count_step(
     if state.get("spent"):
         update["spent"] = Overwrite([])
     files = active_run.session.files
-    # without a call that may change files, the head is not read and stays empty
+    # the snapshots' head is read only after a call that may change files, and is empty otherwise
     if files is not None and files.head not in ("", state.get("snapshot", "")):
         update["snapshot"] = files.head
     if message is not None:

@@ -112,7 +112,7 @@ def resolve_workspace(settings: Settings, workspace: str | None = None) -> str:
 
 
 def is_project(folder: Path) -> bool:
-    """Return whether a folder is in a git repository or contains files of the user.
+    """Return whether a folder is in a git repository or contains user files.
 
     The home folder and the root folder are never projects.
     """

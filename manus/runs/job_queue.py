@@ -127,7 +127,7 @@ class JobQueue:
             await self.jobs.batch_defer_jobs_async(jobs)
 
     async def entries(self) -> list[QueueEntry]:
-        """Return the runs that are waiting, being executed, or could not be executed.
+        """Return the waiting, running and failed runs.
 
         Without tables there are none.
         """
@@ -151,7 +151,7 @@ class JobQueue:
             return await self.jobs.cancel_job_by_id_async(entry.job_id, abort=True, delete_job=True)
 
     async def return_stalled(self, silent_for: float) -> list[str]:
-        """Return the runs of workers without a heartbeat to the queue; return their threads.
+        """Requeue the runs of workers without a heartbeat; return their threads.
 
         `silent_for` is in seconds.
         """
@@ -175,7 +175,7 @@ class JobQueue:
             ) from error
 
     def explain(self, error: ConnectorException) -> StorageError:
-        """Return the error for the user for an error of the queue's database."""
+        """Return the user-facing error for an error of the queue's database."""
         cause = error.__cause__
         reason = " ".join(str(cause or error).strip().splitlines()[:1]).rstrip(".:")
         if isinstance(cause, psycopg.errors.InsufficientPrivilege):

@@ -232,7 +232,7 @@ class Rewinder:
 def _copy(
     store: Store, stored: CheckpointTuple, spent: Spent, changes: Mapping[str, Any]
 ) -> tuple[Checkpoint, CheckpointMetadata, ChannelVersions]:
-    """Return a newer copy of a checkpoint, with the usage changed, as a store takes it.
+    """Return a newer copy of a checkpoint, with the usage changed, in the form that a store takes.
 
     No graph is needed for that, so channels of the user's own graph are copied too.
     """

@@ -20,9 +20,9 @@ class Spent(NamedTuple):
     usage: Usage | None
     """The usage of the run to return to, with its later steps; None if nothing was used."""
     run: RoleUsage
-    """Of later steps of that run, which count against its budget."""
+    """Usage of later steps of that run, which counts against its budget."""
     later: RoleUsage
-    """Of later runs."""
+    """Usage of later runs."""
 
     @property
     def total(self) -> RoleUsage:

@@ -29,7 +29,7 @@ class HistoryStep:
     ended_at: datetime | None
     checkpoint: str
     snapshot: str
-    """Of the workspace's files; empty if no step until then has changed any."""
+    """Id of the snapshot of the files; empty if no step until then has changed any."""
     run: str
     """Id of its run."""
     files: tuple[str, ...] = ()

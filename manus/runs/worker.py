@@ -1,4 +1,4 @@
-"""A worker: executes the runs of the queue, several at once.
+"""A worker: executes the runs of the queue, several concurrently.
 
 The queue reassigns a run after its worker has died, was stopped, or has handed it back. A run is
 therefore resumed if its thread has started it, and nothing is done if it has ended.
@@ -54,7 +54,7 @@ class _ModelUnavailableError(ManusError):
 
 
 class _RetryPolicy(BaseRetryStrategy):
-    """Runs that were handed back are ready at once; others are retried later."""
+    """Runs that were handed back are ready immediately; others are retried later."""
 
     def get_retry_decision(
         self, *, exception: BaseException, job: QueueJob
@@ -74,7 +74,7 @@ def _retry_wait(job: QueueJob) -> int:
 class Worker:
     """Executes runs of a queue in this process.
 
-    `report` receives a line for a person about each event. With `workspaces`, each thread has its
+    `report` receives a human-readable line about each event. With `workspaces`, each thread has its
     own folder in that folder.
     """
 
@@ -107,7 +107,7 @@ class Worker:
     async def run(self, *, until_empty: bool = False) -> None:
         """Execute runs until it is cancelled, or until no run is waiting.
 
-        When cancelled it waits for its active runs; call `stop` before.
+        When cancelled it waits for its active runs; call `stop` first.
 
         Raises:
             StorageError: the database cannot be used, even after retries.

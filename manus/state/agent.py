@@ -34,7 +34,8 @@ StopReason = Literal[
 ]
 
 SNAPSHOT_EVERY = 1000
-"""Writes to a delta channel after which a checkpoint contains a full copy of its value."""
+"""Number of writes to a delta channel after which a checkpoint contains a full copy of its
+value."""
 
 
 def delta_channel(fold: Callable[[Any, Sequence[Any]], Any]) -> Any:
@@ -142,7 +143,7 @@ def merge_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refus
 
 
 class AgentInput(TypedDict, total=False):
-    """Input of a run: a request in words, or messages with images or a history."""
+    """Input of a run: a request as text, or messages with images or a history."""
 
     request: Annotated[str, Field(description="What to do, in words")]
     messages: Annotated[

@@ -67,7 +67,7 @@ class ModelRefusedError(ModelError):
 
 
 class ModelReplyError(ModelError):
-    """An unusable reply, even to the second request."""
+    """A reply that is still unusable after a second request."""
 
 
 class ContextOverflowError(ModelError):

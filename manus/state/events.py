@@ -110,7 +110,7 @@ PlanChange = Literal["made", "default", "revised", "kept", "edited"]
 
 
 class PlanEvent(TypedDict):
-    """A new or changed plan of a flow; `why` tells its origin."""
+    """A new or changed plan of a flow; `why` is its origin."""
 
     type: Literal["plan"]
     why: PlanChange

@@ -27,7 +27,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import ValidationError
 
 MALFORMED_AT = "malformed_at"
-"""In a message's `additional_kwargs`: the ascending indexes of its malformed calls among all."""
+"""In a message's `additional_kwargs`: the ascending indexes of its malformed calls among all its
+calls."""
 
 CUT_OFF = "cut_off"
 """In a reply's `additional_kwargs`: it has no finish reason, which its provider always reports."""
@@ -215,7 +216,7 @@ def is_from_user(message: BaseMessage) -> bool:
 
 
 def is_request(message: BaseMessage) -> bool:
-    """Return whether a message is a request of the user, or their answer to a stuck run."""
+    """Return whether a message is a user request, or the user's answer to a stuck run."""
     return is_from_user(message) and STEER not in message.additional_kwargs
 
 
@@ -225,7 +226,7 @@ def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
 
 
 def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """Return the tool messages after the newest assistant message, in their order."""
+    """Return the tool messages after the newest assistant message, in order."""
     answers: list[ToolMessage] = []
     for message in reversed(history):
         if is_reply(message):
@@ -236,7 +237,7 @@ def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
 
 
 def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
-    """Return the newest request of the user; an empty one, with an empty id, if there is none."""
+    """Return the user's newest request; an empty one, with an empty id, if there is none."""
     message = next(filter(is_request, reversed(history)), None)
     return cast(HumanMessage, message or HumanMessage("", id=""))
 
@@ -282,7 +283,7 @@ def get_own_text(message: BaseMessage) -> str:
 
 
 def get_text(message: BaseMessage) -> str:
-    """Return the text of a message, whatever form its content has, without images and so on."""
+    """Return the text of a message, whatever the form of its content, without images."""
     return str(message.text)
 
 

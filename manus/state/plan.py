@@ -196,7 +196,7 @@ def last_started_steps(plan: Plan) -> list[int]:
 
 
 def active_steps(plan: Plan) -> list[int]:
-    """Return those of the last started steps that are active, askers last and in their order.
+    """Return the active ones of the last started steps, those with a question last.
 
     A step that waits for the user while the run does other things is not active.
     """

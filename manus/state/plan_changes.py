@@ -92,7 +92,7 @@ def replace_step(plan: Plan, index: int, new_steps: Sequence[NewStep]) -> list[N
 
     Unless they say otherwise, the first new step depends on what the replaced one depended on, and
     each further one on the one before it. What depended on the replaced step depends on the last.
-    If another step of the plan is among the new ones, they are the whole plan already.
+    If the new steps include another step of the plan, they are taken as the whole plan.
 
     Raises:
         PlanError: the step does not exist, or it is completed.

@@ -122,7 +122,7 @@ class Store(BaseCheckpointSaver[Any]):
         raise NotImplementedError
 
     async def read_workspaces(self, thread_id: str) -> list[str]:
-        """Return the workspaces of a thread, the newest first; damaged checkpoints have none."""
+        """Return the workspaces of a thread, newest first; damaged checkpoints have none."""
         raise NotImplementedError
 
     async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:

@@ -91,7 +91,7 @@ def measure(cursor: sqlite3.Cursor, thread_ids: Sequence[str]) -> dict[str, Stor
 
 
 def read_workspaces(cursor: sqlite3.Cursor, thread_id: str) -> list[str]:
-    """Return the workspaces of a thread, the newest first."""
+    """Return the workspaces of a thread, newest first."""
     return [str(row[0]) for row in cursor.execute(_WORKSPACES, (thread_id,))]
 
 

@@ -22,7 +22,7 @@ log = logging.getLogger("manus")
 
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 5.0
-"""Seconds between two attempts; the wait doubles up to the longest."""
+"""Seconds between two attempts; the wait doubles up to the maximum."""
 # SQLSTATE class 08: connection exceptions. Then: admin shutdown, crash shutdown, starting up, too
 # many connections.
 _TRANSIENT_CLASS = "08"
@@ -158,5 +158,5 @@ class PostgresRetry:
         reason = describe_error(error, self.url)
         return StorageUnavailableError(
             f"{strip_credentials(self.url)} did not answer{waited} ({reason}); "
-            "start the server, then resume: what was stored is kept."
+            "start the server, then resume: stored data is kept."
         )

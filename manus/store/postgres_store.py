@@ -217,7 +217,8 @@ async def open_database(url: str, retry_for: float = 0) -> AsyncIterator[Postgre
         kwargs = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
         options: dict[str, Any] = {"kwargs": kwargs, "check": check}
         options["timeout"] = retry.connect_timeout
-        # After the pool gives up, the next use reconnects at once; its backoff would reach minutes.
+        # After the pool gives up, the next use reconnects immediately; its backoff would reach
+        # minutes.
         options["reconnect_timeout"] = retry.connect_timeout
         async with AsyncConnectionPool(url, min_size=1, max_size=4, open=False, **options) as pool:
             store = PostgresStore(pool, retry)
@@ -251,8 +252,8 @@ async def _create_tables(retry: PostgresRetry) -> None:
     options = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
     async with await psycopg.AsyncConnection.connect(retry.url, **options) as connection:
         await _check_version(connection, strip_credentials(retry.url))
-        # LangGraph's migrations fail if two processes execute them at once. Blocking on the lock in
-        # the database would deadlock with the migrations that build an index.
+        # LangGraph's migrations fail if two processes execute them concurrently. Blocking on the
+        # lock in the database would deadlock with the migrations that build an index.
         while not await _lock_setup(connection):  # noqa: ASYNC110 - the lock is in the database
             await asyncio.sleep(_SETUP_PAUSE)
         try:

@@ -1,4 +1,4 @@
-"""Lock a thread while a run works on it: two runs at once would fork its history."""
+"""Lock a thread while a run works on it: concurrent runs would fork its history."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class MiddlewareStack:
             self.tool_calls = self._call_tool
 
     def having(self, hook: str) -> list[Middleware]:
-        """Return the middleware that have a hook, in their order."""
+        """Return the middleware that have a hook, in order."""
         return [item for item in self.middleware if overrides(item, hook)]
 
     @property
@@ -63,7 +63,7 @@ class MiddlewareStack:
         return unique
 
     def list_schemas(self) -> list[type[Any]]:
-        """Return the state schemas of the middleware, in their order."""
+        """Return the state schemas of the middleware, in order."""
         return [AgentState, *(item.state_schema for item in self.middleware)]
 
     async def ask_model(self, step: ModelStep) -> ModelAnswer:

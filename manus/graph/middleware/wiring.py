@@ -58,7 +58,7 @@ class _Wiring:
         self.has_tools = bool(profile.tools)
         self.loop_entry = next(iter(chains["before_model"]), "think")
         self.exit = next(reversed(chains["after_agent"]), END)
-        """The node that a run passes at its end."""
+        """The node that a run passes through at its end."""
         self.jumps = {"next": "", "model": self.loop_entry, "end": "finish"}
 
     def add_edges(self) -> None:

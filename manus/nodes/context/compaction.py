@@ -53,7 +53,7 @@ KEPT_TURNS = 3
 _TOKENS_PER_WORD = 2
 """Average, including punctuation and markup."""
 _NOTES_SHARE = 0.15
-"""Largest share of the context window for the notes."""
+"""Maximum share of the context window for the notes."""
 _MIN_NOTES = 800
 """Tokens for the notes in even the smallest context window."""
 

@@ -24,12 +24,12 @@ log = logging.getLogger("manus")
 
 ROLE = "summary"
 _MAX_MESSAGE = 4_000
-"""Characters of each message that the summarizer sees; the archive has all of them."""
+"""Characters of each message that the summarizer sees; the archive has the whole message."""
 _MAX_CHUNK = 30_000
-"""Largest number of tokens of messages in one request to the summarizer."""
+"""Maximum tokens of messages in one request to the summarizer."""
 _MIN_CHUNK = 1_000
 _CHUNK_SHARE = 0.5
-"""Largest share of the summarizer's context window for the messages of a request."""
+"""Maximum share of the summarizer's context window for the messages of a request."""
 _MAX_REQUEST = 160
 """Characters of an earlier run's request that the notes quote."""
 _ATTEMPTS = 2

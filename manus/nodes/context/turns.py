@@ -80,7 +80,7 @@ def full_text(message: AnyMessage) -> str:
 
 
 def format_arguments(arguments: Any) -> str:
-    """Return the arguments of a call as JSON; invalid ones are a string already."""
+    """Return the arguments of a call as JSON; invalid ones are already a string."""
     if isinstance(arguments, str):
         return arguments
     return json.dumps(arguments, ensure_ascii=False)

@@ -143,9 +143,9 @@ def is_sent_back(
 ) -> bool:
     """Return whether a reply without a call is sent back, asking to continue or to terminate.
 
-    Once a run, if calls could follow: for a reply that announces work, one right after a loop hint,
-    and one that leaves the agent's own plan unfinished. Never in a conversation, where the user can
-    reply.
+    Once per run, if calls could follow: for a reply that announces work, one right after a loop
+    hint, and one that leaves the agent's own plan unfinished. Never in a conversation, where the
+    user can reply.
     """
     run = state["run"]
     settings = active_run.settings

@@ -101,7 +101,7 @@ def _describe_programs(
         rules = prompts.programs(settings.sandbox.network, tools.hidden, has_servers=has_servers)
     program_names = ", ".join(tools.programs) or "none of the usual programs"
     return {
-        "System": f"{_system()}; shell: bash; program_names: {program_names}",
+        "System": f"{_system()}; shell: bash; found: {program_names}",
         "Python": prompts.python(tools.python, runs_own=runs_own),
         "Tools": prompts.tools(tools.others, tools.problems),
         "Programs": rules,

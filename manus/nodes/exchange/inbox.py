@@ -31,7 +31,7 @@ async def receive_messages(state: Any, active_run: ActiveRun) -> tuple[Any, list
 
 
 def announce_messages(messages: Sequence[AnyMessage], emit: Any) -> None:
-    """Emit an event for each message of the user that the model reads now."""
+    """Emit an event for each user message that the model now reads."""
     for message in messages:
         emit(MessageEvent(type="message", id=str(message.id), text=get_text(message)))
 
@@ -45,7 +45,7 @@ def forget_loop(state: Any) -> Any:
 
 
 async def has_unread(state: Any, active_run: ActiveRun) -> bool:
-    """Return whether a message of the user would be left unread at the end of the run."""
+    """Return whether a user message would be left unread at the end of the run."""
     if active_run.inbox is None:
         return False
     return await active_run.inbox.has_unread(state.get("messages", []))

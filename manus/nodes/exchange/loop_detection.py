@@ -1,4 +1,4 @@
-"""Detect from the trail of recent calls that the agent is stuck in a loop.
+"""Detect loops in the trail of recent calls.
 
 A call is always compared together with its result. Polling a changing result, working through a
 list, and viewing a file again after an edit are therefore not loops.

@@ -40,7 +40,7 @@ _RECENT = 3
 
 @dataclass(slots=True)
 class StepNotes:
-    """The notes of a step in their order, the profile's prompt last, and what follows from them."""
+    """The notes of a step in order, the profile's prompt last, and their consequences."""
 
     texts: list[str]
     images: tuple[Image, ...]
@@ -138,7 +138,7 @@ def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str
 
 
 def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
-    """Return the budget that allows only a closing reply, and those that are 80 % used."""
+    """Return the budget that allows only a closing reply, and those that are 80% used."""
     last = ""
     nearly = []
     for name, used, limit in list_limits(budget, usage):

@@ -118,6 +118,6 @@ def note_untested_changes(root: Path, tested_at: int) -> str:
 
 
 def _is_source(file: PurePath) -> bool:
-    """Return whether tests may depend on a file: documents and results are left out."""
+    """Return whether tests may depend on a file: documents and results are excluded."""
     is_source = file.suffix.lower() in _SOURCES or file.name in ("Makefile", "Dockerfile")
     return is_source and not _BUILT.intersection(file.parts[:-1])

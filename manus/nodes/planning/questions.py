@@ -36,7 +36,7 @@ async def step_configuration(
 ) -> RunnableConfig:
     """Return the configuration with which a step's executor starts, or resumes if set aside.
 
-    If the run was forked and another branch has continued the executor, it starts again.
+    If the run was forked and another branch has continued the executor, it starts over.
     """
     own = str(config["configurable"].get("checkpoint_ns", ""))
     space = task.get("space")

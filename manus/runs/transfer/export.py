@@ -124,7 +124,7 @@ def _write_json(archive: zipfile.ZipFile, name: str, content: Any) -> None:
 
 
 async def _read_checkpoints(store: Store, thread_id: str) -> list[CheckpointTuple]:
-    """Return all checkpoints of a thread, the oldest first."""
+    """Return all checkpoints of a thread, oldest first."""
     config: Any = {"configurable": {"thread_id": thread_id}}
     return [checkpoint async for checkpoint in store.alist(config)][::-1]
 

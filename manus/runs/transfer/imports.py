@@ -1,4 +1,4 @@
-"""Read a thread from a zip file from an untrusted source."""
+"""Read a thread from an untrusted zip file."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def _read_entries(file: ThreadFile) -> dict[str, Entry]:
 
 
 def _stays_inside(path: str, target: bytes | None) -> bool:
-    """Return whether a link leads to a place in the workspace, without following others."""
+    """Return whether a link's target is in the workspace, without following other links."""
     if not target or target.startswith(b"/"):
         return False
     depth = len(PurePosixPath(path).parts) - 1
