@@ -38,8 +38,8 @@ async def with_queue(
         thread = listed.get(run.thread_id) or await _find_thread(store, entry)
         listed[run.thread_id] = _with_status(thread, entry)
     waiting = sum(entry.status == "todo" for entry in entries)
-    taken = sum(entry.status == "doing" for entry in entries)
-    sys.stderr.write(f"Queue: {count(waiting, 'run')} waiting, {taken:,} at a worker.\n")
+    running = sum(entry.status == "doing" for entry in entries)
+    sys.stderr.write(f"Queue: {count(waiting, 'run')} waiting, {running:,} at a worker.\n")
     newest_first = sorted(listed.values(), key=lambda thread: thread.updated, reverse=True)
     return newest_first[:limit]
 

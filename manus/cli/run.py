@@ -133,7 +133,7 @@ class JobRunner:
                 if job.pending is None:
                     self._composer.start()
             try:
-                return await run_job(job, modes, show, self._go_on, self._start_next)
+                return await run_job(job, modes, show, self._continue_job, self._start_next)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
@@ -174,7 +174,7 @@ class JobRunner:
         if description := await asyncio.to_thread(describe):
             self._screen.paragraph(description, "dim")
 
-    async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
+    async def _continue_job(self, job: Job, outcome: Outcome) -> Job | None:
         """Return the job with answers or more steps; None if the user gives none."""
         next_job = None
         self._stop_composer()

@@ -73,7 +73,7 @@ class UsageLedger:
         """Return a description of the limit that forbids another model call, or None."""
         if not self.is_limited:
             return None
-        return budget_used_up(self.limits, self.used, for_good=True)
+        return budget_used_up(self.limits, self.used, only_final=True)
 
     def check(self) -> None:
         """Raise an error if the limits leave no room for another model call.

@@ -232,11 +232,11 @@ async def run_job(
     job: Job,
     modes: list[str],
     show: Show,
-    go_on: Continue | None = None,
+    continue_job: Continue | None = None,
     start_next: StartNext | None = None,
     control: RunControl | None = None,
 ) -> Outcome:
-    """Stream a run to its end, continuing with the job from `go_on` each time it pauses.
+    """Stream a run to its end, continuing with the job from `continue_job` each time it pauses.
 
     Then the messages that wait in the inbox of the thread are executed, one run each. `start_next`
     is called before each of them. Return the outcome of the last run.
@@ -263,7 +263,11 @@ async def run_job(
                 job = replace(job, checkpoint_id=None)
                 outcome = build_outcome(await job.graph.aget_state(job.config()))
             paused_at = _now()
-            next_job = await go_on(job, outcome) if go_on and not job.is_report_only else None
+            next_job = (
+                await continue_job(job, outcome)
+                if continue_job and not job.is_report_only
+                else None
+            )
             if next_job is None:
                 next_job = await create_next_job(replace(job, context=context), outcome.stop_reason)
                 if next_job is None:

@@ -146,13 +146,13 @@ def format_amount(name: str, amount: float) -> str:
     return f"{amount:,.2f}"
 
 
-def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> str | None:
+def budget_used_up(budget: Budget, usage: Usage, *, only_final: bool = False) -> str | None:
     """Return the first limit that is reached, in words; None if there is room in each.
 
-    `for_good`: only limits that end a run immediately. A limit of tool calls still allows a last
+    `only_final`: only limits that end a run immediately. A limit of tool calls still allows a last
     model call without tools.
     """
     for name, used, limit in list_limits(budget, usage):
-        if used >= limit and not (for_good and name == "tool calls"):
+        if used >= limit and not (only_final and name == "tool calls"):
             return format_limit(name, used, limit)
     return None
