@@ -1,4 +1,4 @@
-"""The questions of `manus setup`, and where the answers are stored."""
+"""Ask the questions of `manus setup`, and store the answers."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ def explain_startup_error(error: BaseException) -> str | None:
     if "permission denied" in text:
         denied = reason[reason.index("permission denied") :] if "permission" in reason else reason
         return (
-            f"The tables cannot be created ({denied}); give the role of DATABASE_URL the right to "
-            "create tables, or start one server with another role first."
+            f"The tables cannot be created ({denied}); grant the role in DATABASE_URL permission "
+            "to create tables, or start one server with another role first."
         )
     if isinstance(error, OSError) or modules & {"asyncpg", "psycopg", "sqlalchemy"}:
         return f"PostgreSQL cannot be used ({reason}); start it, or correct DATABASE_URL."

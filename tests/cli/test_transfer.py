@@ -82,7 +82,7 @@ def test_a_thread_moves_with_its_files(
 
     imported = other("import", str(manus.home / "t.zip"))
     assert imported.code == 0, imported.err
-    assert "Not written because they lead elsewhere or failed: out" in imported.err
+    assert "Not written because they link outside the folder or failed: out" in imported.err
     folder = other.home / "workspace"
     assert shown.splitlines()[1:] == other("show", "t").out.splitlines()[1:]
     assert (folder / "src" / "a.txt").read_text() == "数\n"

@@ -45,7 +45,7 @@ _MAX_NAMES = 8
     "--prune",
     metavar="AGE",
     type=parse_age,
-    help="Delete threads unused for e.g. 30d (also m, h, w); open questions stay.",
+    help="Delete threads unused for e.g. 30d (also m, h, w), except those with a question.",
 )
 @click.option("--compact", is_flag=True, help="Keep only the newest state of ended threads.")
 @click.option("--dry-run", is_flag=True, help="Only list what --prune or --compact would change.")

@@ -110,7 +110,8 @@ async def _import(store: Store, file: ThreadFile, folder: Path, new_id: str | No
     )
     if imported.skipped:
         screen.paragraph(
-            f"Not written because they lead elsewhere or failed: {_join_names(imported.skipped)}"
+            "Not written because they link outside the folder or failed: "
+            f"{_join_names(imported.skipped)}"
         )
     screen.paragraph(f"View it with: manus show {imported.thread_id}", "dim")
 

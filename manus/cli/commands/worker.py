@@ -63,7 +63,7 @@ async def _work(
     worker: Worker | None = None
 
     def stop() -> None:
-        screen.paragraph("Stopping after the current steps … (again: exit immediately)")
+        screen.paragraph("Stopping after the current steps … (repeat to exit immediately)")
         if worker is not None:
             worker.stop(settings.queue.grace)
 

@@ -33,7 +33,7 @@ _TAG = re.compile(r"^\[[\w-]+\]\s*")
 
 
 class Clock:
-    """Time since the start of a run, without the time it was paused."""
+    """Time since the start of a run, excluding pauses."""
 
     def __init__(self, run: TraceRun) -> None:
         self._start = run.started_at or datetime.now(UTC)

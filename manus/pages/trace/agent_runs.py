@@ -222,7 +222,7 @@ def list_images(message: BaseMessage) -> list[Image]:
 
 
 def message_notice(superstep: Superstep, message: BaseMessage) -> Notice:
-    """Return the notice of a message that the user sent while the run worked."""
+    """Return the notice of a message that the user sent during the run."""
     at = superstep.started_at
     message_id = str(message.id)
     return Notice("message", "Message from the user", get_text(message), at, message_id)

@@ -74,7 +74,7 @@ class PageBackend:
         self._args = replace(args, interactive=True, chat=True)
         self.jobs = ActiveJobs(store)
         self._decoded = DecodedValues()
-        """Values of the thread that was shown last: a page is read again at each change."""
+        """Decoded values of the last shown thread, whose page is reread at each change."""
         self._decoded_thread = ""
 
     async def version(self, thread: str) -> str:
@@ -151,7 +151,7 @@ class PageBackend:
         queue: bool = False,
         at: str | None = None,
     ) -> None:
-        """Send a message: a request, the answer to the open question, or words to a running agent.
+        """Send a request, the answer to the open question, or a message to a running agent.
 
         The agent reads it at its next step; with `queue` it is the next request after the run. `at`
         is the id of a checkpoint to fork from; files are restored too.
