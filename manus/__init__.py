@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use.
 
     Raises:
-        AttributeError: there is no such name.
+        AttributeError: the name does not exist.
     """
     module = _MODULES.get(name)
     if module is None:

@@ -52,12 +52,12 @@ class Task(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     request: str = Field(
-        description="What to do, in words; or the answer, where the thread waits with a question"
+        description="What to do; or the answer, if the thread is waiting on a question"
     )
     thread: str | None = Field(
-        None, description="The conversation to go on with, as an earlier result named it"
+        None, description="The conversation to continue, as named in an earlier result"
     )
-    plan: bool = Field(False, description="Plan first, then carry out the plan step by step")
+    plan: bool = Field(False, description="Plan first, then execute the plan step by step")
 
 
 class ClientTools:
@@ -182,7 +182,7 @@ class ToolServer(FastMCP[ClientTools]):
         async def report(line: str) -> None:
             nonlocal calls
             calls += 1
-            await context.report_progress(calls, message=line)  # only if the client asked for it
+            await context.report_progress(calls, message=line)  # only if the client requested it
 
         tools: ClientTools = context.request_context.lifespan_context
         return await tools.call(name, arguments, report)
@@ -200,7 +200,7 @@ async def serve(
     if address is not None:
         return await serve_http(ToolServer(settings, profile, workspace, address[0]), *address)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # the SDK reads stdin in a thread, which nothing else ends
+        # the SDK reads stdin in a thread, which cannot be stopped in any other way
         asyncio.get_running_loop().add_signal_handler(number, end_at_once, 0)
     with _own_streams():
         await ToolServer(settings, profile, workspace).run_stdio_async()

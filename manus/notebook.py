@@ -42,7 +42,7 @@ def show_graph(graph: Any) -> Display:
     """Show a graph as a Mermaid diagram."""
     from langchain_core.runnables.graph import NodeStyles
 
-    # no fill colours: LangGraph's pale boxes are unreadable in a dark theme
+    # no fill colors: LangGraph's pale boxes are unreadable in a dark theme
     styles = NodeStyles(default="line-height:1.2", first="fill-opacity:0", last="stroke-width:3px")
     mermaid = graph.get_graph().draw_mermaid(node_colors=styles)
     return Display(mermaid, markdown=f"```mermaid\n{mermaid}\n```")

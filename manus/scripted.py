@@ -20,7 +20,7 @@ from manus.state.errors import ModelRefusedError
 
 
 def text(content: str, *, used: tuple[int, int] = (100, 20)) -> AIMessage:
-    """Return a reply of text alone; `used` is its input and output tokens."""
+    """Return a text-only reply; `used` is its input and output tokens."""
     return calls(text=content, used=used)
 
 
@@ -78,7 +78,7 @@ class ScriptedModel(BaseChatModel):
             matches = (entry for entry in self._replies if entry[0] in conversation)
             match = min(matches, key=lambda entry: not entry[0], default=None)
             if match is None:
-                raise ModelRefusedError("The script is over.")
+                raise ModelRefusedError("The script has no more replies.")
             self._replies.remove(match)
         reply = match[1]
         # a copy: LangChain assigns an id to it, and a reply may be used more than once

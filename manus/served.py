@@ -1,10 +1,10 @@
 """The parts of a server of graphs that manus provides.
 
 `app`, which `langgraph.json` names, restricts access to programs on this machine and Studio, and
-has the routes for messages to a thread while a run works on it. `checkpointer` is the command
-line's store of threads, if configured as `"checkpointer": {"path": "manus.served.checkpointer"}`.
-`create_aegra_app` is Aegra's application with the same restrictions:
-`uvicorn --factory manus.served:create_aegra_app`.
+provides the routes for messages to a thread during a run. `checkpointer` is the command line's
+store of threads, if configured as `"checkpointer": {"path": "manus.served.checkpointer"}`.
+`create_aegra_app` is Aegra's application with the same restrictions: `uvicorn --factory
+manus.served:create_aegra_app`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def access_from(environment: Mapping[str, str]) -> Access:
 
 
 _inboxes: list[Inbox] = []
-"""That of the store that `checkpointer` has opened."""
+"""The inboxes of the store that `checkpointer` has opened."""
 
 
 def _find_inbox() -> Inbox:
@@ -95,7 +95,7 @@ async def _withdraw(request: Request) -> Response:
     message_id = request.path_params["message_id"]
     if await inbox.run(partial(inbox.withdraw, thread_id, message_id)):
         return Response(status_code=204)
-    return _refuse(404, "There is no such unread message: the agent may have read it already.")
+    return _refuse(404, "No unread message has this id: the agent may have already read it.")
 
 
 def _refuse(status: int, detail: str) -> Response:

@@ -90,7 +90,7 @@ EXPECTED = {
     "stepping": [
         "next: ('stuck_check',) · files: ['calculator.py']",
         "anext: act",
-        "does not hold this conversation; message 6 of 7 is the first that differs",
+        "does not contain this conversation; message 6 of 7 is the first that differs",
         "finished · files: ['calculator.py', 'test_calculator.py']",
     ],
     "planning": [

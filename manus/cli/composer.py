@@ -1,7 +1,7 @@
-"""A line at the bottom of the screen in which the user types while a run works.
+"""An input line at the bottom of the screen, for messages to a run in progress.
 
-The terminal still translates Ctrl-C and Ctrl-Z into signals. What is typed and not sent is passed
-on to the next prompt.
+The terminal still translates Ctrl-C and Ctrl-Z into signals. Unsent text is passed on to the next
+prompt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SIGN = "» "
 _HINT = "Enter sends a message to the agent now, Tab after this run"
-_ONLY = "While the agent works there are /queue TEXT and /withdraw [ID]; all else is a message."
+_ONLY = "While the agent works, use /queue TEXT or /withdraw [ID]; anything else is a message."
 _MAX_PENDING = 3
 """Unread messages that are shown."""
 _PASTE_ON = "\x1b[?2004h"
@@ -36,7 +36,7 @@ _PASTE_OFF = "\x1b[?2004l"
 Send = Callable[[str, bool], Awaitable["InboxMessage"]]
 """Stores a text as a message, which is queued if the second argument is True."""
 Withdraw = Callable[[str], Awaitable["InboxMessage"]]
-"""Withdraws the message with an id, or with the beginning of one."""
+"""Withdraws the message with an id, or with a prefix of one."""
 
 
 class Line:
@@ -146,7 +146,7 @@ class Composer:
         self._handle(get_typeahead(self._input))
 
     def stop(self) -> None:
-        """Hide the line and restore the terminal; the next prompt gets what was not sent."""
+        """Hide the line and restore the terminal; the next prompt gets the unsent text."""
         from prompt_toolkit.input.typeahead import store_typeahead
         from prompt_toolkit.key_binding import KeyPress
         from prompt_toolkit.keys import Keys
@@ -162,7 +162,7 @@ class Composer:
         self._input = None
 
     def forget(self, message_id: str) -> None:
-        """Do not show a message as unread any more."""
+        """Stop showing a message as unread."""
         self._pending = [message for message in self._pending if message.id != message_id]
         self._screen.refresh()
 
@@ -239,7 +239,7 @@ class Composer:
 
 
 def _set_modes(descriptor: int) -> Callable[[], None]:
-    """Turn off echo and line editing of a terminal; return what restores its modes."""
+    """Turn off echo and line editing of a terminal; return a function that restores its modes."""
     before = termios.tcgetattr(descriptor)
     modes = termios.tcgetattr(descriptor)
     modes[0] &= ~termios.ICRNL

@@ -44,9 +44,9 @@ _COMMANDS = {
     "resume": "[THREAD] resume this thread, or switch to another",
     "model": "[NAME] show or change the model",
     "profile": "[NAME] list or change the agent profile",
-    "plan": "REQUEST: write a plan, wait for your approval, then carry it out",
-    "queue": "REQUEST: carry it out after the run that is at work (or press Tab)",
-    "withdraw": "[ID] take back the newest message that the agent has not read",
+    "plan": "REQUEST: write a plan, wait for your approval, then execute it",
+    "queue": "REQUEST: start it after the current run (or press Tab)",
+    "withdraw": "[ID] withdraw the newest message that the agent has not read",
     "report": "write the thread as an HTML page",
     "show": "show the history of the thread",
     "cost": "show the tokens and cost of the thread",
@@ -78,7 +78,7 @@ class Conversation:
         self._screen = Screen(quiet=args.quiet)
         self._thread = secrets.token_hex(5)
         self._notes: list[str] = []
-        """What happened outside the thread; sent along with the next request."""
+        """Events outside the thread, sent along with the next request."""
         self._main_thread = ""
         """The thread to return to after a plan; empty outside a plan."""
         self._workspace = ""
@@ -127,8 +127,8 @@ class Conversation:
         self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
         ask_for_file_trust(self._args, settings)
-        wall = describe_sandbox(settings.sandbox, Path(self._workspace))
-        self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
+        sandbox = describe_sandbox(settings.sandbox, Path(self._workspace))
+        self._screen.paragraph(f"Working in {self._workspace} ({sandbox})", "dim")
         if hidden_tools := report_tools(Path(self._workspace), settings.sandbox).describe():
             self._screen.paragraph(hidden_tools, "dim")
         self._screen.paragraph("Type a request, or /help for a list of commands.", "dim")
@@ -150,7 +150,7 @@ class Conversation:
             subprocess.run([shell, "-c", line[1:]], cwd=folder, check=False)
         elif line.startswith("/") and name.replace("-", "").isalpha():
             if name not in _COMMANDS:
-                raise UsageError(f"There is no command /{name}; /help lists all commands.")
+                raise UsageError(f"Unknown command /{name}; /help lists all commands.")
             handler = getattr(self, f"_on_{name}", None)
             if handler is not None:
                 handler(rest.strip())
@@ -160,7 +160,7 @@ class Conversation:
             self._request(line)
 
     def _request(self, text: str) -> None:
-        """Work on a request, or answer the question that the thread waits with."""
+        """Work on a request, or answer the question that the thread is waiting on."""
         stored = self._stored_thread()
         if stored is not None and self._read_outcome(stored).asks_person:
             self._run(resume_thread, replace(self._args, answer=(text,)), self._thread)
@@ -276,7 +276,7 @@ class Conversation:
             self._screen.paragraph(hint)
 
     def _on_plan(self, request: str) -> None:
-        """Run a flow on a separate thread; each thread is told what happened on the other."""
+        """Run a flow on a separate thread; each thread learns what happened on the other."""
         if not request:
             raise UsageError("The request is missing: /plan REQUEST.")
         self._leave_plan()
@@ -288,7 +288,7 @@ class Conversation:
     def _on_queue(self, request: str) -> None:
         if not request:
             raise UsageError("The request is missing: /queue REQUEST.")
-        self._request(request)  # no run is at work
+        self._request(request)  # no run is active
 
     def _on_withdraw(self, message_id: str) -> None:
         from manus.runs.messages import read_unread, withdraw
@@ -322,13 +322,13 @@ class Conversation:
         restored = with_store(lambda store: restore_files(store, self._thread))
         if restored:
             self._screen.paragraph(restored, DONE, indent=2)
-            self._notes.append(f"<undone>\nThe user took changes back.\n{restored}\n</undone>")
+            self._notes.append(f"<undone>\nThe user undid changes.\n{restored}\n</undone>")
             return
         undone = undo_last(self._runs())
         if undone.edits:
             edits = "\n".join(undone.edits)
             self._screen.paragraph(edits, DONE, indent=2)
-            self._notes.append(f"<undone>\nThe user took edits back.\n{edits}\n</undone>")
+            self._notes.append(f"<undone>\nThe user undid edits.\n{edits}\n</undone>")
         else:
             self._screen.paragraph("Nothing to undo: the editor has changed no file.")
         for sentence in undone.remaining:

@@ -1,4 +1,4 @@
-"""What the machine offers besides the terminal."""
+"""Detect a desktop."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _storage(settings: Settings) -> CheckResult:
 
 
 def _measure(folder: Path) -> int:
-    """Return the size of the files below a folder; unreadable ones are left out."""
+    """Return the size of the files below a folder; unreadable ones are skipped."""
     total = 0
     for path, _, names in os.walk(folder):
         for name in names:
@@ -139,15 +139,15 @@ def _sandbox(settings: Settings) -> CheckResult:
     finding = partial(CheckResult, "sandbox")
     sandbox = settings.sandbox
     try:
-        wall, _, advice = probe_sandbox(sandbox)
+        kind, _, advice = probe_sandbox(sandbox)
     except ManusError as error:
         text, _, remedy = str(error).partition(". ")
         return finding("missing", f"{text}.", remedy)
-    if wall == "none":
-        text = "none (set): programs of the model have all your permissions"
+    if kind == "none":
+        text = "none (configured): the model's programs have all your permissions"
         return finding("warning", text, "Unset MANUS_SANDBOX.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
-    text = f"{wall}: programs can still {_REMAINING_ACCESS[wall]}{network.get(sandbox.network, '')}"
+    text = f"{kind}: programs can still {_REMAINING_ACCESS[kind]}{network.get(sandbox.network, '')}"
     root = Path(os.path.realpath(Path(resolve_workspace(settings)).expanduser()))
     if hidden_tools := report_tools(root, sandbox).describe():
         text += f". {hidden_tools}"

@@ -174,7 +174,7 @@ def _discard_input() -> None:
 def _prepare_streams() -> None:
     """Replace closed standard streams with /dev/null, and unencodable characters with `?`."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # the lowest free descriptor is the one of this stream
+        if getattr(sys, name) is None:  # the lowest free descriptor is that of this stream
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
         if mode == "w" and hasattr(stream := getattr(sys, name), "reconfigure"):
             stream.reconfigure(errors="replace")

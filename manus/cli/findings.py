@@ -16,7 +16,7 @@ _MARGIN = 18
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of one check; `remedy` says how to fix a problem."""
+    """The result of one check; `remedy` describes how to fix a problem."""
 
     name: str
     state: State

@@ -1,4 +1,4 @@
-"""Logging: everything goes to a file, our own warnings also to stderr.
+"""Log everything to a file, and this project's warnings also to stderr.
 
 Also flushes LangSmith traces at exit. LangSmith comes with LangChain and is enabled by its own
 environment variables; it must neither fail a run nor delay the exit.

@@ -61,9 +61,9 @@ class ModelList:
 
     names: tuple[str, ...] = ()
     problem: str = ""
-    """Why the server could not be asked; empty on success."""
+    """Why the request failed; empty on success."""
     remedy: str = ""
-    is_away: bool = False
+    is_unavailable: bool = False
     """Whether the server failed temporarily."""
 
 
@@ -86,7 +86,7 @@ def check_main_model(settings: Settings) -> CheckResult:
         return result("missing", f"{spec} has no API key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
     models = list_models(endpoint)
     if models.problem:
-        state: State = "warning" if models.is_away else "missing"
+        state: State = "warning" if models.is_unavailable else "missing"
         return CheckResult("model", state, f"{name}: {models.problem}", models.remedy)
     return _try_model(endpoint, models)
 
@@ -110,7 +110,7 @@ def list_models(endpoint: ModelSettings) -> ModelList:
         return ModelList((), f"{address} rejected the API key ({code})", check)
     if reply.is_server_error:
         return ModelList(
-            (), f"{address} responded with status {code}", "Try again later.", is_away=True
+            (), f"{address} responded with status {code}", "Try again later.", is_unavailable=True
         )
     return ModelList(tuple(parse_model_names(reply)))
 
@@ -124,7 +124,7 @@ def parse_model_names(reply: httpx.Response) -> list[str]:
 
 
 def join_names(names: Sequence[str], limit: int = _MAX_NAMES) -> str:
-    """Join the first names, and tell how many more there are."""
+    """Join the first names, and append the number of the others."""
     suffix = f" and {len(names) - limit} more" if len(names) > limit else ""
     return f"{', '.join(names[:limit])}{suffix}"
 
@@ -155,7 +155,7 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
         advice = f"{advice_for(endpoint, window)}."
         return CheckResult("model", "warning", f"{text}, which is small for agent work", advice)
     if models.names and name not in models.names and f"{name}:latest" not in models.names:
-        remedy = "Another model may have replied; set MANUS_MODEL to one of the list."
+        remedy = "Another model may have replied; set MANUS_MODEL to one in the list."
         listed = f"; the server's list does not include it: {join_names(models.names)}"
         return CheckResult("model", "warning", text + listed, remedy)
     return CheckResult("model", "ok", text)
@@ -189,7 +189,8 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
                     return await look_up_window(endpoint, server, again=True)
     except TimeoutError:
         raise ModelUnavailableError(
-            f"The model server at {get_address(endpoint)} gave no reply in {_TRIAL_TIMEOUT:.0f} s."
+            f"The model server at {get_address(endpoint)} did not reply within "
+            f"{_TRIAL_TIMEOUT:.0f} s."
         ) from None
     except ModelError:
         raise

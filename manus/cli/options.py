@@ -68,7 +68,7 @@ def parse_age(text: str) -> timedelta:
     """Parse an age such as `30d`, `12h`, `90m` or `2w`.
 
     Raises:
-        BadParameter: it is no such age.
+        BadParameter: it is not an age.
     """
     match = _AGE.fullmatch(text.strip().lower())
     try:
@@ -91,7 +91,7 @@ last_option = click.option(
 
 
 def resolve_thread(*ids: str | None, last: bool) -> str:
-    """Return the one thread id that was given, or `NEWEST`.
+    """Return the given thread id, or `NEWEST`.
 
     Raises:
         UsageError: no id was given, or different ones.
@@ -101,7 +101,7 @@ def resolve_thread(*ids: str | None, last: bool) -> str:
         candidates.add(NEWEST)
     if len(candidates) > 1:
         names = " and ".join(name or "--last" for name in sorted(candidates))
-        raise click.UsageError(f"{names} are different threads; give only one")
+        raise click.UsageError(f"{names} are different threads; specify only one")
     if not candidates:
         raise click.UsageError("Missing argument THREAD (-c selects the newest thread)")
     return candidates.pop()
@@ -147,8 +147,8 @@ _RUN_OPTIONS = (
         metavar="MODE",
         type=click.Choice(["ask", "auto", "yolo", "refuse"]),
         help="Which tool calls need approval: `ask` = every call that modifies something, `auto` = "
-        "only calls that leave the sandbox, `yolo` = none. `refuse` = as `auto`, but refuse calls "
-        "that need approval and list them at the end. [default: auto]",
+        "only calls that leave the sandbox, `yolo` = none. `refuse` = like `auto`, but refuse "
+        "calls that need approval and list them at the end. [default: auto]",
     ),
     click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
     click.option("-q", "--quiet", is_flag=True, help="Print no progress on stderr."),

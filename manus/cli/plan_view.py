@@ -1,4 +1,4 @@
-"""Show the plan of a flow: redrawn on a terminal, else one line per change."""
+"""Show the plan of a flow: redrawn on a terminal, otherwise one line per change."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ class PlanView:
             if step["notes"]:
                 lines.append(next(rest))
             if step["status"] == "in_progress":
-                doing = self._actions.get(index, "thinking")
-                lines.append(f"   {doing} ({self._seconds(index):.0f} s)")
+                current_action = self._actions.get(index, "thinking")
+                lines.append(f"   {current_action} ({self._seconds(index):.0f} s)")
                 running = running or len(lines)
         # scrolled-off lines cannot be redrawn: show as many steps as fit, around the running ones
         height = max(self._screen.console.height, 8) - self._screen.input_height
@@ -130,7 +130,7 @@ def describe_action(event: dict[str, Any]) -> str:
         case {"type": "thought", "text": text}:
             return flat(text)
         case {"type": "retry", "reason": reason}:
-            return f"the model request is retried: {reason}"
+            return f"retrying the model request: {reason}"
         case {"type": "delegate_action", "event": inner}:
             return describe_action(inner)
     return ""

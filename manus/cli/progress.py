@@ -58,7 +58,7 @@ class Progress:
         """Usage counted from events, for a run whose state can no longer be read."""
 
     def wait(self) -> None:
-        """Show that the model is being asked, and for how long."""
+        """Show that the model is being called, and for how long."""
         if self._live and not self.plan.is_drawn:
             self._screen.busy("thinking")
 
@@ -240,7 +240,7 @@ class Progress:
             self._show_work(event["id"])
 
     def _count(self, event: dict[str, Any]) -> None:
-        """Count the usage of an event, also of delegated agents."""
+        """Count the usage of an event, including that of delegated agents."""
         while event["type"] == "delegate_action":
             event = event["event"]
         if event["type"] == "thought":

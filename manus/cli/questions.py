@@ -30,7 +30,7 @@ LEAVE = ("/exit", "/quit")
 """Inputs that leave a conversation, or a question unanswered."""
 _YES = ("y", "yes")
 _PIPE_NOTICE_DELAY = 2.0
-"""Seconds until a message says that the program waits for stdin."""
+"""Seconds until a message reports that the program is waiting for stdin."""
 
 
 def is_interactive() -> bool:
@@ -54,7 +54,8 @@ def read_request(words: Sequence[str]) -> Request:
         typed = _ask_or_empty("What should be done? ")
     if not typed:
         raise UsageError(
-            "There is no request; pass it as an argument, type it when asked, or pipe it to stdin."
+            "There is no request; pass it as an argument, type it when prompted, or pipe it to "
+            "stdin."
         )
     return typed_request(typed)
 
@@ -88,7 +89,7 @@ def _piped_request(typed: str, piped: str) -> Request:
 
 
 def _read_pipe() -> str:
-    """Read all of a pipe or file at stdin; return an empty text for a terminal."""
+    """Read all of a pipe or file at stdin; return an empty string for a terminal."""
     if sys.stdin.isatty():
         return ""
     if not select.select([sys.stdin], [], [], _PIPE_NOTICE_DELAY)[0]:
@@ -116,7 +117,7 @@ def ask_yes(question: str) -> bool:
 
 
 def _ask_or_empty(question: str) -> str:
-    """Ask for a line as `ask_text` does; return an empty text at the end of input."""
+    """Ask for a line as `ask_text` does; return an empty string at the end of input."""
     try:
         return _replace_undecodable(ask_text(question))
     except EOFError:

@@ -30,7 +30,7 @@ def queue_runs(kind: str, args: RunOptions, settings: Settings) -> int:
     if not args.queue:
         raise click.UsageError("--each-line needs --queue")
     if args.each_line and (args.thread or args.last):
-        raise click.UsageError("--each-line starts a thread for each line; leave out --thread")
+        raise click.UsageError("--each-line starts a thread for each line; omit --thread")
     check_queue(settings)
     select_options(args)
     requests = read_requests(args.prompt) if args.each_line else [read_request(args.prompt)]

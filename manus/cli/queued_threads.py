@@ -24,7 +24,7 @@ async def with_queue(
 ) -> list[Thread]:
     """Return threads with those that wait in the queue, newest first, at most `limit`.
 
-    How many wait is printed on stderr.
+    The number of waiting runs is printed on stderr.
     """
     if not has_queue_database(settings) or not is_installed("procrastinate"):
         return threads
@@ -38,8 +38,8 @@ async def with_queue(
         thread = listed.get(run.thread_id) or await _find_thread(store, entry)
         listed[run.thread_id] = _with_status(thread, entry)
     waiting = sum(entry.status == "todo" for entry in entries)
-    taken = sum(entry.status == "doing" for entry in entries)
-    sys.stderr.write(f"Queue: {count(waiting, 'run')} waiting, {taken:,} at a worker.\n")
+    running = sum(entry.status == "doing" for entry in entries)
+    sys.stderr.write(f"Queue: {count(waiting, 'run')} waiting, {running:,} at a worker.\n")
     newest_first = sorted(listed.values(), key=lambda thread: thread.updated, reverse=True)
     return newest_first[:limit]
 
@@ -75,10 +75,10 @@ def _with_status(thread: Thread, entry: QueueEntry) -> Thread:
 
 
 def cancel_runs(settings: Settings, ids: Sequence[str]) -> None:
-    """Take the runs of threads out of the queue, and let workers stop those that they execute.
+    """Remove the runs of threads from the queue, and have workers stop those that they execute.
 
     Raises:
-        UsageError: an id, or the beginning of one, has no run in the queue, or matches several.
+        UsageError: an id, or a prefix of one, has no run in the queue, or matches several.
     """
     import asyncio
 
@@ -94,21 +94,21 @@ async def _cancel(settings: Settings, ids: Sequence[str]) -> None:
             for entry in _select(entries, prefix, queue.location):
                 if not await queue.cancel(entry):
                     continue
-                what = "The worker stops" if entry.status == "doing" else "Cancelled"
-                sys.stderr.write(f"{what} the run of the thread {entry.run.thread_id}.\n")
+                action = "The worker stops" if entry.status == "doing" else "Cancelled"
+                sys.stderr.write(f"{action} the run of the thread {entry.run.thread_id}.\n")
 
 
 def _select(entries: Sequence[QueueEntry], prefix: str, location: str) -> Iterator[QueueEntry]:
-    """Yield the entries of the thread with an id, or with the only id that starts so."""
+    """Yield the entries of the thread with an id, or with the only id that has this prefix."""
     thread_ids = {entry.run.thread_id for entry in entries}
     matches = {prefix} & thread_ids or {name for name in thread_ids if name.startswith(prefix)}
     if len(matches) != 1:
-        found = (
+        problem = (
             f"{len(matches)} threads start with {prefix}"
             if matches
             else (f"The thread {prefix} has no run")
         )
-        raise UsageError(f"{found} in the queue of {location}; `manus threads` lists them.")
+        raise UsageError(f"{problem} in the queue of {location}; `manus threads` lists them.")
     for entry in entries:
         if entry.run.thread_id in matches:
             yield entry

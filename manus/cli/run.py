@@ -87,7 +87,7 @@ class JobRunner:
                         self._thread_id = await find_thread(store, thread, or_new=or_new)
                     log.info("thread %s: started", self._thread_id)
                     outcome = await self._run_job(store, prepare)
-                    # after the lock is released: a message may have come at the last moment
+                    # after the lock is released: a message may have arrived at the last moment
                     unread = await messages.read_unread(store, self._thread_id)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
@@ -110,10 +110,10 @@ class JobRunner:
             job = await prepare(store, self._thread_id)
             self._workspace = job.context.workspace or ""
             if not (self._args.quiet or self._args.chat or job.is_report_only):
-                wall = await asyncio.to_thread(
+                sandbox = await asyncio.to_thread(
                     describe_sandbox, self._settings.sandbox, Path(self._workspace)
                 )
-                self._screen.paragraph(f"Working in {self._workspace} ({wall})", "dim")
+                self._screen.paragraph(f"Working in {self._workspace} ({sandbox})", "dim")
                 await self._report_tools()
             if job.kind == "flow":
                 values = (await job.graph.aget_state(job.config())).values
@@ -133,7 +133,7 @@ class JobRunner:
                 if job.pending is None:
                     self._composer.start()
             try:
-                return await run_job(job, modes, show, self._go_on, self._start_next)
+                return await run_job(job, modes, show, self._continue_job, self._start_next)
             except asyncio.CancelledError:
                 if not self._stopping.absorb_cancellation():
                     raise
@@ -153,7 +153,7 @@ class JobRunner:
         return await messages.withdraw(self._store, self._thread_id, message_id)
 
     def _forget_read(self, event: Any) -> None:
-        """Do not show a message as unread that the agent reads now."""
+        """Stop showing a message as unread when the agent reads it."""
         if self._composer is None or not isinstance(event, dict):
             return
         inner = event.get("event", event)
@@ -174,7 +174,7 @@ class JobRunner:
         if description := await asyncio.to_thread(describe):
             self._screen.paragraph(description, "dim")
 
-    async def _go_on(self, job: Job, outcome: Outcome) -> Job | None:
+    async def _continue_job(self, job: Job, outcome: Outcome) -> Job | None:
         """Return the job with answers or more steps; None if the user gives none."""
         next_job = None
         self._stop_composer()
@@ -191,7 +191,7 @@ class JobRunner:
         return next_job
 
     def _continue(self) -> None:
-        """Show that the run goes on, and read messages to it."""
+        """Show that the run continues, and read messages to it."""
         if self._composer is not None:
             self._composer.start()
         self._progress.wait()
@@ -240,15 +240,16 @@ class JobRunner:
             report.print_summary(outcome, self._screen, took, self._workspace)
 
     def _report_unread(self, total: int) -> None:
-        """Say what becomes of messages that the run has not read."""
+        """Report what happens to messages that the run has not read."""
         if total == 0:
             return
-        hint = "Your next request, or /resume, reads what is unread"
+        hint = "Your next request, or /resume, reads the unread messages"
         if not self._args.chat:
             hint = (
-                f"`{report.program()} resume {shlex.quote(self._thread_id)}` reads what is unread"
+                f"`{report.program()} resume {shlex.quote(self._thread_id)}` reads the unread "
+                "messages"
             )
-        self._screen.paragraph(f"{hint}: {count(total, 'message')}.")
+        self._screen.paragraph(f"{hint} ({total}).")
 
     def _print_gap(self) -> None:
         """Print a blank line between progress and result if both go to the terminal."""

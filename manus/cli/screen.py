@@ -28,8 +28,8 @@ _TAIL = 6
 _TAIL_CHARACTERS = 2_000
 """Characters that can be part of these lines."""
 
-# Middle tones of the 256 colours, with a measured contrast of at least 3:1 on black and on white.
-# The eight named colours depend on the terminal; cyan and yellow are often unreadable on white.
+# Middle tones of the 256 colors, with a measured contrast of at least 3:1 on black and on white.
+# The eight named colors depend on the terminal; cyan and yellow are often unreadable on white.
 CALL = "color(31)"
 DONE = "color(64)"
 FAILED = "color(196)"
@@ -37,20 +37,20 @@ WARNING = "color(136)"
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MARKS = {"[✓]": DONE, "[→]": CALL, "[!]": FAILED}
-"""Colours of plan steps, by the mark in their line."""
+"""Colors of plan steps, by the mark in their line."""
 
 Lines = Callable[[], Sequence[str]]
 """Returns lines without control characters."""
 
 
 def build_console(stream: TextIO, *, plain: bool = False) -> Console:
-    """Build a console for a stream: as wide as COLUMNS or its terminal, else 80 columns."""
+    """Build a console for a stream: as wide as COLUMNS or its terminal, otherwise 80 columns."""
     columns = os.environ.get("COLUMNS", "")
     width = None if stream.isatty() else PLAIN_WIDTH
     if columns.isdigit():
         width = int(columns)
-    colours: Any = None if plain else "auto"
-    options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colours}
+    colors: Any = None if plain else "auto"
+    options: Any = {"highlight": False, "markup": False, "emoji": False, "color_system": colors}
     return Console(file=stream, width=width, **options)
 
 
@@ -63,7 +63,7 @@ def print_whole(console: Console, content: RenderableType) -> None:
 class Screen:
     """Writes progress for a person.
 
-    On a terminal it uses colours and the full width; elsewhere plain lines without control codes.
+    On a terminal it uses colors and the full width; elsewhere plain lines without control codes.
     When the reader closes the stream, output stops and the run continues.
     """
 
@@ -102,7 +102,7 @@ class Screen:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Show a message while the program loads; nothing is redrawn, so Ctrl-C works at once."""
+        """Show a message while the program loads; it is static, so Ctrl-C works immediately."""
         if self.can_redraw:
             self._guarded(lambda: print("  starting …", end="", file=self._stream, flush=True))
         try:
@@ -132,7 +132,7 @@ class Screen:
             self._start_live()
 
     def attach_input(self, rows: Callable[[], list[Text]] | None) -> None:
-        """Show the rows of an input at the very bottom, or no longer if None."""
+        """Show the rows of an input at the very bottom; hide them if None."""
         self._input_rows = rows
         if rows is not None:
             self._start_live()

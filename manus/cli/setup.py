@@ -1,4 +1,4 @@
-"""The questions of `manus setup`, and where the answers are stored."""
+"""Ask the questions of `manus setup`, and store the answers."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def ask_settings() -> dict[str, Any]:
         values["api_key"] = "none"  # otherwise the key of another server would be sent there
     name = _ask_model(selected, selected.models or _list_models(selected, values))
     values["model"] = f"{selected.provider}:{name}" if selected.provider else name
-    if place := ask_text("Folder to work in [this folder in a project, else ./workspace]: "):
-        values["workspace"] = place
+    if folder := ask_text("Folder to work in [this folder in a project, else ./workspace]: "):
+        values["workspace"] = folder
     _say(
         "What needs your approval? auto: what leaves the sandbox; ask: every change; yolo: nothing"
     )
@@ -103,7 +103,7 @@ def _ask_address() -> str:
 
 
 def _list_models(choice: Choice, values: dict[str, Any]) -> tuple[str, ...]:
-    """Return the models that a compatible server lists; empty if it cannot be asked yet."""
+    """Return the models that a compatible server lists; empty if it has no address or fails."""
     key = values.get("api_key") or os.environ.get(choice.key) or None
     if choice.provider or (key is None and choice is not _OTHER):
         return ()
@@ -137,7 +137,7 @@ def _note(choice: Choice) -> str:
 
 
 def _ask_key(choice: Choice) -> dict[str, str]:
-    """Return the API key to store; empty if a variable holds it."""
+    """Return the API key to store; empty if a variable contains it."""
     if os.environ.get(choice.key):
         _say(f"The API key is read from {choice.key} and not stored.")
         return {}

@@ -42,7 +42,7 @@ class Undone:
 
 
 async def restore_files(store: Store, thread_id: str) -> str:
-    """Take back the file changes of the newest run that has any left, those of programs included.
+    """Undo the file changes of the newest run that has any left, including those of programs.
 
     Returns what was done; empty if the files are not recorded, or nothing is left.
     """

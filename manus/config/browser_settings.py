@@ -68,14 +68,14 @@ class SearchSettings(BaseModel, frozen=True, extra="forbid"):
     brave_api_key: SecretStr | None = None
     """Environment: `BRAVE_API_KEY`."""
     searxng_url: str | None = None
-    """Address of a SearXNG instance that answers in JSON. Environment: `MANUS_SEARXNG_URL`."""
+    """Address of a SearXNG instance that returns JSON. Environment: `MANUS_SEARXNG_URL`."""
 
 
 class EgressSettings(BaseModel, frozen=True, extra="forbid"):
     """Hosts that the browser, the search and the page reader may connect to.
 
     An entry of `allow`, `deny` or `allow_private` is a host name (`example.com`, which covers the
-    names below it), an address or a network (`10.1.0.0/16`), each with a port if wanted
+    names below it), an address or a network (`10.1.0.0/16`), each optionally with a port
     (`localhost:8000`).
     """
 

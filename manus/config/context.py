@@ -41,7 +41,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     tool_choice: ToolChoice = Field(default="auto", description="none, auto or required")
     text_reply: Literal["finish", "continue"] = Field(
         default="finish",
-        description="What a reply without a tool call does to the run",
+        description="Effect of a reply without a tool call on the run",
     )
     duplicate_threshold: int = Field(
         default=2, ge=1, description="Repetitions of a text that count as a loop"
@@ -64,7 +64,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     restore_files: bool = Field(
         default=False,
         description="For a run from an earlier checkpoint: whether to restore the workspace's "
-        "files as they were then; what someone else has changed since is kept",
+        "files as they were then; files that others have changed since are kept",
     )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
 

@@ -36,7 +36,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create an empty file with mode 0600, if there is none. Blocking.
+    """Create an empty file with mode 0600 if it does not exist. Blocking.
 
     Raises:
         OSError: the file cannot be created.
@@ -59,9 +59,9 @@ def state_folder() -> Path:
 
 
 def _or_temporary(folder: Path, name: str) -> Path:
-    """Return the folder, or a temporary one of the user if it cannot be created.
+    """Return the folder, or a private temporary one if it cannot be created.
 
-    So a first run works in a read-only home, as in many containers. An existing folder is always
+    A first run thus works in a read-only home, as in many containers. An existing folder is always
     used, since it may contain threads.
     """
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
@@ -123,7 +123,7 @@ def write_atomically(
     *,
     keep_mode: bool = True,
 ) -> None:
-    """Replace a file atomically: after a crash, too, it has either the old or the new content.
+    """Replace a file atomically: even after a crash, it has either the old or the new content.
 
     An existing file keeps its owner, and its mode with `keep_mode`; a new file gets `mode`, or the
     default of the umask. Nobody else can read the content before the mode is set.

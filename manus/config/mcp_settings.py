@@ -29,7 +29,7 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
     """Arguments of the program. `.`, and paths that start with `./` or `../`, are relative to the
     workspace."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
-    """Environment variables of the program, beside basic ones such as `PATH` and `HOME`."""
+    """Environment variables of the program, in addition to basic ones such as `PATH` and `HOME`."""
     directory: str | None = None
     """Working directory of the program. Unset: `/`, so that it loads no code that a run wrote."""
     sandbox: bool = True
@@ -53,7 +53,7 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
     enabled: bool = True
     """Whether its tools are offered."""
     connect_timeout: float = Field(30.0, gt=0, le=90)
-    """Timeout for the program to start, or the address to answer."""
+    """Timeout for the program to start, or the address to respond."""
     call_timeout: float = Field(300.0, gt=0, le=700)
     """Timeout of one tool call."""
 
@@ -62,9 +62,9 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
         if (self.command is None) == (self.url is None):
             raise ValueError("a server has either a `command` or a `url`")
         if (self.kind == "stdio") != (self.command is not None):
-            raise ValueError("`stdio` goes with a `command`, `sse` and `http` with a `url`")
+            raise ValueError("`stdio` needs a `command`, `sse` and `http` need a `url`")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
-            raise ValueError("`url` must begin with http:// or https://")
+            raise ValueError("`url` must start with http:// or https://")
         if self.url is None:
             self._refuse_fields(("headers", "token"), "url")
         else:
@@ -75,7 +75,7 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
         """Raise a ValueError if a field is set that is valid only with another one."""
         misplaced = [f"`{name}`" for name in names if name in self.model_fields_set]
         if misplaced:
-            raise ValueError(f"{' and '.join(misplaced)} can only go with a `{required}`")
+            raise ValueError(f"{' and '.join(misplaced)} can only be used with a `{required}`")
 
     @property
     def kind(self) -> Transport:

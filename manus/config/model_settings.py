@@ -30,7 +30,7 @@ def get_provider(model: str | None) -> str:
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """Split `PROVIDER:NAME`; a bare name, also one with a colon (`llama3:8b`), is OpenAI's."""
+    """Split `PROVIDER:NAME`; a bare name, even one with a colon (`llama3:8b`), is OpenAI's."""
     prefix, colon, name = spec.partition(":")
     provider = prefix.lower().replace("-", "_")
     provider = ALIASES.get(provider, provider)
@@ -50,7 +50,7 @@ def check_name(spec: str) -> None:
     prefix, colon, name = spec.partition(":")
     provider = ALIASES.get(prefix.lower(), prefix.lower())
     if colon and not name.strip() and provider in PROVIDERS:
-        raise ValueError(f"`{spec}` names no model; it is PROVIDER:NAME")
+        raise ValueError(f"`{spec}` does not name a model; use PROVIDER:NAME")
 
 
 def shown_address(address: str) -> str:
@@ -70,9 +70,9 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     base_url: str | None = None
     """Address of an OpenAI-compatible server, or of Azure OpenAI. Unset: the provider's own."""
     api_key: SecretStr | None = None
-    """Sent only to the provider and address that it is set together with."""
+    """Sent only to the provider and address with which it is set."""
     temperature: float | None = None
-    """Sent only if it is set: reasoning models refuse it."""
+    """Sent only if set: reasoning models reject it."""
     max_tokens: int | None = Field(None, ge=1)
     """Maximum tokens of one reply."""
     reasoning_effort: str | None = None
@@ -93,12 +93,12 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     """`prompted`: tools are described in the prompt and calls parsed from the text, for models
     without tool calling."""
     context_window: int | None = Field(None, ge=1000)
-    """Input tokens. Unset: as the server reports, else as the model's package or name tells, else
-    128,000."""
+    """Input tokens. Unset: as the server reports, otherwise as the model's package or name implies,
+    otherwise 128,000."""
     api_version: str | None = None
     """Azure OpenAI only."""
     fallback: tuple[ModelSettings, ...] = ()
-    """Endpoints to call, in this order, if this one fails for good. A string is a model's name.
+    """Endpoints to call, in this order, if this one fails permanently. A string is a model's name.
     Unset fields are inherited: the address only for the same provider, the key only for the same
     address."""
 
@@ -121,9 +121,9 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     def at(self, model: str | None, base_url: str | None) -> ModelSettings:
         """Return these settings for another model or address; None leaves one unchanged.
 
-        A key is sent only to the provider and address it was configured for. Otherwise whoever may
-        choose these for a run, for example over a server's API, could have the key sent to a
-        server of their own.
+        A key is sent only to the provider and address it was configured for. Otherwise a client
+        that may choose these for a run, for example over a server's API, could have the key sent to
+        its own server.
         """
         update: dict[str, Any] = {}
         if model is not None:
@@ -188,7 +188,7 @@ class Price(BaseModel, frozen=True, extra="forbid"):
 
 
 class ContextSettings(BaseModel, frozen=True, extra="forbid"):
-    """Limits of context compaction, as parts of the model's context window."""
+    """Limits of context compaction, as fractions of the model's context window."""
 
     compact_at: float = Field(0.8, gt=0, lt=1)
     """At this size, older turns are replaced by notes."""

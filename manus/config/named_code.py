@@ -16,7 +16,7 @@ _MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 """`mytool:hello`, as `profile` and `tools` name code."""
 _MAX_FILES = 500
 _MAX_BYTES = 5_000_000
-"""Size of one file; no code is larger."""
+"""Maximum size of one file; no code is larger."""
 
 
 def code_files(folder: Path) -> list[Path]:

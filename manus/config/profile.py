@@ -19,8 +19,8 @@ class Profile:
     `tools` contains names from the catalog, or LangChain tools of your own. `special_tools` names
     those whose call may end the run, in any letter case. `max_steps` counts think-and-act rounds;
     `max_observe` is in characters. `model`, a name or a LangChain chat model (wrapped or not), is
-    used unless the run's context names another one. `on_demand` names the tools of which a request
-    has only the names: the model calls them through `use_tool`.
+    used unless the run's context names another one. `on_demand` names the tools that a request
+    lists only by name: the model calls them through `use_tool`.
 
     Example:
         GLOSSARY = Profile(
@@ -71,7 +71,7 @@ class ProfileSettings(BaseModel, frozen=True, extra="forbid"):
     based_on: str = "manus"
     """The built-in profile from which unset fields are taken."""
     description: str | None = Field(None, min_length=1)
-    """What the agent is good at: a flow chooses the executor of a step by it."""
+    """What the agent is good at; a flow uses it to choose the executor of a step."""
     tools: tuple[str, ...] | None = None
     """Names of tools, and your own functions as `MODULE:NAME`."""
     on_demand: tuple[str, ...] | None = None

@@ -9,8 +9,8 @@ class QueueSettings(BaseModel, frozen=True, extra="forbid"):
     """The queue of `manus run --queue` and `manus worker`. Times are in seconds."""
 
     takeover_after: float = Field(30.0, gt=0)
-    """A worker that gives no sign of life for this time loses its runs to other workers. Set the
-    same time on all machines."""
+    """A worker that sends no heartbeat for this time loses its runs to other workers. Set the same
+    time on all machines."""
     grace: float = Field(20.0, ge=0)
-    """Time that a worker, asked to end, gives its runs to complete their current step. After that
-    it cancels the step."""
+    """Time that a stopping worker gives its runs to complete their current step. After that it
+    cancels the step."""

@@ -34,17 +34,17 @@ def fill(text: str, secrets: Mapping[str, SecretSettings], host: str) -> str:
     """Return the text with the values of its secrets, for a page of this host.
 
     Raises:
-        ToolError: there is no such secret, it is for another host, or its variable is not set.
+        ToolError: the secret does not exist, it is for another host, or its variable is not set.
     """
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
         if name not in secrets:
             names = ", ".join(secrets) or "none"
-            raise ToolError(f"There is no secret `{name}`; there is: {names}.")
+            raise ToolError(f"Secret `{name}` does not exist; available: {names}.")
         secret = secrets[name]
         if host != secret.host and not host.endswith(f".{secret.host}"):
-            raise ToolError(f"The secret `{name}` is for {secret.host}, and this is {host}.")
+            raise ToolError(f"The secret `{name}` is for {secret.host}, but this is {host}.")
         text = os.environ.get(secret.env)
         if not text:
             raise ToolError(f"The secret `{name}` is not set: {secret.env} is empty.")
@@ -54,7 +54,7 @@ def fill(text: str, secrets: Mapping[str, SecretSettings], host: str) -> str:
 
 
 def mask(text: str, secrets: Mapping[str, SecretSettings]) -> str:
-    """Return the text with secret values, also truncated or URL-quoted ones, as `<secret:NAME>`."""
+    """Return the text with secret values, even truncated or URL-quoted, as `<secret:NAME>`."""
     for name, secret in secrets.items():
         value = os.environ.get(secret.env, "")
         for form in {value, quote(value, safe=""), quote_plus(value)} - {""}:

@@ -44,7 +44,8 @@ FILE = "manus.toml"
 _PREFIX = "MANUS_"
 # Defaults for this project's own variables, so that a shell set up for any OpenAI tool works.
 _OPENAI_VARIABLES = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
-# Short variables of settings in a group, beside the regular ones such as `MANUS_BROWSER_PATH`.
+# Short variables of settings in a group, in addition to the regular ones such as
+# `MANUS_BROWSER_PATH`.
 _SHORT_VARIABLES = {
     "MANUS_SANDBOX": ("sandbox", "kind"),
     "MANUS_APPROVE": ("approve", "mode"),
@@ -74,7 +75,7 @@ class Settings(ModelSettings):
     currency: str = Field("$", max_length=4)
     """Currency sign of prices and budgets, printed before an amount."""
     budget: Budget = Field(default_factory=lambda: Budget())
-    """Limits of every run that sets none itself."""
+    """Default limits of a run."""
     memory: bool = True
     """Whether the agent sees what you have asked it to remember, and can remember more."""
     snapshots: bool = True
@@ -198,7 +199,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}.") from None
+        raise SettingsError(f"Cannot read {path}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid TOML: {error}.") from None
 

@@ -49,9 +49,9 @@ def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:
 
 @cache
 def warn_of_untrusted(folder: Path, consequence: str) -> None:
-    """Log once what an untrusted folder's consequence is: `its … are ignored`."""
+    """Log once that a folder is not trusted, with the consequence: `its … are ignored`."""
     log.warning(
-        "%s is not trusted, so %s; `manus trust` there, or MANUS_TRUST=1, lets them count.",
+        "%s is not trusted, so %s; `manus trust` there, or MANUS_TRUST=1, enables them.",
         folder,
         consequence,
     )

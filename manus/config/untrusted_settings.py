@@ -1,4 +1,4 @@
-"""Filter the settings of an untrusted `manus.toml`: only those that make a run stricter count."""
+"""Filter the settings of an untrusted `manus.toml`: only those that make a run stricter apply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from manus.config.settings import Settings
 
 FEWEST_STEPS = 40
-"""The smallest step limit of a built-in profile: a `max_steps` up to this is no increase."""
+"""The smallest step limit of a built-in profile: a `max_steps` up to this is not an increase."""
 _STRICTER_MODES = {"yolo": ("auto", "ask", "refuse"), "auto": ("ask", "refuse")}
 """For each mode of approval, the modes that allow fewer calls."""
 _STRICTER_NETWORKS = {"open": ("rules", "off"), "rules": ("off",)}
@@ -21,7 +21,7 @@ _LIMITS = ("memory_megabytes", "processes", "file_megabytes")
 def only_stricter(
     values: Mapping[str, Any], settings: Settings
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of an untrusted file that count, and the names of those ignored.
+    """Return the values of an untrusted file that apply, and the names of those ignored.
 
     `settings` are those without the file.
     """
@@ -56,7 +56,7 @@ def _is_accepted(
 ) -> bool:
     """Return whether a setting is accepted as a whole.
 
-    `extended` are lists of the user's own, to which entries of the file were appended.
+    `extended` are the user's own lists, to which entries of the file were appended.
     """
     accepted_value = accepted.get(name, value is None)
     if not isinstance(value, dict) or not isinstance(accepted_value, dict):

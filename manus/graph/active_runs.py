@@ -1,4 +1,4 @@
-"""Registry of the active runs of a graph: one at a time per thread, and those that wait."""
+"""Registry of the active runs of a graph: one at a time per thread, and those that are waiting."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StreamHandle:
 def identify_run(config: RunnableConfig) -> tuple[str, bool]:
     """Return the key of a run, and whether it has a thread and can be resumed.
 
-    The key is the thread and the checkpoint namespace: a subgraph is a run of its own.
+    The key is the thread and the checkpoint namespace: a subgraph is a separate run.
     """
     configurable = config.get("configurable", {})
     thread = configurable.get("thread_id")
@@ -88,7 +88,7 @@ class ActiveRuns:
         """Register a run, and return the previous one if it still waits for a person.
 
         A stream that its caller has abandoned is closed first. One that is being cancelled is
-        awaited: a server starts the next run while the previous one still ends its processes.
+        awaited: a server starts the next run while the previous one is still ending its processes.
 
         Raises:
             ThreadBusyError: a run with this key is active.
@@ -99,8 +99,7 @@ class ActiveRuns:
             is_ending = task is not None and (task.done() or task.cancelling() > 0)
             if not (before.is_idle or is_ending):
                 raise ThreadBusyError(
-                    f"Another run is at work on the thread {key.rpartition(':')[0]}; wait for it "
-                    "to end."
+                    f"Another run is using the thread {key.rpartition(':')[0]}; wait for it to end."
                 )
             if before.is_idle and stream is not None:
                 with contextlib.suppress(RuntimeError):  # it is already being closed
@@ -116,7 +115,7 @@ class ActiveRuns:
         while self._handles.get(key) is handle:
             if time.monotonic() > deadline:
                 raise ThreadBusyError(
-                    f"The previous run on the thread {key.rpartition(':')[0]} does not end; "
+                    f"The previous run on the thread {key.rpartition(':')[0]} has not ended; "
                     "try again later, or restart the process."
                 )
             await asyncio.sleep(_POLL_INTERVAL)

@@ -52,7 +52,7 @@ _AFTER_STUCK_CHECK: dict[Hashable, str] = {
 
 
 class AgentKeywords(TypedDict, total=False):
-    """The keywords of `build_agent` besides those that decide the type of its result."""
+    """The keywords of `build_agent` other than those that determine the type of its result."""
 
     model: str | Runnable[Any, Any] | None
     system_prompt: str | SystemMessage | None
@@ -113,19 +113,19 @@ def build_agent(
     Takes the arguments of LangChain's `create_agent` with the same meaning; docs/langchain.md lists
     the differences. `model` (`PROVIDER:NAME`, or a chat model, including one with `bind`,
     `with_retry` or `with_fallbacks`), `tools` and `system_prompt` replace those of the profile; the
-    model may be the first argument, as there. The context of a run may name another model. If
-    `context_schema` is not `Context`, the fields that both have apply to the run, and tools get the
-    whole context. Tools and middleware can read and change the additional keys of `state_schema`.
-    With a checkpointer and a `thread_id` in the configuration, runs are persisted and can be
-    resumed. `name` is the name in the agent's messages, and the graph's name as a node of another
-    graph; by default the graph has the profile's.
+    model may be the first argument, as in `create_agent`. The context of a run may name another
+    model. If `context_schema` is not `Context`, the fields that both have apply to the run, and
+    tools get the whole context. Tools and middleware can read and change the additional keys of
+    `state_schema`. With a checkpointer and a `thread_id` in the configuration, runs are persisted
+    and can be resumed. `name` is the name in the agent's messages, and the graph's name as a node
+    of another graph; by default, the graph has the profile's name.
 
     Example:
         agent = build_agent("swe", model="openai:gpt-5")
         result = agent.invoke({"request": "Fix the failing test."})
 
     Raises:
-        SettingsError: there is no such profile, `model` is not a chat model, or the extra
+        SettingsError: the profile does not exist, `model` is not a chat model, or the extra
             `langchain` is not installed.
         UsageError: two middleware have the same name.
     """
@@ -158,7 +158,7 @@ def build_subagent(name: str) -> RunGraph[Any]:
     """Return the graph of a profile for delegated tasks: it cannot delegate in turn. Blocking.
 
     Raises:
-        SettingsError: there is no such profile.
+        SettingsError: the profile does not exist.
     """
     profile = find_profile(name)
     tools = tuple(tool for tool in profile.tools if str(tool).lower() != DELEGATE)
@@ -209,7 +209,7 @@ def _change_profile(
 
 
 def _own_names(nodes: Sequence[str] | None) -> list[str] | None:
-    """Return the names of nodes at which to interrupt, also by the names of `create_agent`."""
+    """Return the names of nodes at which to interrupt; accept those of `create_agent` too."""
     if nodes is None or nodes == "*":
         return cast("list[str] | None", nodes)
     return [_NODE_NAMES.get(node, node) for node in nodes]
@@ -234,8 +234,8 @@ def _build_graph(
     # LangGraph passes state, runtime and configuration; its types allow only two of them
     nodes: dict[str, Any] = {"think": think, "act": act, "stuck_check": stuck_check}
     for name, node in nodes.items():
-        # explicit, because LangGraph would create channels for the keys of a task of `act`;
-        # from 1.2.24 on, tools see the keys of their node's schema only
+        # explicit, because LangGraph would create channels for the keys of a task of `act`; from
+        # 1.2.24 on, tools see only the keys of their node's schema
         builder.add_node(name, node, input_schema=state)
     if stack is not None:
         from manus.graph.middleware.wiring import add_hooks

@@ -11,7 +11,7 @@ from manus.state.agent import AgentState
 
 Side = Literal["state", "input", "output"]
 _DISPLAY_KEYS = {"todos", "files"}
-"""Keys that are derived for chat UIs unless somebody else has channels of these names."""
+"""Keys that are derived for chat UIs unless the caller has channels with these names."""
 
 
 def extend_schema(schema: type[Any], hints: Mapping[str, Any]) -> type[Any]:

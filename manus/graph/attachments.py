@@ -1,8 +1,8 @@
 """Attach files to a request.
 
 A command or the page attaches files of this machine: their text becomes part of the request, images
-become blocks of its message. A message from elsewhere has files as blocks: they are saved in the
-workspace when the run starts.
+become blocks of its message. A message from another client contains files as blocks: they are saved
+in the workspace when the run starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_TEXT_FILE = 100_000
 _MAX_PDF_TEXT = 100_000
 """Characters of a PDF in the message; the agent can read the rest in the file."""
 _UPLOADS = "uploads"
-"""Folder of the workspace for attached files that are not in it already."""
+"""Folder in the workspace for attached files that are not already in it."""
 
 
 def find_mentioned_files(text: str, folder: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
@@ -145,7 +145,7 @@ def _save_block(block: Any, workspace: Workspace) -> Any:
         file = base64.b64decode(data, validate=True)
         path = keep_upload(name, file, workspace)
     except (OSError, binascii.Error) as error:
-        raise UsageError(f"The attached file `{name}` cannot be saved: {error}.") from None
+        raise UsageError(f"Cannot save the attached file `{name}`: {error}.") from None
     return {"type": "text", "text": _describe_file(path, kind, file)}
 
 

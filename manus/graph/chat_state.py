@@ -26,7 +26,7 @@ FILES = "files"
 _SOURCES = ("plans", "active_plan", "plan", "changed_files", "run")
 """Keys of the state that `todos` and `files` are derived from."""
 MOST_FILES = 20
-"""Number of files, the most recently changed ones."""
+"""Number of files; the most recently changed ones are included."""
 MOST_OF_FILE = 20_000
 """Characters of one file."""
 MOST_OF_ALL = 100_000
@@ -72,7 +72,7 @@ async def with_chat_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changed_files(values: Mapping[str, Any]) -> list[str]:
-    """Return the paths of changed files, the newest first."""
+    """Return the paths of changed files, newest first."""
     steps = (values.get("plan") or {}).get("steps") or []
     paths: list[str] = []
     for step in steps:
@@ -85,8 +85,8 @@ def _changed_files(values: Mapping[str, Any]) -> list[str]:
 def _read_files(workspace: str, paths: Iterable[str]) -> dict[str, str]:
     """Return the texts of files by path. Blocking.
 
-    A workspace outside the server's root gives none: whoever can change the state of a thread could
-    name any folder.
+    A workspace outside the server's root yields none: a client that can change the state of a
+    thread could name any folder.
     """
     try:
         root = served_root()
@@ -123,7 +123,7 @@ def _cached_text(real: Path, _: int, size: int) -> str:
         # a character of UTF-8 has at most four bytes
         data = file.read(4 * MOST_OF_FILE)
     if b"\0" in data:
-        return f"({size:,} bytes, not a text)"
+        return f"({size:,} bytes, not text)"
     text = data.decode("utf-8", "replace")
     if len(text) <= MOST_OF_FILE and len(data) == size:
         return text

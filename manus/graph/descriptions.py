@@ -1,4 +1,4 @@
-"""How a graph describes itself: its drawing, the schema of its input, itself as a tool."""
+"""Descriptions of a graph: its drawing, the schema of its input, and the graph as a tool."""
 
 from __future__ import annotations
 

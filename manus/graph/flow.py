@@ -47,7 +47,7 @@ _BROWSER = "browser"
 
 FLOW = Profile(
     name="flow",
-    description="Plans first, then has each step carried out.",
+    description="Plans first, then has each step executed.",
     tools=("planning",),
     system_prompt="",
     next_step_prompt="",
@@ -58,8 +58,8 @@ FLOW = Profile(
 class FlowGraph(RunGraph[FlowResult]):
     """Compiled flow graph with the graphs of its executors.
 
-    Each step is a run of an executor's graph in a checkpoint namespace of its own, which the
-    step's `space` names: `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
+    Each step is a run of an executor's graph in its own checkpoint namespace, the step's `space`:
+    `aget_state({"configurable": {"thread_id": …, "checkpoint_ns": space}})`.
     """
 
     shares_inbox = True
@@ -130,18 +130,18 @@ def build_flow(
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
 ) -> RunGraph[FlowResult]:
-    """Return the compiled flow graph, which makes a plan and executes each step by an executor.
+    """Return the compiled flow graph, which creates a plan and has an executor run each step.
 
-    A step names its executor in brackets, `[browser] …`; without a known name, it is the first. An
-    executor is a profile, its name, or a graph of `build_agent`. `model` plans, and is the model of
-    executors without their own.
+    A step names its executor in brackets, `[browser] …`; without a known name, it gets the first
+    executor. An executor is a profile, its name, or a graph of `build_agent`. `model` creates the
+    plan, and is the model of executors without their own.
 
     Example:
         flow = build_flow(("manus", "data_analysis"))
         result = flow.invoke({"request": "Compare the sales of both years."})
 
     Raises:
-        SettingsError: there is no such profile, or `model` is not a chat model.
+        SettingsError: the profile does not exist, or `model` is not a chat model.
         UsageError: there is no executor, or two have the same name.
     """
     profiles = _profiles_by_name(executors)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
 
 SERVED_INBOX = MemoryInbox()
-"""Inboxes of a LangGraph server whose store has no place for them."""
+"""Inboxes of a LangGraph server whose store cannot hold them."""
 CONTINUES_AFTER = (
     "terminated", "answered", "completed", "max_steps", "stuck", "budget", "plan_incomplete"
 )  # fmt: skip
@@ -39,7 +39,7 @@ NO_STORE = (
     "`open_sqlite`."
 )
 _memory: weakref.WeakKeyDictionary[Any, MemoryInbox] = weakref.WeakKeyDictionary()
-"""Inboxes of checkpointers that have no place for them."""
+"""Inboxes of checkpointers that cannot hold them."""
 
 
 def select_inbox(
@@ -60,7 +60,7 @@ def find_inbox(saver: Any) -> Inbox:
     """Return the inboxes of the threads of a checkpointer.
 
     Raises:
-        UsageError: it is no checkpointer.
+        UsageError: it is not a checkpointer.
     """
     inbox = select_inbox(saver)
     if inbox is None:
@@ -73,8 +73,8 @@ def send_message(
 ) -> str:
     """Send a message to a thread while a run works on it, and return the id of the message.
 
-    The model reads it at the next step. With `queue`, it is the next request when the run has
-    ended. Any process that uses the same store can send.
+    The model reads it at the next step. With `queue`, it becomes the next request when the run
+    ends. Any process that uses the same store can send.
 
     Raises:
         UsageError: the text is empty, or there is no checkpointer.
@@ -96,7 +96,7 @@ def list_messages(checkpointer: BaseCheckpointSaver[Any], thread_id: str) -> lis
 def withdraw_message(
     checkpointer: BaseCheckpointSaver[Any], thread_id: str, message_id: str
 ) -> bool:
-    """Withdraw a message to a thread; return False if it was read already.
+    """Withdraw a message to a thread; return False if it was already read.
 
     Raises:
         UsageError: there is no checkpointer.
@@ -112,7 +112,7 @@ async def open_inbox(
 ) -> ThreadInbox | None:
     """Return the inbox of the thread for a run; None if the run reads no messages.
 
-    Messages to a plan are read by the executors of its steps, too; those to an agent are not read
+    Messages to a plan are also read by the executors of its steps; those to an agent are not read
     by the agents that it delegates to.
     """
     namespace = str(configurable.get("checkpoint_ns", ""))
@@ -146,10 +146,10 @@ async def take_next_request(
 async def next_input(
     graph: RunGraph[Any], active_run: ActiveRun, configurable: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the input of the next run, if a message of the user waits for the end of this one.
+    """Return the input of the next run, if a user message is waiting for the end of this one.
 
-    A caller who holds the thread starts that run itself. A server has a queue of its own, and its
-    `run_id` stands for one input: with the same id LangGraph would resume the run that has ended.
+    A caller who holds the thread starts that run itself. A server has its own queue, and its
+    `run_id` identifies one input: with the same id LangGraph would resume the run that has ended.
     """
     is_nested = active_run.is_inside or bool(configurable.get("checkpoint_ns"))
     is_of_caller = bool(configurable.get(HELD) or configurable.get("run_id"))
@@ -170,9 +170,9 @@ async def next_input(
 async def _release_abandoned(
     graph: RunGraph[Any], inbox: ThreadInbox, configurable: dict[str, Any]
 ) -> None:
-    """Make messages unread again that a nested graph took before a crash and did not store.
+    """Mark messages as unread again that a nested graph took before a crash and did not store.
 
-    The thread must be locked: no nested graph of it is running.
+    The thread must be locked, so that no nested graph of it is running.
     """
     for message in await inbox.read():
         if not message.reader or message.reader == inbox.namespace:

@@ -12,7 +12,7 @@ _MESSAGES = "Instead of the request: messages as objects with `role` and `conten
 
 
 def input_model(schema: type[Any], name: str) -> type[BaseModel]:
-    """Return a model with the keys of an input schema; a key that is left out has None.
+    """Return a model with the keys of an input schema; an omitted key is None.
 
     Messages are plain objects: the schemas of all classes of messages would take 30 KB.
     """

@@ -21,13 +21,11 @@ from manus.state.errors import UsageError
 from manus.state.messages import append_messages
 from manus.state.text import sanitize, sanitize_all
 
-NO_REQUEST = (
-    "There is no request: give a text in `request`, or messages of which one is the user's."
-)
+NO_REQUEST = "There is no request: pass text in `request`, or messages with one from the user."
 
 
 def to_input(graph_input: Any, *, needs_request: bool = True) -> Any:
-    """Return the graph's input, with the `request` as a message of the user.
+    """Return the graph's input, with the `request` as a user message.
 
     `needs_request=False`: a middleware may add it.
 
@@ -55,7 +53,7 @@ def to_input(graph_input: Any, *, needs_request: bool = True) -> Any:
 
 
 def _to_storable(messages: Any) -> Any:
-    """Return messages in any form with text that every store can hold."""
+    """Return messages in any form with text that every store accepts."""
     if isinstance(messages, BaseMessage):
         return messages.model_copy(update={"content": sanitize_all(messages.content)})
     if isinstance(messages, list):
@@ -88,7 +86,7 @@ def to_context(context: Any) -> Context:
         fields = ", ".join(Context.model_fields)
         message = f"{problem['msg'][:1].lower()}{problem['msg'][1:]}"
         raise UsageError(
-            f"The run's `{name}` does not fit: {message}. There are: {fields}."
+            f"The run's `{name}` is not valid: {message}. Available fields: {fields}."
         ) from None
 
 
@@ -124,7 +122,7 @@ def outer_context() -> Any:
 
 
 def shared_fields(context: Any) -> Any:
-    """Return the fields of another kind of context that `Context` has too."""
+    """Return the fields that another kind of context shares with `Context`."""
     if context is None or isinstance(context, Context):
         return context
     values = context if isinstance(context, Mapping) else vars(context)
@@ -134,7 +132,7 @@ def shared_fields(context: Any) -> Any:
 def served_root() -> Path:
     """Return the folder below which the server may work. Blocking.
 
-    It is `MANUS_SERVED_ROOT`, else the folder of the configured workspace.
+    It is `MANUS_SERVED_ROOT`, or the folder of the configured workspace.
     """
     root = os.environ.get("MANUS_SERVED_ROOT") or load_settings(os.environ).workspace
     return Path(root).expanduser().resolve()
@@ -143,7 +141,7 @@ def served_root() -> Path:
 def find_served_records() -> Records | None:
     """Return the records in the database that MANUS_CHECKPOINT names, if it names one. Blocking.
 
-    They are for a server whose own saver has no place for records.
+    They are for a server whose own saver cannot hold records.
     """
     address = load_settings(os.environ).checkpoint
     return open_database(address) if is_database(address) else None
@@ -153,7 +151,7 @@ def check_served(context: Context) -> None:
     """Check that a request to the server names only files below `served_root`. Blocking.
 
     Raises:
-        UsageError: a file is elsewhere.
+        UsageError: a file is outside of it.
     """
     root = served_root()
     paths = {"workspace": context.workspace, "record": context.record}
@@ -162,6 +160,6 @@ def check_served(context: Context) -> None:
     for name, path in paths.items():
         if path and not Path(path).expanduser().resolve().is_relative_to(root):
             raise UsageError(
-                f"The run's `{name}` lies outside of {root}: the server works only there "
-                "(MANUS_SERVED_ROOT names another folder)."
+                f"The run's `{name}` is outside of {root}, the only folder in which the server "
+                "works (MANUS_SERVED_ROOT sets another)."
             )

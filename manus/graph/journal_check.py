@@ -31,8 +31,8 @@ async def mark_unfinished(
     """Mark unfinished calls as possibly executed if the journal and the state do not match.
 
     The journal may be lost, or the state restored from an older copy: then an unfinished call that
-    the journal does not have may have taken effect, and must not be repeated. Its result says so.
-    A state that a person has edited is exempt, because it repeats effects on purpose.
+    the journal does not have may have taken effect, and must not be repeated. Its result reports
+    this. A state that a person has edited is exempt, because it repeats effects on purpose.
 
     Raises:
         StorageError: the journal cannot be written.
@@ -46,7 +46,7 @@ async def mark_unfinished(
         return
     tasks = _started_tasks(snapshot, answered, catalog)
     if is_foreign:
-        problem = "This thread was last worked on with another record of its tool calls"
+        problem = "This thread was last continued with another record of its tool calls"
     else:
         problem = _find_mismatch(journal, snapshot, tasks, is_whole=is_whole)
     if problem:
@@ -72,11 +72,12 @@ async def _record_unknown(journal: Journal, tasks: list[PregelTask], problem: st
 async def _take_over(
     saver: Any, snapshot: StateSnapshot, journal: Journal
 ) -> tuple[bool, set[str]]:
-    """Record that this journal continues a thread that was last worked on with another one.
+    """Record that this journal continues a thread that was last continued with another one.
 
     Otherwise a process on the previous machine would not know of a call that starts here.
 
-    Returns whether the journal was another one, and the ids of tasks whose questions are answered.
+    Returns whether the journal was a different one, and the ids of tasks whose questions are
+    answered.
     """
     if not isinstance(saver, BaseCheckpointSaver):
         return False, set()
@@ -99,7 +100,7 @@ async def _take_over(
 def _started_tasks(
     snapshot: StateSnapshot, answered: set[str], catalog: Catalog
 ) -> list[PregelTask]:
-    """Return the tasks of `act` whose call may have started: those that wait for nobody."""
+    """Return the tasks of `act` whose call may have started: those not waiting for a person."""
     # an answer is stored under the task that asked, or, if there was one question, under no task
     task_ids = {task.id for task in snapshot.tasks}
     if answered - task_ids:
@@ -138,7 +139,7 @@ def _find_mismatch(
     answers = _answers(snapshot, tasks)
     recorded = [answer for answer in answers if JOURNALLED in answer.additional_kwargs]
     if recorded and journal.look_up(str(recorded[-1].id)) is None:
-        return "The record of this thread's tool calls lacks the last of them"
+        return "The record of this thread's tool calls lacks the newest of them"
     known_ids = {task.id for task in tasks} | {answer.id for answer in answers}
     newest = journal.newest
     # a delegated task is recorded under its namespace, which ends with the id of the call's task

@@ -34,7 +34,7 @@ class Outcome:
 
     @property
     def waits_for_model(self) -> bool:
-        """Return whether it waits for the model server only, and for no person."""
+        """Return whether it waits only for the model server, not for a person."""
         return bool(self.questions) and all(map(is_for_model_server, self.questions))
 
     @property
@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def unasked(self) -> list[Refusal]:
-        """Return the calls that were refused because nobody can be asked."""
+        """Return the calls that were refused because no person can be asked."""
         return [refusal for refusal in self.refused if refusal["by"] == "mode"]
 
     def as_json(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ class Outcome:
 def build_outcome(snapshot: StateSnapshot) -> Outcome:
     """Return the outcome of the newest run of a thread.
 
-    A run that waits for a person has the stop reason `interrupted` and its questions as output;
-    one that was cut off has no stop reason.
+    A run that waits for a person has the stop reason `interrupted` and its questions as output; one
+    that was aborted has no stop reason.
     """
     values: dict[str, Any] = snapshot.values or {}
     plan = values.get("plan")

@@ -73,7 +73,7 @@ def calls_by_task(snapshot: StateSnapshot) -> list[tuple[PregelTask, Call]]:
     if message is None:
         return []
     tasks = [task for task in snapshot.tasks if task.name == "act"]
-    # results of finished tasks may be among the messages already, under the id of the task
+    # results of finished tasks may already be in the messages, under the id of the task
     task_ids = {task.id for task in tasks}
     answered = set()
     for answer in newest_answers(messages):

@@ -70,7 +70,7 @@ DATA_ANALYSIS = Profile(
 )
 PLANNER = Profile(
     name="planner",
-    description="A general agent that makes a plan of its own and works by it.",
+    description="A general agent that creates its own plan and follows it.",
     tools=("planning", *MANUS.tools),
     on_demand=MANUS.on_demand,
     system_prompt=prompts.PLANNER,
@@ -98,12 +98,12 @@ def all_executors(first: str = "manus") -> tuple[str, ...]:
 
 
 def find_profile(name: str) -> Profile:
-    """Return the built-in or user profile of a name, in any letter case. Blocking.
+    """Return the built-in or user profile with a name, in any letter case. Blocking.
 
     `manus.toml` is read only if the name is not built in. `MODULE:NAME` names a profile in Python.
 
     Raises:
-        SettingsError: there is no such profile, and the message lists all; or it is invalid.
+        SettingsError: the profile does not exist (the message lists all), or is invalid.
     """
     if name.lower() in PROFILES:
         return PROFILES[name.lower()]
@@ -143,8 +143,8 @@ def _load_settings() -> Settings:
             )
         if name.lower() in names:
             raise SettingsError(
-                f"There is a profile `{name.lower()}` already; give yours another name and, to "
-                f'keep what that one has, `based_on = "{name.lower()}"`.'
+                f"Profile `{name.lower()}` already exists; choose another name and, to keep "
+                f'its values, set `based_on = "{name.lower()}"`.'
             )
         names.add(name.lower())
     return settings
@@ -156,23 +156,23 @@ def _build_profile(name: str, settings: Settings) -> Profile:
     own_name = own_names.get(name.lower())
     if own_name is None:
         names = ", ".join([*PROFILES, *settings.profiles])
-        raise SettingsError(f"There is no profile `{name}`; known are: {names}.")
+        raise SettingsError(f"Profile `{name}` does not exist; available profiles: {names}.")
     values = settings.profiles[own_name]
     base = PROFILES.get(values.based_on.lower())
     if base is None:
         raise SettingsError(
-            f"The profile `{own_name}` can be based on {', '.join(PROFILES)}; not on "
-            f"`{values.based_on}`."
+            f"The profile `{own_name}` cannot be based on `{values.based_on}`, only on "
+            f"{', '.join(PROFILES)}."
         )
     changes: dict[str, Any] = values.model_dump(exclude_none=True, exclude={"based_on"})
     if values.tools is not None:
         changes.setdefault("on_demand", ())
-    changes.setdefault("description", f"As `{base.name}`, with settings of the user's own.")
+    changes.setdefault("description", f"Like `{base.name}`, with the user's own settings.")
     roles = {*_ROLES, *settings.roles}
     if values.role not in (None, *roles):
         raise SettingsError(
-            f"The profile `{own_name}` wants a model for the role `{values.role}`, which is not "
-            f"configured; known are: {', '.join(sorted(roles))}."
+            f"The profile `{own_name}` needs a model for the role `{values.role}`, which is not "
+            f"configured; configured roles: {', '.join(sorted(roles))}."
         )
     try:
         if values.tools is not None:

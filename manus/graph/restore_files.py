@@ -22,7 +22,7 @@ log = logging.getLogger("manus")
 async def restore_files(
     graph: RunGraph[Any], active_run: ActiveRun, configurable: dict[str, Any]
 ) -> None:
-    """Restore the files as at the checkpoint of a configuration, and let the first node say so.
+    """Restore the files as of a configuration's checkpoint, and let the first node report it.
 
     Without a checkpoint, or in a nested run, nothing is done.
 
@@ -34,7 +34,7 @@ async def restore_files(
         return
     config = with_usable_saver({"configurable": configurable}, graph.checkpointer)
     state = await graph.aget_state(config)
-    if state.metadata is None:  # there is no such checkpoint, which the run itself reports
+    if state.metadata is None:  # the checkpoint does not exist, which the run itself reports
         return
     files = active_run.session.files
     restored = RestoredFiles(has_files=False)
@@ -58,7 +58,7 @@ async def restore_files(
 
 
 async def _list_effects(graph: RunGraph[Any], configurable: dict[str, Any]) -> Sequence[object]:
-    """Return the effects that stay of the calls since the checkpoint, if the store knows them."""
+    """Return the lasting effects of the calls since the checkpoint, if the store knows them."""
     saver = configurable.get(CHECKPOINTER) or graph.checkpointer
     list_outside_effects = getattr(saver, "list_outside_effects", None)
     if list_outside_effects is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 async def resume_repeated(
     graph: RunGraph[Any], graph_input: Any, config: RunnableConfig
 ) -> tuple[Any, RunnableConfig]:
-    """Return input and configuration of a run; those of a resume if the thread has the run already.
+    """Return the input and configuration of a run, for a resume if the thread already has the run.
 
     A server that has lost a worker executes its run again, with the same input and the same
     `run_id`. The stored state has that input, and an answer or a fork must not be applied twice.
@@ -44,7 +44,7 @@ async def resume_repeated(
 
 
 def at_newest(config: RunnableConfig) -> RunnableConfig:
-    """Return a configuration without the checkpoint that it names."""
+    """Return a configuration without its checkpoint id."""
     configurable = config.get("configurable", {})
     newest = {name: value for name, value in configurable.items() if name not in CHECKPOINT}
     return {**config, "configurable": newest}
@@ -97,7 +97,7 @@ async def restore_run(
 
 
 async def _compare_newest(saver: Any, session: Session, configurable: dict[str, Any]) -> None:
-    """Let the calls in the journal be compared with the history of the new run.
+    """Have the calls in the journal compared with the history of the new run.
 
     A new thread, or one that a person has edited or rewound, may lack them on purpose.
     """

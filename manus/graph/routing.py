@@ -73,7 +73,7 @@ def route_after_think(
 ) -> list[Send] | AfterThink:
     """Return one task of `act` for each call, or the label of the next node.
 
-    Within a run, `config` has what the run knows of its history already.
+    Within a run, `config` has what the run already knows about its history.
     """
     reason = state.get("stop_reason")
     if reason in ("budget", "error"):
@@ -111,7 +111,7 @@ def route_after_think(
 def _collect_facts(
     messages: Sequence[AnyMessage], compaction: Compaction | None, config: RunnableConfig | None
 ) -> dict[str, Any]:
-    """Return the facts that a call needs. A run has read all but the newest messages already."""
+    """Return the facts that a call needs. A run has already read all but the newest messages."""
     active_run = get_parent_run(config or {})
     if active_run is None:
         return collect_facts(messages, compaction)
@@ -132,7 +132,7 @@ def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
 def route_after_plan(state: FlowState) -> AfterPlan:
     """Return the label for the first steps, the approval, another plan, or the end.
 
-    A resumed run whose planning failed makes a new plan.
+    A resumed run whose planning failed creates a new plan.
     """
     reason = state.get("stop_reason")
     if reason is not None:
@@ -144,7 +144,7 @@ def route_after_plan(state: FlowState) -> AfterPlan:
 
 
 def route_after_execute_step(state: FlowState) -> list[Send] | AfterExecuteStep:
-    """Return one task for each step that was started, or else the label of the next node.
+    """Return one task for each step that was started, or the label of the next node.
 
     A step that ends, or is set aside with its question, still sees its siblings in progress: the
     router runs again when all have ended.

@@ -12,7 +12,7 @@ from manus.nodes.active_run import KEY, ActiveRun, RunReference
 _SERVED = frozenset({"assistant_id", "langgraph_auth_user"})
 """Keys that only servers add to a configuration; Aegra adds the second."""
 _SUPERSTEPS = 1_000_000
-"""Recursion limit, so high that the step budget ends a run and not LangGraph."""
+"""Recursion limit, so high that the step budget ends a run, not LangGraph."""
 
 
 def is_served(config: RunnableConfig) -> bool:

@@ -1,4 +1,4 @@
-"""A compiled graph that opens the resources of a run when it starts and closes them at its end."""
+"""A compiled graph that opens the resources of a run at its start and closes them at its end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from manus.nodes.wrapping import AgentOptions
 from manus.state.errors import UsageError
 
 NO_THREAD = (
-    "A graph with a checkpointer needs to know the thread: give "
+    "A graph with a checkpointer needs a thread id: pass "
     '{"configurable": {"thread_id": "…"}} as its configuration.'
 )
 
@@ -53,14 +53,14 @@ NO_THREAD = (
 class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context, Any, Any]):  # type: ignore[misc]
     """Compiled graph of a profile whose runs have live resources.
 
-    It differs from a plain compiled graph in two ways: a `request` becomes a message of the user
-    before the first checkpoint, so that it is never lost; and the live resources of a run (shell,
-    browser, …) are closed when the run ends, fails or is cancelled. While the run waits for a
-    person, or at a breakpoint, they stay open. `ResultT` is the type that `invoke` returns.
+    It differs from a plain compiled graph in two ways: a `request` becomes a user message before
+    the first checkpoint, so that it is never lost; and the live resources of a run (shell, browser,
+    …) are closed when the run ends, fails or is cancelled. While the run waits for a person, or at
+    a breakpoint, they stay open. `ResultT` is the type that `invoke` returns.
     """
 
     shares_inbox = False
-    """Whether the user's messages to a run are read by the graphs nested in it, too."""
+    """Whether the user's messages to a run are also read by the graphs nested in it."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     ) -> list[Interrupt]:
         """Return the questions in the order in which they were asked.
 
-        A stream has those of parallel tasks in any order.
+        A stream has those of parallel tasks in arbitrary order.
         """
         if len(interrupts) < 2:
             return interrupts
@@ -161,7 +161,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     ) -> AsyncGenerator[Any]:
         """Run the graph and stream its parts, as `CompiledStateGraph.astream`.
 
-        As a node of another graph it takes the fields of that graph's context that it has too.
+        As a node of another graph, it takes the fields of that graph's context that both share.
 
         Raises:
             UsageError: there is no request, the thread is busy, or a setting is invalid.
@@ -264,7 +264,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     def _stream_options(
         self, active_run: ActiveRun, options: dict[str, Any]
     ) -> tuple[dict[str, Any], ChatStream | None]:
-        """Return the options for LangGraph, and what translates the stream for chat UIs."""
+        """Return the options for LangGraph, and the translator of the stream for chat UIs."""
         options = dict(options)
         if self.checkpointer and options.get("durability") is None:
             # unless the caller wants otherwise, a step is on disk before the next one starts
@@ -332,7 +332,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         """Return the graph of a profile that a task is delegated to, without `delegate`. Blocking.
 
         Raises:
-            SettingsError: there is no such profile.
+            SettingsError: the profile does not exist.
         """
         if name not in self.subagents:
             self.subagents[name] = self.build_subagent(name)
@@ -347,7 +347,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     async def aget_state_history(
         self, config: RunnableConfig, **options: Any
     ) -> AsyncGenerator[StateSnapshot]:
-        """Yield the states of a thread, the newest first; see `aget_state`."""
+        """Yield the states of a thread, newest first; see `aget_state`."""
         config = with_usable_saver(config, self.checkpointer)
         async for snapshot in super().aget_state_history(config, **options):
             yield await adapt_for_chat_uis(snapshot)

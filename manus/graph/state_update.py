@@ -64,7 +64,7 @@ def _check_derived(name: str, value: Any, current: Mapping[str, Any]) -> None:
 
 
 def _merge_plan(value: Any, current: Plan) -> Overwrite:
-    """Return the changed plan. A step in progress starts again, and its notes say so."""
+    """Return the changed plan. A step in progress starts again, and its notes mention it."""
     if isinstance(value, Overwrite):
         current = cast(Plan, {})
         value = value.value

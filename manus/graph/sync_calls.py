@@ -98,7 +98,7 @@ class SyncCalls(Generic[ResultT]):
         """Change the state of a thread, as `aupdate_state`."""
         return self._wait_for(lambda: self.aupdate_state(config, values, *args, **kwargs))
 
-    def _wait_for(self: Any, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    def _wait_for(self: Any, create_coroutine: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         saver_loop = getattr(self.checkpointer, "loop", None)
         try:
             current_loop = asyncio.get_running_loop()
@@ -107,14 +107,14 @@ class SyncCalls(Generic[ResultT]):
         if saver_loop is current_loop:
             saver_loop = None
         if saver_loop is not None and saver_loop.is_running():
-            return asyncio.run_coroutine_threadsafe(make(), saver_loop).result()
+            return asyncio.run_coroutine_threadsafe(create_coroutine(), saver_loop).result()
         if current_loop is None:
-            return asyncio.run(_in_sync(make))
+            return asyncio.run(_in_sync(create_coroutine))
         with ThreadPoolExecutor(1) as pool:
             context = contextvars.copy_context()
-            return pool.submit(context.run, asyncio.run, _in_sync(make)).result()
+            return pool.submit(context.run, asyncio.run, _in_sync(create_coroutine)).result()
 
 
-async def _in_sync(make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+async def _in_sync(create_coroutine: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     IS_SYNC.set(True)
-    return await make()
+    return await create_coroutine()

@@ -1,6 +1,7 @@
-"""Tell from a thread's tasks that its run waits or has failed, which its channels do not show.
+"""Detect from a thread's tasks that its run waits or has failed, which its channels do not show.
 
-A node that interrupts or raises writes no state, so `status` stays as the node before left it.
+A node that interrupts or raises writes no state, so `status` keeps the value that the previous node
+set.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _drop_invented(messages: Any, history: Sequence[AnyMessage]) -> list[Any]:
 
 
 def _imported_calls(items: Sequence[Any], existing_ids: Collection[str | None]) -> set[str]:
-    """Return the ids of calls in a history that the input brings along."""
+    """Return the ids of calls in a history that the input contains."""
     imported: set[str] = set()
     for message in chain.from_iterable(map(as_messages, items)):
         is_new = message.id is None or message.id not in existing_ids
@@ -110,7 +110,7 @@ def _imported_calls(items: Sequence[Any], existing_ids: Collection[str | None]) 
 def _find_answer(
     messages: Sequence[Any], history: Sequence[AnyMessage], questions: Sequence[Interrupt]
 ) -> Command[Any] | None:
-    """Return new messages of the user as the answer to the first question, or None.
+    """Return new user messages as the answer to the first question, or None.
 
     Images are part of the answer to a question of the agent, but not of a decision about a call.
     """

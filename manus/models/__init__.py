@@ -1,1 +1,1 @@
-"""Asks a model; knows no run, no tool, no graph."""
+"""Model calls, independent of runs, tools and graphs."""

@@ -1,4 +1,4 @@
-"""Azure's variant of the client; a module of its own because few runs need its slow import."""
+"""Azure's variant of the client; a separate module because few runs need its slow import."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Build the chat model of an endpoint.
 
-Packages are imported on first use. Retries of their clients are disabled: `with_retries` does that
+Packages are imported on first use. The clients' own retries are disabled: `with_retries` retries
 for all providers.
 """
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 Models = tuple[dict[ModelSettings, "BaseChatModel"], asyncio.Lock]
-# Runs of one event loop share chat models. A client's connections refer to their loop, so that weak
-# keys would never be dropped.
+# Runs on one event loop share chat models. A client's connections refer to their loop, so weak keys
+# would never be dropped.
 _models_by_loop: dict[asyncio.AbstractEventLoop, tuple[Models, AsyncGenerator[Models]]] = {}
 
 
 async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel:
-    """Return the chat model for the settings; runs of one event loop share it.
+    """Return the chat model for the settings; runs on one event loop share it.
 
     Raises:
         SettingsError: no model is configured, a recording cannot be read, or a package is missing.
@@ -49,7 +49,7 @@ async def build_model(settings: ModelSettings, workspace: Path) -> BaseChatModel
         path = spec.removeprefix(REPLAY)
         return await asyncio.to_thread(ReplayModel.load, path, str(workspace))
     models, lock = await _get_loop_models()
-    async with lock:  # so that runs that start at once share one model
+    async with lock:  # so that runs that start concurrently share one model
         if settings not in models:
             # imports take a second and read files: not on the event loop
             models[settings] = await asyncio.to_thread(_build, settings, *split_spec(spec))
@@ -101,10 +101,10 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     values |= {
         "timeout": timeout,
         "max_retries": 0,
-        # usage must be requested from addresses other than OpenAI's
+        # servers other than OpenAI's report usage only on request
         "stream_usage": True,
         "http_async_client": client,
-        "http_socket_options": (),  # its own would cause a warning that they hide a proxy
+        "http_socket_options": (),  # the default causes a warning that it hides a proxy
         # measured between chunks: comments that keep the connection open do not count
         "stream_chunk_timeout": settings.timeout,
     }
@@ -137,9 +137,9 @@ def _build_azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> 
     values |= {
         "azure_endpoint": values.pop("base_url"),
         "azure_deployment": name,
-        # a deployment mostly has its model's name, which tells what options the model refuses
+        # a deployment is usually named after its model, which decides what options are rejected
         "model": name,
-        "use_responses_api": False,  # for any name: the address is that of chat completions
+        "use_responses_api": False,  # whatever the name: the address is that of chat completions
         "api_version": settings.api_version or "2024-10-21",
     }
     return FastAzureChatOpenAI(**values)

@@ -97,9 +97,9 @@ class ModelClient:
     caches: defaultdict[str, RequestCache] = field(
         default_factory=lambda: defaultdict(RequestCache)
     )
-    """What is computed once for each message of the requests of a role."""
+    """Per-message values, computed once, of the requests of a role."""
     _server_at: Callable[[ModelSettings], ModelServer | None] = field(init=False)
-    """Returns the server of an endpoint if it can be asked for its window; cached."""
+    """Returns the server of an endpoint if it can be queried for its window; cached."""
 
     def __post_init__(self) -> None:
         """Prepare the cache of servers."""
@@ -124,7 +124,7 @@ class ModelClient:
         return await self._model_at(self.chain_of(role)[0])
 
     async def look_up_window(self, role: str) -> None:
-        """Ask the server of a role for its context window; warn if it is small."""
+        """Query the server of a role for its context window; warn if it is small."""
         endpoint = self.chain_of(role)[0]
         server = self._server_at(endpoint)
         if server is not None:
@@ -143,14 +143,14 @@ class ModelClient:
         """Call the model of a role and return its reply.
 
         Transient failures (429, 5xx, connection error, timeout) are retried for `retry_for`
-        seconds; permanent ones (key, model name, bad request) are not. When an endpoint fails for
-        good, the role's fallbacks are called in order. An empty or truncated reply is requested
-        once more. A `quiet` reply is not streamed: it is not addressed to the user. `options` are
-        more keyword arguments for the chat model.
+        seconds; permanent ones (key, model name, bad request) are not. When an endpoint fails
+        permanently, the role's fallbacks are called in order. An empty or truncated reply is
+        requested once more. A `quiet` reply is not streamed: it is not addressed to the user.
+        `options` are additional keyword arguments for the chat model.
 
         Raises:
-            BudgetError: the budget is used up, or its seconds end during the call.
-            ModelUnavailableError: no server was available during the whole retry time.
+            BudgetError: the budget is used up, or its time runs out during the call.
+            ModelUnavailableError: no server became available within the retry time.
             ModelError: a permanent failure; the message is a sentence for the user.
             SettingsError: no model is configured, or its package is missing.
         """
@@ -180,7 +180,7 @@ class ModelClient:
     ) -> Reply:
         """Return the reply of an endpoint; request an empty or truncated one once more.
 
-        The call is cancelled when the budget's seconds are over.
+        The call is cancelled when the budget's time runs out.
         """
         ask = partial(self._ask_once, endpoint, request)
         try:
@@ -188,7 +188,7 @@ class ModelClient:
             async with asyncio.timeout(seconds) as limit:
                 reply = await with_retries(ask, endpoint, retry_for)
                 if _needs_second_try(reply.message, request):
-                    log.info("the model's reply was empty or truncated; it is requested once more")
+                    log.info("the model's reply was empty or truncated; requesting it once more")
                     reply = await with_retries(ask, endpoint, retry_for)
                     if is_empty(reply.message):
                         raise ModelReplyError(_explain_empty(reply.message, endpoint))
@@ -196,11 +196,11 @@ class ModelClient:
             if not limit.expired():
                 raise
             raise BudgetError(self.ledger.over or "seconds") from error
-        reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers never say why it ends
+        reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers send no finish reason
         return reply
 
     def _caller_model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any] | None:
-        """Return the caller's chat model if the endpoint stands for it."""
+        """Return the caller's chat model if the endpoint represents it."""
         model = self.caller_model
         if model is None or endpoint != build_endpoint(model, endpoint):
             return None
@@ -216,7 +216,7 @@ class ModelClient:
         return self.chat_models[endpoint]
 
     async def _ask_once(self, endpoint: ModelSettings, request: ModelRequest) -> Reply:
-        """Call an endpoint once; every attempt, also a failed one, needs room in the budget."""
+        """Call an endpoint once; every attempt, even a failed one, needs room in the budget."""
         model: Runnable[Any, Any] | None = self.chat_models.get(endpoint)
         if model is None or self.caller_model is not None:
             model = await self._model_at(endpoint)
@@ -243,7 +243,7 @@ class ModelClient:
             raise ModelRefusedError(
                 f"The content filter of the model server at {get_address(endpoint)} stopped the "
                 f"reply of `{endpoint.model or DEFAULT_MODEL}` ({get_finish_reason(message)}); "
-                "put the request in other words, or use another model."
+                "rephrase the request, or use another model."
             )
         return Reply(message, spending, time.monotonic() - start)
 
@@ -279,7 +279,7 @@ class ModelClient:
     def _count_tokens(
         self, model: str, request: ModelRequest, message: AIMessage, *, is_whole: bool
     ) -> _TokenCounts:
-        """Return the token counts that the server reports, else estimates.
+        """Return the token counts that the server reports, or estimates.
 
         Reported counts of a whole request calibrate later estimates; estimated counts are noted in
         the message.
@@ -327,11 +327,11 @@ def _join_failures(failures: Sequence[ModelError]) -> ModelError:
 
 def _explain_empty(message: AIMessage, endpoint: ModelSettings) -> str:
     """Return the error text for a reply that was empty twice."""
-    where = f"The model server at {get_address(endpoint)} gave an empty reply"
-    problem = f"{where} of `{endpoint.model or DEFAULT_MODEL}` twice"
+    where = f"The model server at {get_address(endpoint)} returned an empty reply"
+    problem = f"{where} from `{endpoint.model or DEFAULT_MODEL}` twice"
     if ended_at_limit(message):
         return (
-            f"{problem}: it ended at its length limit before it said anything; set a larger "
-            "MANUS_MAX_TOKENS, or less reasoning_effort."
+            f"{problem}: it reached its length limit before any text; increase MANUS_MAX_TOKENS or "
+            "lower reasoning_effort."
         )
     return f"{problem}; try again, or use another model."

@@ -49,7 +49,7 @@ _OWN_PACKAGE = "manus."
 
 
 class RequestCache:
-    """What is computed once for each message of requests that extend one another."""
+    """Per-message values, computed once, of requests that extend one another."""
 
     def __init__(self) -> None:
         self.sizes = RequestSizes()
@@ -75,11 +75,11 @@ class ModelRequest:
     tool_choice: Any
     """`auto`, `required`, `none`, or a choice in the provider's form."""
     quiet: bool
-    """Whether the reply is not streamed to those who watch the tokens."""
+    """Whether the reply is kept out of the token stream."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """More keyword arguments for the chat model."""
+    """Additional keyword arguments for the chat model."""
     cache: RequestCache = field(default_factory=RequestCache)
-    """That of the requests which this one extends."""
+    """Shared with the requests that this one extends."""
 
     @property
     def estimate(self) -> float:
@@ -88,12 +88,12 @@ class ModelRequest:
 
     @property
     def has_images(self) -> bool:
-        """Return whether a message has an image."""
+        """Return whether any message has an image."""
         return any(self.cache.images.list_values(self.messages))
 
 
 IS_SYNC = ContextVar("manus_is_sync", default=False)
-"""Whether a run has an event loop of its own, which ends with the call that started the run."""
+"""Whether a run has its own event loop, which ends with the call that started the run."""
 
 
 async def ask_endpoint(
@@ -122,7 +122,7 @@ async def ask_endpoint(
     elif not is_native:
         messages = as_plain_text(messages)
     options: dict[str, Any] = dict(request.options)
-    if request.quiet or has_prompted_tools:  # calls in the text are not for those who watch
+    if request.quiet or has_prompted_tools:  # calls in the text are not meant for viewers
         options["config"] = {"tags": [TAG_NOSTREAM]}
     if package is None:
         options |= _client_options(endpoint, request, is_native=is_native)
@@ -143,7 +143,7 @@ async def ask_endpoint(
 def _bind_tools(model: Runnable[Any, Any], request: ModelRequest) -> Runnable[Any, Any] | None:
     """Return the model with its tools bound; None if the chat model cannot bind tools.
 
-    They are described in the prompt then.
+    In that case they are described in the prompt.
     """
     choice = {}
     if request.tool_choice == "required":
@@ -173,7 +173,7 @@ def _client_options(
 
 
 def _to_wire(tool_choice: Any) -> Any:
-    """Return a tool choice in OpenAI's form; LangChain names `any`, or a tool."""
+    """Return a tool choice in OpenAI's form; LangChain's is `any`, or the name of a tool."""
     if tool_choice in ("any", True):
         return "required"
     if not isinstance(tool_choice, str) or tool_choice in ("none", "required"):
@@ -246,7 +246,7 @@ def adapt_to_package(
 def _with_object_arguments(message: BaseMessage) -> BaseMessage:
     """Return the message with an object as the arguments of each malformed call.
 
-    Its tool messages need a call that they answer.
+    Its tool messages need a call to answer.
     """
     if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
         return message
@@ -282,7 +282,7 @@ def with_cache_marks(
 
 
 def _with_mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
-    """Return the message with a mark in its last block, or as a block of its own behind it."""
+    """Return the message with a mark in its last block, or in a separate block after it."""
     *before, last = list_blocks(message.content)
     content = [*before, last, mark]
     if "cache_control" in mark:
@@ -291,7 +291,7 @@ def _with_mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
 
 
 def _can_carry_mark(message: BaseMessage) -> bool:
-    """Return whether a message has text and ends in text or an image; no other block takes one."""
+    """Return whether a message has text and ends in a block that can carry a mark."""
     if not get_text(message).strip():
         return False
     last = list_blocks(message.content)[-1]

@@ -28,7 +28,7 @@ _MESSAGE_LIMIT = 300
 _READ_LIMIT = 100_000
 """Characters of a server's message that are read."""
 _HTML_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-# Providers' error names by status, for errors without a status: mostly in the middle of a stream.
+# Providers' error names by status, for errors without a status, usually in the middle of a stream.
 _ERROR_NAMES = {
     400: "invalid_request_error validationexception data_inspection_failed content_filter",
     401: "authentication_error",
@@ -70,7 +70,7 @@ class NoChoicesError(Exception):
     """A complete reply in which `choices` is empty or missing."""
 
     def __init__(self) -> None:
-        super().__init__("the reply has no choices in it")
+        super().__init__("the reply contains no choices")
 
 
 class ErrorFacts:
@@ -115,14 +115,14 @@ class ErrorFacts:
 
     @cached_property
     def message(self) -> str:
-        """Return the server's message, wherever it stands, else the exception's own."""
+        """Return the server's message, wherever the response has it, or the exception's own."""
         text = self._message_in_details()
         metadata = self.details.get("metadata")
         if text and isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
             # OpenRouter's own message does not repeat the provider's
             text = f"{text}: {metadata['raw']}"
         if not text:
-            text = "it is a page in HTML" if _HTML_PAGE.match(self.body) else self.body
+            text = "it is an HTML page" if _HTML_PAGE.match(self.body) else self.body
         text = text or str(self.chain[0]) or type(self.chain[0]).__name__
         return text[:_READ_LIMIT]
 
@@ -135,12 +135,12 @@ class ErrorFacts:
 
     @cached_property
     def summary(self) -> str:
-        """Return the server's code, type and message of the error as one text to search."""
+        """Return the code, type and message of the server's error as one searchable text."""
         return f"{self.details.get('code')} {self.details.get('type')} {self.message}"
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """Return the headers of the response, by lower-case names."""
+        """Return the headers of the response, with lower-case names."""
         for link in self.chain:
             response = getattr(link, "response", None)
             if isinstance(response, dict):
@@ -201,7 +201,7 @@ def _is_too_large(facts: ErrorFacts) -> bool:
     is_overflow = any(name.endswith("ContextOverflowError") for name in facts.class_names)
     if is_overflow or facts.status == 413:
         return True
-    if facts.status == 429:  # a request above the rate limit per minute never passes later either
+    if facts.status == 429:  # a request larger than the per-minute limit never succeeds
         return bool(_TOO_LARGE_FOR_RATE.search(facts.message))
     return facts.status not in (401, 403, 404) and bool(_TOO_LARGE.search(facts.summary))
 
@@ -214,7 +214,7 @@ def _has_no_key(facts: ErrorFacts) -> bool:
 
 
 def _is_key_refused(facts: ErrorFacts) -> bool:
-    """Return whether the key was refused; Google answers 400 then."""
+    """Return whether the key was refused; Google returns 400 for it."""
     if facts.status in (401, 403):
         return True
     return facts.status == 400 and "api key" in facts.message.lower()
@@ -237,7 +237,7 @@ def _is_aws_configuration(facts: ErrorFacts) -> bool:
 
 
 def _is_final(facts: ErrorFacts) -> bool:
-    """Return whether a status is permanent; Groq may parse the call of a second attempt."""
+    """Return whether a status is permanent; on Groq, a second attempt may yield a valid call."""
     status = facts.status or 500
     if status >= 500 or status in _TRANSIENT_STATUSES:
         return False
@@ -254,7 +254,7 @@ _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = 
     (_is_key_refused, R, "{server} refused the key{number}{because}; check {key}."),
     (lambda facts: facts.status == 404, R, "{server} does not have the model `{model}`, or the "
      "address is wrong (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
-    (_is_out_of_quota, R, "{server} says that the account has no credit left: {message}"),
+    (_is_out_of_quota, R, "{server} reports that the account has no credit left: {message}"),
     (lambda facts: facts.status == 429, U, "{server}: rate limit exceeded (429): {message}"),
     (_is_final, R, "{server} refused the request{number}: {message}"),
     (lambda facts: facts.status, U, "{server} failed{number}: {message}"),
@@ -271,7 +271,7 @@ _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = 
      "without choices; try again, or use another model."),
     (lambda facts: "timeout" in str(facts.class_names).lower(), U, "{server} timed out; if it is "
      "only slow, increase MANUS_TIMEOUT."),
-    (lambda facts: facts.details or facts.body, U, "{server} answered with an error: {message}"),
+    (lambda facts: facts.details or facts.body, U, "{server} returned an error: {message}"),
     (lambda facts: facts.is_transport_error, U, "{server} closed the connection: {cause}"),
     (lambda _: True, R, "{server} did not send a chat reply ({message}); check MANUS_BASE_URL, "
      "which often ends in /v1."),

@@ -1,11 +1,11 @@
-"""The ledger of a run: what it has used, and the limits of that.
+"""The usage ledger of a run: the amounts used, and their limits.
 
 It counts model calls, tool calls, tokens, cost and time. The amounts are those of
-`manus.state.usage`; what a node has counted is stored in the state, from which the ledger of a
-resumed run continues.
+`manus.state.usage`; nodes store their counts in the state, from which the ledger of a resumed run
+continues.
 
 Limits are checked before each model call. Concurrent calls do not see one another's usage, so a
-limit can be exceeded by those calls at most.
+limit can be exceeded by at most those calls.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _entries: ContextVar[list[Spending] | None] = ContextVar("usage_entries", defaul
 class UsageLedger:
     """Usage and limits of one run.
 
-    A nested run, such as a step of a plan, has a ledger of its own for its time, and counts
-    everything else against the limits of the outermost run.
+    A nested run, such as a step of a plan, has its own ledger for time, and counts everything else
+    against the limits of the outermost run.
 
     Example:
         entries = ledger.start(state["usage"])
@@ -70,10 +70,10 @@ class UsageLedger:
 
     @property
     def over(self) -> str | None:
-        """Return, in words, the limit that forbids another model call; None if there is none."""
+        """Return a description of the limit that forbids another model call, or None."""
         if not self.is_limited:
             return None
-        return budget_used_up(self.limits, self.used, for_good=True)
+        return budget_used_up(self.limits, self.used, only_final=True)
 
     def check(self) -> None:
         """Raise an error if the limits leave no room for another model call.
@@ -86,7 +86,7 @@ class UsageLedger:
             raise BudgetError(limit)
 
     def sync(self, usage: Usage) -> None:
-        """Replace the usage by that in the state; a nested run has added its own already."""
+        """Replace the usage with that in the state; a nested run has already added its own."""
         if self._outermost is self:
             self._used = usage
             self._synced_at = time.monotonic()
@@ -99,12 +99,12 @@ class UsageLedger:
             self.add({**usage, "seconds": 0.0})  # the outermost run counts the time
 
     def add(self, usage: Usage) -> None:
-        """Add usage that is not of a model call, or that of a nested run."""
+        """Add usage other than a model call's, or that of a nested run."""
         ledger = self._outermost
         ledger._used = add_usage(ledger._used, usage)
 
     def start(self, usage: Usage | None = None) -> list[Spending]:
-        """Return the list to which the model calls of this node or tool call are booked.
+        """Return the list that records the model calls of this node or tool call.
 
         A node passes the usage in its state.
         """
@@ -115,7 +115,7 @@ class UsageLedger:
         return entries
 
     def book(self, spending: Spending) -> None:
-        """Add the usage of one model call, also to the entries of the current node."""
+        """Add the usage of one model call, and record it for the current node."""
         ledger = self._outermost
         ledger._used = with_spending(ledger._used, [spending])
         entries = _entries.get()
@@ -139,7 +139,7 @@ def check_prices(settings: RunSettings) -> None:
     """Raise an error if cost is limited and a model that may be called has no price.
 
     Raises:
-        UsageError: there is no price for a model.
+        UsageError: a model has no price.
     """
     if settings.budget.cost is None:
         return
@@ -148,6 +148,6 @@ def check_prices(settings: RunSettings) -> None:
             model = endpoint.model or DEFAULT_MODEL
             if settings.settings_source.find_price(model) is None:
                 raise UsageError(
-                    f"The cost cannot be limited, because there is no price of `{model}`: add "
+                    f"The cost cannot be limited because `{model}` has no price: add "
                     f'[prices."{model}"] to manus.toml, or limit tokens instead.'
                 )

@@ -1,6 +1,6 @@
 """Normalize the stream of one reply to the chat completions protocol.
 
-Deviations that servers were seen to send: calls without an index or all with the same one
+Deviations observed in servers: calls without an index or all with the same one
 (github.com/ollama/ollama/issues/7881, /15457); name, id, finish reason or usage with each chunk;
 arguments as an object or null, ids as numbers or missing, text in blocks; an error where the reply
 should be; one JSON body instead of a stream; usage as text or null, or without reasoning tokens.
@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 
 class ReplyReader:
-    """Reader of one reply, fed with its chunks in order."""
+    """Reader of one reply, whose chunks it is fed in order."""
 
     def __init__(self) -> None:
         self.has_begun = False
@@ -244,7 +244,7 @@ def _texts_in_details(details: Any) -> list[str]:
 
 
 def _block_text(block: Any, kind: str) -> str:
-    """Return the text of a block of this kind; a thought may consist of blocks itself."""
+    """Return the text of a block of this kind; a thought may itself consist of blocks."""
     if isinstance(block, str):
         return block if kind == "text" else ""
     if not isinstance(block, dict) or block.get("type") != kind:

@@ -55,7 +55,7 @@ class EventStream(AsyncStream[object]):
     """The server-sent events of one reply."""
 
     is_complete = False
-    """Whether the server has sent `[DONE]`, which the SDK keeps to itself."""
+    """Whether the server has sent `[DONE]`, which the SDK does not expose."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         async for event in super()._iter_events():
@@ -77,7 +77,7 @@ class FastChat(BaseChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """Return the reply; skip callbacks, and the copies made for them, if nobody listens."""
+        """Return the reply; without listeners, skip the callbacks and the copies made for them."""
         forms = kwargs.pop(WIRE_FORMS, None)
         if not isinstance(input, list) or is_watched(ensure_config(config)) or self.callbacks:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
@@ -105,7 +105,7 @@ class FastChat(BaseChatOpenAI):
         reader = ReplyReader()
         chunks = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
-        is_chat = "messages" in payload  # else OpenAI's newer responses protocol
+        is_chat = "messages" in payload  # otherwise OpenAI's newer Responses API
         if is_chat:
             wire = encode_messages(messages, wire_forms or new_wire_forms(policy))
             source = self._chat(reader, self._body(payload, wire))
@@ -145,7 +145,7 @@ class FastChat(BaseChatOpenAI):
         yield ChatGenerationChunk(message=reader.end())
 
     async def _next_chunk(self, reader: ReplyReader, chunks: AsyncGenerator[Any]) -> Any:
-        """Return the next chunk, or `_END`; a failure after the finish reason is an end."""
+        """Return the next chunk, or `_END`; a failure after the finish reason counts as the end."""
         try:
             async with asyncio.timeout(self.stream_chunk_timeout):
                 return await anext(chunks, _END)
@@ -197,13 +197,13 @@ def parse_unstreamed(body: bytes) -> Any:
     """Return the reply of a server that does not stream.
 
     Raises:
-        ValueError: there is no reply in it; the argument is the server's error, if there is one.
+        ValueError: the body contains no reply; the argument is the server's error, if there is one.
     """
     if not body.strip():
         return {}
     reply = json.loads(body)
     if not isinstance(reply, dict) or (reply and not {"choices", "error"} & reply.keys()):
-        raise ValueError("there is no reply in it")
-    if isinstance(reply.get("error"), str):  # mostly of a path that does not exist
+        raise ValueError("the body contains no reply")
+    if isinstance(reply.get("error"), str):  # usually for a path that does not exist
         raise ValueError(reply["error"])
     return reply

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 CONNECT_TIMEOUT = 15.0
-"""Seconds. An available server accepts the connection at once, however long it then thinks."""
+"""Seconds. An available server accepts the connection immediately, however slow its replies."""
 _ARGUMENT_NAMES = {
     "model": ("model", "model_name", "model_id"),
     "temperature": ("temperature",),
@@ -62,8 +62,8 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
         model: BaseChatModel = model_class(**values)
         key: Any = getattr(model, "anthropic_api_key", None)
         if key is not None and not key.get_secret_value():
-            raise ValueError("there is none")  # else its client sends a request without one
-    except Exception as error:  # each client has exceptions of its own
+            raise ValueError("there is none")  # otherwise its client sends requests without a key
+    except Exception as error:  # each client has its own exceptions
         raise SettingsError(
             f"The model `{provider}:{name}` cannot be set up; it needs {package.requirement} "
             f"({one_line(str(error), 300)})."
@@ -113,7 +113,8 @@ def _arguments_for(
         argument = _choose_name(_ARGUMENT_NAMES[setting], accepted)
         if argument is None and setting not in _OPTIONAL:
             raise SettingsError(
-                f"The provider `{provider}` takes no `{setting}`: leave it out of the settings."
+                f"The provider `{provider}` does not accept `{setting}`: remove it from the "
+                "settings."
             )
         if argument is not None:
             is_plain = _takes_plain_text(model_class, argument)
@@ -135,7 +136,7 @@ def _accepted_names(model_class: Any) -> list[str]:
 
 
 def _choose_name(candidates: tuple[str, ...], accepted: list[str]) -> str | None:
-    """Return the first candidate that is accepted, else an accepted name with a suffix of them."""
+    """Return the first accepted candidate, or an accepted name with one of the suffixes."""
     for name in candidates:
         if name in accepted:
             return name

@@ -1,6 +1,6 @@
 """Tools for models without tool calling: described in the system prompt, parsed from the reply.
 
-The history is not affected: it holds calls and tool messages as for any other model, so a thread
+The history is not affected: it contains calls and tool messages as for any other model, so a thread
 can continue with another model at any time.
 """
 
@@ -41,7 +41,7 @@ def as_plain_text(request: Sequence[BaseMessage]) -> list[BaseMessage]:
     for message in map(_message_as_text, request):
         last = messages[-1] if messages else None
         if isinstance(message, HumanMessage) and isinstance(last, HumanMessage):
-            # several servers insist that user and assistant take turns
+            # several servers require user and assistant messages to alternate
             messages[-1] = HumanMessage(_join_contents(last.content, message.content))
         else:
             messages.append(message)

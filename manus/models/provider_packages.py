@@ -22,7 +22,7 @@ class ProviderPackage:
     key: str = ""
     """The environment variable from which the package reads its key."""
     needs: str = ""
-    """What its client needs, in words, if that is more than a key."""
+    """Description of what its client needs, if that is more than a key."""
     module: str = ""
     """The module of the class; if empty, the package's name with underscores."""
     extra: str = ""
@@ -32,7 +32,7 @@ class ProviderPackage:
     reports_end: bool = False
     """Whether each of its replies is known to have a finish reason."""
     wants_tools: bool = False
-    """Whether calls in the history are refused if the request offers no tools."""
+    """Whether calls in the history are rejected if the request offers no tools."""
     mark: dict[str, Any] | None = None
     """The prompt-cache mark: everything before it is cached."""
     marked: re.Pattern[str] = re.compile("")
@@ -45,12 +45,12 @@ class ProviderPackage:
 
     @property
     def requirement(self) -> str:
-        """Return what its client needs, in words."""
+        """Return a description of what its client needs."""
         return self.needs or f"a key: {self.key_names}"
 
     @property
     def key_names(self) -> str:
-        """Return the environment variables that may hold the key, in words."""
+        """Return the names of the environment variables that may hold the key."""
         return f"MANUS_API_KEY or {self.key}" if self.key else "MANUS_API_KEY"
 
     @property
@@ -82,7 +82,7 @@ GOOGLE = ProviderPackage(
 BEDROCK = ProviderPackage(
     "langchain-aws",
     "ChatBedrockConverse",
-    needs="a region (AWS_REGION) and credentials of AWS, or a Bedrock key in MANUS_API_KEY",
+    needs="a region (AWS_REGION) and AWS credentials, or a Bedrock key in MANUS_API_KEY",
     extra="bedrock",
     attempts={},
     reports_end=True,
@@ -96,7 +96,7 @@ BEDROCK = ProviderPackage(
 VERTEXAI = ProviderPackage(
     "langchain-google-vertexai",
     "ChatVertexAI",
-    needs="credentials of Google Cloud (GOOGLE_APPLICATION_CREDENTIALS) and a project",
+    needs="Google Cloud credentials (GOOGLE_APPLICATION_CREDENTIALS) and a project",
     extra="vertexai",
     attempts={"max_retries": 1},
     reports_end=True,
@@ -162,18 +162,18 @@ PACKAGES = {
         module="langchain_azure_ai.chat_models",
     ),
     "anthropic_bedrock": ProviderPackage(
-        "langchain-aws", "ChatAnthropicBedrock", needs="credentials of AWS", extra="bedrock"
+        "langchain-aws", "ChatAnthropicBedrock", needs="AWS credentials", extra="bedrock"
     ),
     "bedrock_mantle_anthropic": ProviderPackage(
-        "langchain-aws", "ChatAnthropicMantle", needs="credentials of AWS", extra="bedrock"
+        "langchain-aws", "ChatAnthropicMantle", needs="AWS credentials", extra="bedrock"
     ),
     "bedrock_mantle_openai": ProviderPackage(
-        "langchain-aws", "ChatOpenAIMantle", needs="credentials of AWS", extra="bedrock"
+        "langchain-aws", "ChatOpenAIMantle", needs="AWS credentials", extra="bedrock"
     ),
     "google_anthropic_vertex": ProviderPackage(
         "langchain-google-vertexai",
         "ChatAnthropicVertex",
-        needs="credentials of Google Cloud",
+        needs="Google Cloud credentials",
         module="langchain_google_vertexai.model_garden",
         extra="vertexai",
     ),

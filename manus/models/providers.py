@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
 DEFAULT_MODEL = "gpt-5"
-"""The model if a key is set but no model name."""
+"""The model that is used if only a key is set."""
 REPLAY = "replay:"
 NOT_CONFIGURED = (
     "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
@@ -47,7 +47,7 @@ def get_address(settings: ModelSettings) -> str:
 
 
 def get_model_name(model: str | Runnable[Any, Any]) -> str:
-    """Return the name of a model, or of the chat model that a caller has built.
+    """Return the name of a model, or of a chat model built by the caller.
 
     Raises:
         SettingsError: it is not a chat model.
@@ -69,7 +69,7 @@ def select_endpoint(settings: RunSettings, role: str) -> ModelSettings:
 
 
 def build_endpoint(model: Runnable[Any, Any], settings: ModelSettings) -> ModelSettings:
-    """Return the endpoint that stands for a chat model that the caller has built."""
+    """Return the endpoint that represents a chat model built by the caller."""
     inner = chat_model_in(model)
     address = getattr(inner, "openai_api_base", None) or getattr(inner, "base_url", None)
     values: dict[str, Any] = {"api_key": None, "fallback": (), "model": get_model_name(model)}

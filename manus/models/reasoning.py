@@ -1,7 +1,7 @@
 """The reasoning ("thoughts") of a model: separated from its answer, stored, and sent back.
 
 Readable reasoning: `reasoning_content`, or `<think>…</think>` at the start of the text. Sealed
-(signed or encrypted) reasoning goes back unread to the server that gave it: `reasoning_details`
+(signed or encrypted) reasoning is returned unread to the server that sent it: `reasoning_details`
 (OpenRouter), `thinking_blocks` (LiteLLM), `extra_content` (Google's endpoint for this protocol), or
 blocks of the content (Anthropic, Bedrock, Google's own protocol).
 """
@@ -22,15 +22,15 @@ from manus.models.providers import DEFAULT_MODEL, get_address
 REASONING = "reasoning_content"
 """Key in a message's `additional_kwargs`: the readable reasoning of the model."""
 THOUGHT_BY = "thought_by"
-"""Key beside the reasoning: `hash_origin` the endpoint that gave it."""
+"""Key next to the reasoning: the `hash_origin` of the endpoint that sent it."""
 LISTS = ("reasoning_details", "thinking_blocks")
 EXTRA = "extra_content"
 CALLS = "sealed_calls"
 """Keys of sealed reasoning; `CALLS` is a list of the fields beside each call, in call order."""
 MESSAGE_FIELDS = frozenset({*LISTS, EXTRA})
-"""Where a chunk of a message has sealed reasoning."""
+"""Fields of a message's chunk that contain sealed reasoning."""
 CALL_FIELDS = frozenset({EXTRA, "provider_specific_fields"})
-"""Where a chunk of a call has it."""
+"""Fields of a call's chunk that contain it."""
 _SEALED = (*LISTS, EXTRA, CALLS)
 _GOOGLE_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Key of Google's package: signatures by call id."""
@@ -39,7 +39,7 @@ _SIGNATURES = {"signature", "thought_signature"}
 _TEXTS = ("text", "summary", "thinking")
 _OPEN = re.compile(r"\s*<(think|thinking|thought)>", re.IGNORECASE)
 _OPENING_TAGS = ("<think>", "<thinking>", "<thought>")
-# Templates that end in the opening tag leave only the closing one, on a line of its own.
+# Templates that end in the opening tag leave only the closing one, on a separate line.
 _ONLY_CLOSED = re.compile(r"\A(.*?)\n[ \t]*</think>[ \t]*(?:\n|\Z)", re.DOTALL)
 
 Json = dict[str, Any]
@@ -53,13 +53,13 @@ class ReasoningSplitter:
 
     def __init__(self) -> None:
         self._buffer = ""
-        """Text that may yet turn out to be a part of a tag."""
+        """Text that may turn out to be part of a tag."""
         self._closing_tag: str | None = None
         """The tag that ends the thought: None before a thought starts, empty after its end."""
         self._is_answer = False
 
     def feed(self, chunk: str, *, is_last: bool = False) -> tuple[str, str]:
-        """Return the thought and the answer that are certain after this chunk."""
+        """Return the thought and the answer that are final after this chunk."""
         if self._is_answer:
             return "", chunk
         text = self._buffer + chunk
@@ -127,7 +127,7 @@ def hash_origin(endpoint: ModelSettings) -> str:
 
 
 def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
-    """Return the reply with its endpoint's origin beside its reasoning."""
+    """Return the reply with its endpoint's origin next to its reasoning."""
     if endpoint.send_reasoning is False:
         drop_sealed(message)
     fields = message.additional_kwargs
@@ -163,12 +163,12 @@ def drop_sealed(message: AIMessage) -> None:
 
 
 def restore_sealed(form: Json, message: AIMessage) -> None:
-    """Add sealed reasoning to the wire form of the message, each part where it stood."""
+    """Add sealed reasoning to the wire form of the message, each part in its original place."""
     fields = message.additional_kwargs
     form.update({name: fields[name] for name in (*LISTS, EXTRA) if name in fields})
     calls = form.get("tool_calls") or []
     sealed_calls = fields.get(CALLS) or []
-    if len(calls) == len(sealed_calls):  # else the calls have been changed since
+    if len(calls) == len(sealed_calls):  # otherwise the calls have been changed since
         for call, sealed_fields in zip(calls, sealed_calls, strict=True):
             call.update(sealed_fields or {})
 
@@ -187,7 +187,7 @@ def move_sealed(message: AIMessage, old: str, new: str) -> None:
 def drop_foreign_reasoning(request: Sequence[BaseMessage], origin: str) -> list[BaseMessage]:
     """Return the request without the reasoning of other endpoints; do not modify its messages.
 
-    Calls among the dropped blocks are in the message's own calls too.
+    Calls in dropped blocks are also in the message's own calls.
     """
     messages: list[BaseMessage] = []
     for message in request:
@@ -228,7 +228,7 @@ class SealedReader:
         self._calls[number] = _merge(self._calls.get(number, {}), fields)
 
     def fields(self, call_count: int = 0) -> Json:
-        """Return the fields for the `additional_kwargs` of a reply with so many calls."""
+        """Return the fields for the `additional_kwargs` of a reply with `call_count` calls."""
         sealed_calls = [self._calls.get(number) or None for number in range(call_count)]
         fields: Json = {**self._lists, EXTRA: self._extra}
         if any(sealed_calls):
@@ -255,7 +255,7 @@ def _add_entry(entries: list[Json], chunk: Json, *, is_whole: bool) -> None:
 
 
 def _merge(existing: Json, new: Any) -> Json:
-    """Return both merged; null removes nothing, and Google's `thought` flag is left out."""
+    """Return both merged; null removes nothing, and Google's `thought` flag is omitted."""
     merged = dict(existing)
     if not isinstance(new, dict):
         return merged

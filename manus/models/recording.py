@@ -61,7 +61,7 @@ def normalize_messages(messages: Sequence[BaseMessage], workspace: str) -> list[
 
 def normalize_message(message: BaseMessage, workspace: str) -> Turn:
     """Return one message without values that differ from run to run."""
-    # the description of a tool, like the schemas of a request, is no part of the conversation
+    # the description of a tool, like the schemas of a request, is not part of the conversation
     text = str(message.text).removesuffix(message.additional_kwargs.get(DESCRIPTION, ""))
     turn: Turn = {"role": message.type, "text": _normalize_text(text, workspace)}
     if isinstance(message, AIMessage) and has_calls(message):
@@ -92,7 +92,7 @@ def _move_turn(turn: Turn, old: str, new: str) -> Turn:
 
 
 def _escape(path: str) -> str:
-    """Return a path as it stands inside a JSON string."""
+    """Return a path as it appears inside a JSON string."""
     return json.dumps(path, ensure_ascii=False)[1:-1]
 
 
@@ -139,7 +139,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Create the file, or empty it. Blocking.
+        """Create or truncate the file. Blocking.
 
         Raises:
             SettingsError: the file cannot be written.
@@ -178,7 +178,7 @@ class Recorder:
         return None
 
     def _explain_error(self, error: OSError) -> str:
-        return f"The recording {self._path} cannot be written ({error.strerror})."
+        return f"Cannot write the recording {self._path}: {error.strerror}."
 
 
 class ReplayModel(BaseChatModel):
@@ -200,11 +200,9 @@ class ReplayModel(BaseChatModel):
         model = cls(path=path, workspace=workspace)
         try:
             for line in Path(path).read_text("utf-8").split("\n")[:-1]:
-                model._add(json.loads(line))  # a last line without an end was being written
+                model._add(json.loads(line))  # an unfinished last line is ignored
         except OSError as error:
-            raise SettingsError(
-                f"The recording {path} cannot be read ({error.strerror})."
-            ) from None
+            raise SettingsError(f"Cannot read the recording {path}: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise SettingsError(f"{path} is not a recording of model turns ({error}).") from None
         return model
@@ -221,7 +219,7 @@ class ReplayModel(BaseChatModel):
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         """Return the reply; several replies to one conversation are played in order.
 
-        After the last of them, that one is repeated.
+        After that, the last one is repeated.
 
         Raises:
             ReplayMismatchError: the conversation is not in the recording.
@@ -247,7 +245,7 @@ class ReplayModel(BaseChatModel):
         actual = _dump_turn(conversation, same)
         start = max(0, _common_length(recorded, actual) - _BEFORE)
         return (
-            f"The recording {self.path} does not hold this conversation; message {same + 1} of "
+            f"The recording {self.path} does not contain this conversation; message {same + 1} of "
             f"{len(conversation)} is the first that differs: {one_line(actual[start:], _EXCERPT)} "
             f"(recorded: {one_line(recorded[start:], _EXCERPT)}). "
             "A replay contains only what was recorded; anything else needs a model "
@@ -294,7 +292,7 @@ def _call_chunks(reply: AIMessage) -> list[ToolCallChunk]:
 
 
 def _dump_turn(turns: list[Turn], index: int) -> str:
-    """Return a turn as JSON; an empty text if there is none at that index."""
+    """Return a turn as JSON; an empty string if there is none at that index."""
     return json.dumps(turns[index : index + 1], ensure_ascii=False)[1:-1]
 
 

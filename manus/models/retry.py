@@ -26,7 +26,7 @@ FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 """Seconds between two attempts, unless the server asks for a longer wait."""
 NO_CHOICES_TRIES = 3
-"""Replies without choices after which a server is not asked again: more tries do not help."""
+"""Maximum number of replies without choices: further attempts do not help."""
 _DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 
 T = TypeVar("T")
@@ -38,10 +38,10 @@ async def with_retries(
     """Return the reply; retry for `retry_for` seconds after the first transient failure.
 
     Waits grow exponentially, or are those that the server asks for. If the server asks for a longer
-    wait than there is time, the call fails at once. Each retry emits an event.
+    wait than the time left, the call fails immediately. Each retry emits an event.
 
     Raises:
-        ModelError: the failure is permanent, or has lasted for all that time.
+        ModelError: the failure is permanent, or has lasted for the whole retry time.
         ModelReplyError: the server sent three replies without choices.
     """
     tries = 0
@@ -52,7 +52,7 @@ async def with_retries(
             return await ask()
         except ManusError:
             raise
-        except Exception as error:  # each client has its own, and lets through those of others
+        except Exception as error:  # each client has its own, and passes on those of its libraries
             failure = explain(error, endpoint)
             if not isinstance(failure, ModelUnavailableError):
                 raise failure from error
@@ -70,7 +70,7 @@ async def with_retries(
 
 
 def _report_retry(attempt: int, wait: float, seconds_left: float, failure: Exception) -> None:
-    log.info("model call retried in %.1f s, for %.0f s more: %s", wait, seconds_left, failure)
+    log.info("retrying the model call in %.1f s, %.0f s left: %s", wait, seconds_left, failure)
     event = RetryEvent(
         type="retry", attempt=attempt, wait=wait, left=seconds_left, reason=str(failure)
     )

@@ -4,7 +4,7 @@ Servers run a model with a window of their own, often far below what the model w
 several of them silently drop what exceeds it. Endpoints that report it:
 
 - `GET /v1/models`: vLLM and SGLang (`max_model_len`), OpenRouter, Groq, Mistral and others
-- Ollama (docs.ollama.com/api): `GET /api/ps` for a model that is loaded (`context_length`), else
+- Ollama (docs.ollama.com/api): `GET /api/ps` for a loaded model (`context_length`), otherwise
   `POST /api/show` (`num_ctx` among the parameters)
 - llama.cpp (tools/server/README.md): `GET /props` (`default_generation_settings.n_ctx`)
 - LM Studio (lmstudio.ai/docs/api/rest-api): `GET /api/v0/models` (`loaded_context_length`)
@@ -86,7 +86,7 @@ class ModelServer:
     """A model server, and the model to ask it about."""
 
     address: str
-    """As in the settings, mostly ending in `/v1`."""
+    """As in the settings, usually ending in `/v1`."""
     model: str
     key: str | None = None
     is_ollama: bool = False
@@ -125,7 +125,7 @@ def _make_client(server: ModelServer) -> Any:
 async def find_window(server: ModelServer) -> ServerWindow | None:
     """Ask a server for the window of a model; return None if it cannot be reached."""
     client = await asyncio.to_thread(_make_client, server)
-    import httpx2  # by now it is loaded
+    import httpx2  # already loaded by now
 
     try:
         async with asyncio.timeout(_TIMEOUT), client:
@@ -238,7 +238,7 @@ def _find_size(entry: Json) -> int | None:
 
 
 def _as_size(value: Any) -> int | None:
-    """Return a number of tokens if it is plausible as a window, else None."""
+    """Return a number of tokens if it is plausible as a window, otherwise None."""
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if value >= _MIN_SIZE else None

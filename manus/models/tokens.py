@@ -1,4 +1,4 @@
-"""Count tokens: those of a request, those that a call used, and the context window of a model.
+"""Count the tokens of a request or a call, and determine a model's context window.
 
 Estimates assume four bytes per token, and are calibrated by the server's counts. A Chinese
 character has three bytes and is about one token; an English letter has one byte.
@@ -27,9 +27,9 @@ where the server reports none."""
 _BYTES = 4.0
 """Bytes of UTF-8 in a token."""
 _IMAGE = 1_000
-"""Tokens of an image: between what OpenAI and what Anthropic count for a screenshot."""
+"""Tokens of an image: between OpenAI's and Anthropic's counts for a screenshot."""
 _KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-"""Anthropic's and Bedrock's counts of cache writes, by how long an entry lives."""
+"""Anthropic's and Bedrock's counts of cache writes, by lifetime of the entry."""
 _LOW = 0.25
 _HIGH = 6.0
 """Plausible ratios of a server's count to an estimate."""
@@ -54,7 +54,7 @@ _WINDOWS = {
 """Input tokens by the prefix of a model's name, for models whose package reports none."""
 _DEFAULT_WINDOW = 128_000
 _MIN_WINDOW = 1_000
-"""Tokens that a window is assumed to have at least."""
+"""Minimum size of a window, in tokens."""
 _WINDOW_IN_ERROR = re.compile(
     r"(?:context|maximum|limit|window)[^.\n]{0,60}?\b(\d[\d,]{3,9})\b", re.I
 )
@@ -109,7 +109,7 @@ class RequestSizes:
         return self.estimate_tools(tools) + sum(self._messages.list_values(messages))
 
     def estimate_tools(self, tools: Sequence[Mapping[str, Any]] | None) -> float:
-        """Return the estimated tokens of the tool schemas, which mostly are those of before."""
+        """Return the estimated tokens of the tool schemas, which rarely change."""
         if tools is not self._tools:
             self._tools = tools
             self._tools_size = estimate_tools(tools)
@@ -129,7 +129,7 @@ def tokens_at(message: BaseMessage) -> int | None:
 def calibrate(factor: float, estimate: float, count: int) -> float:
     """Return the new factor for estimates, given a server's count of an estimated request.
 
-    The old factor is returned if the ratio is implausible: the server counts something else then.
+    The old factor is returned if the ratio is implausible: the server then counts something else.
     """
     if estimate < 1:
         return factor
@@ -217,7 +217,8 @@ def note_window(settings: ModelSettings, size: int) -> None:
 def learn_window(error: ContextOverflowError, size: float) -> None:
     """Remember the window of a server that refused a request of about `size` tokens.
 
-    That is the window named in the error if it is smaller than the request, else a part of `size`.
+    That is the window named in the error if it is smaller than the request, otherwise a fraction of
+    `size`.
     """
     match = _WINDOW_IN_ERROR.search(str(error))
     window = size / 2

@@ -1,9 +1,9 @@
 """Parse the tool calls of a reply; find malformed ones and repair them where that is unambiguous.
 
-LangChain completes arguments that end too soon (`{"command": "rm -rf /tmp/a` becomes a whole call);
-such a call must never be executed. Three things are repaired, each only if there is one reading: a
-code fence around the arguments, JSON inside a text, Python's notation. The model is told of
-anything else, and calls again.
+LangChain completes arguments that end too soon (`{"command": "rm -rf /tmp/a` becomes a complete
+call); such a call must never be executed. Three things are repaired, each only if it is
+unambiguous: a code fence around the arguments, JSON inside a text, Python's notation. Anything else
+is reported to the model, which calls again.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _FENCE = re.compile(r"^```[a-zA-Z0-9]*\s*\n(.*)\n?```$", re.DOTALL)
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Return the arguments in a text; an empty text is an empty object.
+    """Return the arguments in a text; an empty text counts as an empty object.
 
     Raises:
-        ValueError: the text is not one JSON object; the message says what is wrong.
+        ValueError: the text is not one JSON object; the message states what is wrong.
     """
     if not text.strip():
         return {}
@@ -73,7 +73,7 @@ def _parse_number(digits: str) -> float:
     # Python accepts NaN and Infinity; a server would refuse the history that contains them
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:30]} is not a number in JSON, or too large")
+        raise ValueError(f"{digits[:30]} is not a JSON number, or is too large")
     return number
 
 
@@ -89,7 +89,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     for name, value in pairs:
         if values[name] != value:  # only the model knows which of the two is right
-            raise ValueError(f"`{name}` stands there twice, with different values")
+            raise ValueError(f"`{name}` is given twice, with different values")
     return values
 
 
@@ -182,7 +182,7 @@ def with_repairs(message: AIMessage) -> AIMessage:
 
 
 def repair_arguments(text: str) -> dict[str, Any] | None:
-    """Return the arguments meant by a text that is not a JSON object; None if it is ambiguous."""
+    """Return the arguments that malformed text means; None if it is ambiguous."""
     text = text.strip()
     fence = _FENCE.match(text)
     if fence:
@@ -200,7 +200,7 @@ def repair_arguments(text: str) -> dict[str, Any] | None:
 
 
 def _parse_json_in_text(text: str) -> Any:
-    """Return one object surrounded by words that cannot be more arguments."""
+    """Return one object surrounded by words that cannot be further arguments."""
     start = text.find("{")
     end = text.rfind("}") + 1
     surroundings = text[:start] + text[end:]

@@ -23,7 +23,7 @@ def adapt_tools(
     """Return the tools in a form that the model of an endpoint accepts.
 
     Gemini refuses a request with an object whose properties are not named, at any depth: "should be
-    non-empty for OBJECT type". So it is asked for the JSON text of such an object.
+    non-empty for OBJECT type". Such an object is therefore requested as JSON text.
     """
     if tools is None or not refuses_open_objects(endpoint):
         return tools

@@ -1,4 +1,4 @@
-"""Detect servers that silently drop a part of the request because of a small context window.
+"""Detect servers that silently drop part of the request because of a small context window.
 
 Before the first request, the server is asked for its window (`server_window`); after each reply,
 the tokens that it counted are compared with those sent.
@@ -36,13 +36,13 @@ _UNAVAILABLE_FOR = 60.0
 _MIN_COMPARED = 2_000
 """Estimated tokens below which nothing is compared."""
 _FAR_BELOW = 0.5
-"""Part of an estimate below which a count is far too low, if the window is not known."""
+"""Fraction of an estimate below which a count is far too low, if the window is not known."""
 _SURE = 1.3
-"""Multiple of the window above which an estimate is too large for any way of counting."""
+"""Multiple of the window above which an estimate is too large for any method of counting."""
 _ROUGH = 0.7
 _EXACT = 0.85
-"""Parts of an estimate below which a count is too low for a request larger than the window: of a
-rough estimate, and of one that is calibrated by the server's own counts."""
+"""Fractions of an estimate below which a count is too low for a request larger than the window: of
+a rough estimate, and of one that is calibrated by the server's own counts."""
 
 EndpointKey = tuple[str | None, str | None]
 # By address and model: until when the last answer is valid, and its window; endpoints warned of.
@@ -62,7 +62,7 @@ class Comparison:
     """Whether the estimate is calibrated."""
 
     def exceeds(self, size: int) -> bool:
-        """Return whether a server with a window of `size` tokens has dropped a part."""
+        """Return whether a server with a window of `size` tokens has dropped anything."""
         if self.counted > 1.02 * size:
             return False
         if self.estimate > _SURE * size:
@@ -73,15 +73,15 @@ class Comparison:
 
     @property
     def is_far_below(self) -> bool:
-        """Return whether the count is so low that a part must have been dropped."""
+        """Return whether the count is so low that part of the request must have been dropped."""
         return self.estimate >= _MIN_COMPARED and self.counted < _FAR_BELOW * self.estimate
 
 
 def compare(request: ModelRequest, reply: AIMessage, factor: float | None) -> Comparison | None:
     """Return the tokens sent and counted; None if the two cannot be compared.
 
-    They cannot if the server reports no count or leaves out cached tokens, or if there are images,
-    whose tokens each server counts in its own way.
+    They cannot if the server reports no count or omits cached tokens, or if there are images, whose
+    tokens each server counts in its own way.
     """
     usage = reply.usage_metadata
     if usage is None or not usage["input_tokens"]:
@@ -97,7 +97,7 @@ def find_server(
 ) -> ModelServer | None:
     """Return the server of an endpoint that can be asked for a window; None for hosted providers.
 
-    `caller_model` is the caller's chat model that the endpoint stands for, if there is one.
+    `caller_model` is the caller's chat model that the endpoint represents, if there is one.
     """
     provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
     if caller_model is not None:
@@ -137,7 +137,7 @@ async def look_up_window(
 
 
 def _store_window(key: EndpointKey, window: ServerWindow | None) -> None:
-    """Cache an answer as long as it is valid; None stands for no answer."""
+    """Cache an answer as long as it is valid; None means no answer."""
     seconds = _VALID_FOR
     if window is None:
         seconds = _UNAVAILABLE_FOR
@@ -149,7 +149,7 @@ def _store_window(key: EndpointKey, window: ServerWindow | None) -> None:
 def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -> None:
     """Log a warning, once per endpoint, if the window is small for an agent.
 
-    There is no warning for a window that the settings ask for.
+    A window that the settings request causes no warning.
     """
     key = (endpoint.base_url, endpoint.model)
     if window is None or key in _warned:
@@ -177,10 +177,10 @@ async def check_reply(
     reply: AIMessage,
     factor: float | None,
 ) -> ContextOverflowError | None:
-    """Return an error if the server has dropped a part of the request, else None.
+    """Return an error if the server has dropped part of the request, otherwise None.
 
-    `factor` calibrates the estimate of the request's tokens; None if there is none yet. If a part
-    seems to be missing and the server does not report its window, a warning is logged, once per
+    `factor` calibrates the estimate of the request's tokens; None if there is none yet. If part of
+    it seems to be missing and the server does not report its window, a warning is logged, once per
     endpoint.
     """
     comparison = compare(request, reply, factor)
@@ -194,7 +194,7 @@ async def check_reply(
         again = True
     window = await look_up_window(endpoint, server, again=again)
     warn_of_small_window(endpoint, window)
-    if window is not None and not window.is_loaded:  # asking again after each reply is no use
+    if window is not None and not window.is_loaded:  # asking again after each reply is useless
         _store_window(key, replace(window, is_loaded=True))
     if comparison is None:
         return None
@@ -231,7 +231,7 @@ def _warn_of_dropped_part(
 
 
 def advice_for(endpoint: ModelSettings, window: ServerWindow) -> str:
-    """Return which setting to change for a larger window, as a sentence without its full stop."""
+    """Return which setting to change for a larger window, as a sentence without its period."""
     if split_spec(endpoint.model or "")[0] == "ollama":
         return "Set MANUS_CONTEXT_WINDOW=32768: Ollama then gives the model that much"
     return f"{window.advice[:1].upper()}{window.advice[1:]}"

@@ -30,7 +30,7 @@ api-docs.deepseek.com/guides/thinking_mode."""
 
 
 class ReasoningPolicy(NamedTuple):
-    """What reasoning is sent back to a compatible server."""
+    """Which reasoning is sent back to a compatible server."""
 
     origin: str = ""
     """`hash_origin` the endpoint whose sealed reasoning is sent back; if empty, none is."""
@@ -40,7 +40,7 @@ class ReasoningPolicy(NamedTuple):
 
 @lru_cache(64)
 def select_reasoning_policy(endpoint: ModelSettings) -> ReasoningPolicy:
-    """Return what reasoning is sent back to an endpoint."""
+    """Return which reasoning is sent back to an endpoint."""
     if endpoint.send_reasoning is False:
         return ReasoningPolicy("", text=False)
     needs_text = any(host in (endpoint.base_url or "") for host in _WANT_REASONING)
@@ -61,7 +61,7 @@ class WireForm(NamedTuple):
     content: bytes
     """Its JSON."""
     images: list[Any]
-    """The images of a tool message, which follow in a message of their own."""
+    """The images of a tool message, which follow in a separate message."""
 
 
 WireForms = PerHistory[WireForm]
@@ -134,7 +134,7 @@ def _call_form(call: ToolCall | InvalidToolCall) -> dict[str, Any]:
 def encode_messages(messages: list[BaseMessage], forms: WireForms) -> list[bytes]:
     """Return the encoded messages of a request.
 
-    Only user messages may hold images: those of tool messages follow their batch in one.
+    Only user messages may contain images: those of a batch of tool messages follow it in one.
     """
     request = forms.list_values(messages)
     forms_with_images = [form for form in request if form.images]

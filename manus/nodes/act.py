@@ -47,7 +47,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
 
     Raises:
         ParentCommand: the tool continues with another node of the outer graph.
-        GraphBubbleUp: a person is asked.
+        GraphBubbleUp: the call interrupts the run with a question.
     """
     active_run = get_active_run(config)
     catalog = active_run.catalog
@@ -137,7 +137,7 @@ def _complete_message(
     if message.artifact is None or not isinstance(saver, BaseCheckpointSaver):
         return message
     if not is_storable(message.artifact, saver.serde):
-        log.warning("the artifact of `%s` is dropped: no checkpoint can hold it", message.name)
+        log.warning("dropping the artifact of `%s`: a checkpoint cannot store it", message.name)
         message.artifact = None
     return message
 
@@ -172,7 +172,7 @@ def _mark_author(message: ToolMessage, other: AnyMessage) -> AnyMessage:
 
 
 async def _reload_tools(active_run: ActiveRun, task: ToolTask) -> None:
-    """Load the tools that are added at the start of a step, for a run resumed in its middle."""
+    """Load the tools that are added at the start of a step, for a run resumed mid-step."""
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
     if "compaction" in task:

@@ -1,7 +1,7 @@
 """The objects that the nodes of a run share in this process: session, tools, models.
 
-The graph puts them into the run's configuration. They hold no state that matters: after a crash or
-on another machine they are built again from state, context and settings.
+The graph puts them into the run's configuration. They have no state of their own: after a crash or
+on another machine they are rebuilt from state, context and settings.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ActiveRun:
     ledger: UsageLedger = field(default_factory=UsageLedger)
     """Usage and limits."""
     is_served: bool = False
-    """Whether LangGraph's server runs it, whose clients show its state."""
+    """Whether it runs on LangGraph's server, whose clients display its state."""
     is_inside: bool = False
     """Whether it is nested in another run."""
     approved: list[str] = field(default_factory=list)
@@ -80,35 +80,35 @@ class ActiveRun:
     refused: list[Refusal] = field(default_factory=list)
     """Calls that were refused in the run."""
     inbox: ThreadInbox | None = None
-    """Messages of the user to the running graph; None if it reads none."""
+    """Messages from the user to the running graph; None if it reads none."""
     shares_inbox: bool = False
-    """Whether the graphs nested in the run read them, too."""
+    """Whether the graphs nested in the run read them too."""
     interrupted: set[str] = field(default_factory=set)
     """Ids of tasks that were waiting for a person when the run was resumed."""
     continues: list[str] = field(default_factory=list)
-    """Ids of the checkpoints that the one from which the run was resumed is a copy of."""
+    """Ids of the checkpoints of which the resumed checkpoint is a copy."""
     original_tasks: dict[str, list[str]] = field(default_factory=dict)
-    """Ids of the same tasks at those checkpoints, by the id at the copy, the newest first."""
+    """Ids of the same tasks at those checkpoints, newest first, by the id in the copy."""
     files_event: FilesEvent | None = None
-    """What was restored at the start of the run; the first node emits it."""
+    """Event about files restored at the start of the run; the first node emits it."""
     load_agent: Callable[[str], Any] | None = None
     """Returns the graph of a profile that a task can be delegated to; blocking."""
     agent_options: AgentOptions = field(default_factory=AgentOptions)
-    """What `build_agent` was given besides the profile."""
+    """Arguments of `build_agent` other than the profile."""
     uses_mcp: bool = field(init=False)
     """Whether the profile has the tools of MCP servers, and servers are configured."""
     uses_browser: bool = field(init=False)
     """Whether the profile has the browser."""
     has_vision_role: bool = field(init=False)
-    """Whether images may need another model than the rest."""
+    """Whether images may need a different model."""
     slots: asyncio.Semaphore = field(init=False)
-    """One slot for each nested agent that may run at the same time."""
+    """One slot for each nested agent that may run concurrently."""
     client: ModelClient = field(init=False)
-    """Client of its models."""
+    """Client for its models."""
     render_system: Callable[..., str] = field(init=False)
     """Returns the system prompt with the values of its variables; cached."""
     facts: HistoryFacts = field(default_factory=HistoryFacts)
-    """What its calls need to know of the history."""
+    """Facts about the history that its calls need."""
     history_repair: HistoryRepair = field(init=False)
     rendered_history: RenderedHistory = field(init=False)
     """The history as in the last request to the model."""
@@ -140,7 +140,7 @@ class ActiveRun:
         return get_text(reply.message)
 
     def client_for(self, model: Runnable[Any, Any], role: str) -> ModelClient:
-        """Return a client that asks another chat model than the run's, within the same budget."""
+        """Return a client for another chat model, within the run's budget."""
         endpoint = build_endpoint(model, self.settings.for_role(role))
         client = replace(
             self.client,
@@ -155,10 +155,10 @@ class ActiveRun:
         """Return the endpoint of a role."""
         return select_endpoint(self.settings, role)
 
-    def role_for(self, *, pictures: bool) -> str:
+    def role_for(self, *, has_images: bool) -> str:
         """Return the profile's role, or `vision` for images that its model does not see."""
         role = self.settings.profile.role
-        needs_vision = pictures and self.has_vision_role
+        needs_vision = has_images and self.has_vision_role
         if needs_vision and not self.model_settings(role).vision:
             return VISION
         return role
@@ -172,7 +172,7 @@ class ActiveRun:
     @property
     def sees_images(self) -> bool:
         """Return whether images reach a model that sees them."""
-        return self.model_settings(self.role_for(pictures=True)).vision
+        return self.model_settings(self.role_for(has_images=True)).vision
 
 
 class RunReference:
@@ -205,7 +205,7 @@ def model_interrupt(
 
 
 def get_parent_run(config: RunnableConfig) -> ActiveRun | None:
-    """Return the active run in which another one starts, or None."""
+    """Return the active run that encloses a new one, or None."""
     reference = config.get("configurable", {}).get(KEY)
     return reference.run if isinstance(reference, RunReference) else None
 
@@ -225,12 +225,12 @@ async def open_run(
 
     The journal's `lines` are in the records of the workspace if the store has none of its own.
 
-    The session of a run that `waited` for a person is used again. A nested run shares the settings,
-    models, recording and budget of its `parent`, and has a session of its own. A run of a server
+    The session of a run that `waited` for a person is reused. A nested run shares the settings,
+    models, recording and budget of its `parent`, and has its own session. A run of a server
     (`is_served`) has no memory across threads, because the server may have many users.
 
     Raises:
-        SettingsError, UsageError: settings or workspace do not fit.
+        SettingsError, UsageError: the settings or the workspace are invalid.
     """
     building = asyncio.ensure_future(
         asyncio.to_thread(_build, key, profile, context, durable, is_served, lines, parent, waited)
@@ -318,7 +318,7 @@ def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRu
         root = active_run.session.workspace.root
         active_run.approved = approved_rules(root)
         return
-    active_run.approved = other.approved  # an approval counts for the whole flow
+    active_run.approved = other.approved  # an approval applies to the whole flow
     active_run.refused = other.refused
     if parent is not None:
         active_run.session.files = parent.session.files
@@ -374,7 +374,7 @@ def _open_files(key: str, session: Session) -> ThreadFiles:
 def _recorder(
     settings: RunSettings, workspace: Workspace, other: ActiveRun | None
 ) -> Recorder | None:
-    """Return the recorder of the outer or previous run if it has the same file, else a new one."""
+    """Return the recorder of the outer or previous run if its file is the same, or a new one."""
     if settings.record is None:
         return None
     if other is not None and other.settings.record == settings.record:

@@ -183,7 +183,7 @@ async def run_plan_step(
     update = _end_step(task, subagent, files, space)
     await record_end(journal, space, task["title"], subagent.output)
     if messages := list_steering(subagent.values.get("messages") or []):
-        update["messages"] = messages  # the following steps and the summary know them, too
+        update["messages"] = messages  # so that the following steps and the summary have them too
     if active_run.session.files is not None and active_run.session.files.head:
         update["snapshot"] = active_run.session.files.head
     if step_files is not None and step_files.conflicts:
@@ -228,7 +228,7 @@ def _set_aside(task: StepTask, waiting: Waiting, space: str) -> Update:
 
 
 def _end_step(task: StepTask, subagent: SubagentResult, files: list[str], space: str) -> Update:
-    """Return the update of a step that has ended: `completed` only if its executor says so."""
+    """Return the update of an ended step: `completed` only if its executor reports success."""
     usage = subagent.usage
     values = subagent.values
     spent = sum_usage(task["spent"], usage)

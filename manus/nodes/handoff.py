@@ -22,8 +22,9 @@ def parent_command(
 ) -> Command[Any]:
     """Return the one command with which the calls of a message leave the agent.
 
-    It is the first handoff of the `calls`, or else `own`. If all of them send tasks to nodes, it
-    sends all tasks. The history that it hands over has an answer to each call of the message.
+    It is the first handoff of the `calls`, or `own` if there is none. If all of them send tasks to
+    nodes, it sends all tasks. The history that it hands over has an answer to each call of the
+    message.
     """
     commands = [call.handoff for call in calls.values() if call.handoff is not None] or [own]
     first = commands[0]
@@ -64,7 +65,7 @@ def _messages(
 def _mark_tainted(messages: Iterable[BaseMessage], guard: EgressGuard) -> Iterable[BaseMessage]:
     for message in messages:
         if isinstance(message, HumanMessage) and message.id is None:
-            # written by a tool: an agent's words allow no host on the user's behalf
+            # written by a tool: an agent's text must not allow hosts on the user's behalf
             taint = request_fields(guard.words, tainted=guard.is_tainted)
             kwargs = {**message.additional_kwargs, **taint}
             yield message.model_copy(update={"additional_kwargs": kwargs})

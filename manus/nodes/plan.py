@@ -65,7 +65,7 @@ async def plan(
     if received:
         update["messages"] = [*received, *update.get("messages", [])]
     new_usage = active_run.ledger.count(entries)
-    # what a run spent before it was rewound to its start stays spent
+    # usage from before a rewind to the start of the run still counts
     update["usage"] = Overwrite(new_usage) if is_first and not is_carried else new_usage
     if origin is not None:
         current = update["plan"].value if "plan" in update else state["plan"]
@@ -88,7 +88,7 @@ PlanUpdate = tuple[Update, PlanChange | None]
 
 
 async def _create_plan(state: FlowState, active_run: ActiveRun, executors: Executors) -> PlanUpdate:
-    """Return the update with a plan for the newest request; keep the previous one as earlier."""
+    """Return the update with a plan for the newest request; keep the previous one in `plans`."""
     previous = state.get("plan")
     earlier = {previous["id"]: previous} if previous else {}
     state, compaction_update = await compact_thread(state, active_run, executors)
@@ -96,13 +96,13 @@ async def _create_plan(state: FlowState, active_run: ActiveRun, executors: Execu
     title = _title(state)
     existing_ids = [*state.get("plans", {}), *earlier]
 
-    def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
+    def build_plan(args: PlanningArgs, steps: list[NewStep]) -> Plan:
         plan_id = _unused_id(args.plan_id or "plan", existing_ids)
         return create(plan_id, args.title or title, steps)
 
     question = ephemeral(prompts.PLAN_NOW)
     try:
-        planned = await ask_planner(state, active_run, executors, question, make)
+        planned = await ask_planner(state, active_run, executors, question, build_plan)
     except ModelUnavailableError:
         raise
     except ManusError as error:
@@ -147,7 +147,7 @@ def _title(state: FlowState) -> str:
 
 
 def _unused_id(plan_id: str, existing_ids: list[str]) -> str:
-    """Return the id, with a number if another plan has it."""
+    """Return the id, with a numeric suffix if another plan has it."""
     number = 2
     unused = plan_id
     while unused in existing_ids:
@@ -181,7 +181,7 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
         "status": "thinking",
     }
 
-    def make(args: PlanningArgs, steps: list[NewStep]) -> Plan:
+    def build_plan(args: PlanningArgs, steps: list[NewStep]) -> Plan:
         if args.step_index is not None:
             steps = replace_step(current, args.step_index, steps)
         return revise(current, steps, args.title)
@@ -189,7 +189,7 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
     try:
         if budget_used_up(active_run.ledger.limits, total_usage(state)) is None:
             question = HumanMessage(_question(state))
-            revised = await ask_planner(state, active_run, executors, question, make)
+            revised = await ask_planner(state, active_run, executors, question, build_plan)
     except ModelUnavailableError:
         raise
     except ManusError as error:

@@ -121,7 +121,7 @@ async def _is_answered_early(
     is_last: bool,
     over: str | None,
 ) -> bool:
-    """Return whether the agent has finished while a message of the user is unread.
+    """Return whether the agent has finished while a message from the user is unread.
 
     The run then continues with the message if its limits allow another step.
     """
@@ -147,7 +147,7 @@ def _count_step(
     if state.get("spent"):
         update["spent"] = Overwrite([])
     files = active_run.session.files
-    # without a call that may change files, the head is not read, and empty
+    # the snapshots' head is read only after a call that may change files, and is empty otherwise
     if files is not None and files.head not in ("", state.get("snapshot", "")):
         update["snapshot"] = files.head
     if message is not None:
@@ -156,7 +156,7 @@ def _count_step(
 
 
 def _has_person(active_run: ActiveRun) -> bool:
-    """Return whether there is a person who can answer."""
+    """Return whether a person is present to answer."""
     return active_run.settings.interactive
 
 

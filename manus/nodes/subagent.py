@@ -37,7 +37,7 @@ _REASONS = {
     "max_steps": "the executor ran out of steps",
     "stuck": "the executor was stuck in a loop",
     "budget": "the run's budget is used up",
-    "error": "the model could not be asked",
+    "error": "the model call failed",
 }
 _SUMMARY_HEADING = re.compile(
     r"""\A [#*_=\s]*                             # markup such as `## ` or `**`
@@ -158,7 +158,7 @@ async def run_subagent(
         result.values["stop_reason"] = "budget" if is_expired else ""
     except Exception as error:
         # a failing agent must not end the outer run; the log keeps the traceback
-        log.info("the agent %s broke off", graph.profile.name, exc_info=error)
+        log.info("the agent %s failed", graph.profile.name, exc_info=error)
         result.problem = _describe_error(error)
     return result
 
@@ -180,7 +180,7 @@ def _stream(
 
 
 def _describe_error(error: Exception) -> str:
-    return f"it broke off with {type(error).__name__}: {error}".rstrip(": ")
+    return f"it failed with {type(error).__name__}: {error}".rstrip(": ")
 
 
 async def run_delegated(
@@ -189,7 +189,7 @@ async def run_delegated(
     """Execute a delegated task with an agent of the profile, and return its answer.
 
     Raises:
-        ToolError: there is no such profile.
+        ToolError: the profile does not exist.
         GraphInterrupt: it asks a person.
     """
     active_run = get_active_run(get_config())
@@ -201,7 +201,7 @@ async def run_delegated(
         emit(DelegateActionEvent(type="delegate_action", id=call_id, profile=name, event=event))
 
     guard = active_run.session.egress_guard
-    # an agent's words allow no host on the user's behalf
+    # an agent's text must not allow hosts on the user's behalf
     taint = request_fields(guard.words, tainted=guard.is_tainted)
     request = HumanMessage(task, additional_kwargs=taint)
     journal = active_run.session.journal
@@ -224,7 +224,7 @@ async def run_delegated(
 def _load_graph(active_run: ActiveRun, profile: str) -> Any:
     # a model must not name code to import
     if active_run.load_agent is None or is_user_tool(profile):
-        raise ToolError(f"There is no profile `{profile}`.")
+        raise ToolError(f"Profile `{profile}` does not exist.")
     try:
         return active_run.load_agent(profile.lower())
     except SettingsError as error:
@@ -232,7 +232,7 @@ def _load_graph(active_run: ActiveRun, profile: str) -> Any:
 
 
 def _spending(result: SubagentResult) -> list[Spending]:
-    """Return the usage of a subagent by role; the first line has the counts of all roles."""
+    """Return the usage of a subagent by role; the first entry has the counts of all roles."""
     lines = []
     for role, usage in result.usage.get("roles", {}).items():
         lines.append(cast(Spending, {**usage, "role": role}))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from manus.nodes.active_run import ActiveRun
 
 CONTINUES = "continues"
-"""Metadata of the checkpoint that the undo of a rewind has written: ids of the checkpoints that it
-is a copy of, the newest last. What their tasks have started continues."""
+"""Metadata key of a checkpoint written by the undo of a rewind: ids of the checkpoints of which it
+is a copy, newest last. Whatever their tasks have started continues."""
 _RESUMING = "__pregel_resuming"
 _ANSWERS = "__pregel_resume_map"
 _PARENTS = "checkpoint_map"

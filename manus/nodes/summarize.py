@@ -87,7 +87,7 @@ async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     except (BudgetError, TimeoutError):
         return summarize_without_model(plan)
     except ManusError as error:
-        log.info("no summary by the model: %s", error)
+        log.info("the model wrote no summary: %s", error)
         return f"{prompts.MODEL_SILENT}\n\n{summarize_without_model(plan)}"
     return get_text(reply.message).strip() or summarize_without_model(plan)
 
@@ -159,7 +159,7 @@ def _reason_unfinished(step: Step, blocked_index: int | None) -> str:
     if waiting:
         return f"waits for an answer to: {flat(waiting['question'])}"
     if blocked_index is not None:
-        return f"given up, because it needs step {blocked_index}, which is blocked"
+        return f"abandoned because it needs step {blocked_index}, which is blocked"
     return "not started" if step["status"] == "not_started" else "started but not finished"
 
 

@@ -138,7 +138,7 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
     request = facts.request
     active_run.session.egress_guard.words = facts.words
     before = state.get("run")
-    # a caller may change these on resume: the model is told the current values
+    # a caller may change these on resume: the model sees the current values
     current: Any = {
         "max_steps": active_run.settings.max_steps,
         "workspace": str(active_run.session.workspace.root),
@@ -148,7 +148,7 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
         resumed: Run = {**before, **current, "step": before["step"] + 1}
         return {"run": resumed, "usage": state["usage"].copy()}
     run: Any = {"id": uuid.uuid4().hex[:12], "request_id": str(request.id), "step": 1, **current}
-    # what a run spent before it was rewound to its start stays spent
+    # usage from before a rewind to the start of the run still counts
     carried = state.get("usage") if before is None else None
     start: AgentState = {
         "run": run,
@@ -169,7 +169,7 @@ def start_step(state: AgentState, active_run: ActiveRun) -> AgentState:
 
 
 def start_if_new(state: AgentState, active_run: ActiveRun) -> AgentState:
-    """Return the channels of a run that a hook leads past its first step; else nothing."""
+    """Return the channels of a run that a hook takes past its first step, otherwise nothing."""
     run = state.get("run")
     facts = active_run.facts
     facts.read(state.get("messages", []))
@@ -182,7 +182,7 @@ def _is_under_way(state: AgentState, run: Run, request: HumanMessage) -> bool:
     """Return whether the newest request is that of a run that has not ended."""
     if state.get("stop_reason") is not None:
         return False
-    # a middleware may have replaced the request by a summary
+    # a middleware may have replaced the request with a summary
     return not request.id or request.id in (run["request_id"], run.get("guidance_id"))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelStep:
-    """All that one model call of a step is made from."""
+    """Inputs of one model call of a step."""
 
     active_run: ActiveRun
     history: ThreadHistory
@@ -30,7 +30,7 @@ class ModelStep:
     """The whole state of the graph."""
     runtime: Any
     prepare: Callable[[AIMessage], AIMessage]
-    """Gives a reply and its calls their ids."""
+    """Assigns ids to a reply and its calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ModelAnswer:
 
 
 class Wrappers(Protocol):
-    """What surrounds the model calls and the tool calls of a run."""
+    """Wrappers around the model calls and the tool calls of a run."""
 
     tool_calls: ToolCallWrapper | None
 
@@ -54,10 +54,10 @@ class Wrappers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """What `build_agent` was given besides the profile."""
+    """Arguments of `build_agent` other than the profile."""
 
     wrappers: Wrappers | None = None
     system_message: SystemMessage | None = None
-    """Sent as it is, in place of the profile's prompt."""
+    """Sent unchanged, in place of the profile's prompt."""
     name: str | None = None
     """Name in the agent's messages."""

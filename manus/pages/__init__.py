@@ -1,1 +1,1 @@
-"""HTML pages about runs: the conversation, the report, and the trace they are made from."""
+"""HTML pages about runs: the conversation, the report, and the trace they are built from."""

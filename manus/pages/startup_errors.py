@@ -1,4 +1,4 @@
-"""One sentence in place of a traceback if a server's services are missing at its start."""
+"""Report one sentence instead of a traceback if a server's services are missing at startup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FAILED = "lifespan.startup.failed"
 
 
 def explain_startup_error(error: BaseException) -> str | None:
-    """Return why Aegra cannot start, in a sentence; None if the reason is not a service of it."""
+    """Return why Aegra cannot start, in a sentence; None if none of its services is the cause."""
     chain = list(_causes(error))
     modules = {type(cause).__module__.partition(".")[0] for cause in chain}
     text = "\n".join(map(str, chain))
@@ -19,14 +19,14 @@ def explain_startup_error(error: BaseException) -> str | None:
         return f"Redis cannot be used ({reason}); start it, or correct REDIS_URL."
     if "Can't locate revision" in text:
         return (
-            f"The database is of a newer version of Aegra ({reason}); update aegra-api on this "
-            "machine. Nothing was changed."
+            f"The database was written by a newer version of Aegra ({reason}); update aegra-api on "
+            "this machine. Nothing was changed."
         )
     if "permission denied" in text:
         denied = reason[reason.index("permission denied") :] if "permission" in reason else reason
         return (
-            f"The tables cannot be created ({denied}); give the role of DATABASE_URL the right to "
-            "create tables, or start one server with another role first."
+            f"The tables cannot be created ({denied}); grant the role in DATABASE_URL permission "
+            "to create tables, or start one server with another role first."
         )
     if isinstance(error, OSError) or modules & {"asyncpg", "psycopg", "sqlalchemy"}:
         return f"PostgreSQL cannot be used ({reason}); start it, or correct DATABASE_URL."
@@ -48,7 +48,7 @@ class StartupErrors:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on but the traceback of a failed start."""
+        """Forward everything except the traceback of a failed start."""
         if scope["type"] != "lifespan":
             await self._app(scope, receive, send)
             return

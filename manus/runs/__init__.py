@@ -1,1 +1,1 @@
-"""A run as a command, a page or a server starts it: options, checks, jobs."""
+"""Runs as started by a command, a page or a server: options, checks, jobs."""

@@ -44,7 +44,7 @@ def check_presence(context: Context, settings: Settings) -> Context:
     """Return the context, marked non-interactive where the approval mode refuses all questions.
 
     Raises:
-        UsageError: its plans need approval all the same.
+        UsageError: its plans need approval nevertheless.
     """
     from manus.config.run_settings import resolve_settings
 
@@ -53,7 +53,7 @@ def check_presence(context: Context, settings: Settings) -> Context:
     if context.approve_plan:
         raise UsageError(
             "--approve-plan needs a person to approve the plan, which --approve refuse rules out; "
-            "leave out one of the two."
+            "remove one of the two."
         )
     return context.model_copy(update={"interactive": False})
 
@@ -103,7 +103,7 @@ def check_model(endpoint: ModelSettings) -> None:
 
 
 def resolve_workspace(settings: Settings, workspace: str | None = None) -> str:
-    """Return the given or configured workspace; else `.` in a project, `./workspace` elsewhere."""
+    """Return the given or configured workspace, or `.` in a project, `./workspace` elsewhere."""
     if workspace is not None:
         return workspace
     if "workspace" in settings.model_fields_set or not is_project(Path.cwd()):
@@ -112,7 +112,7 @@ def resolve_workspace(settings: Settings, workspace: str | None = None) -> str:
 
 
 def is_project(folder: Path) -> bool:
-    """Return whether a folder is in a git repository or contains files of the user.
+    """Return whether a folder is in a git repository or contains user files.
 
     The home folder and the root folder are never projects.
     """

@@ -1,4 +1,4 @@
-"""Whether the user trusts the files in the folder of a run."""
+"""Read and store whether the user trusts the files in a run's folder."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ async def fork_thread(
     """Copy a thread, which the caller holds, up to the end of a step; return the copy's id.
 
     Args:
-        store: of the threads.
-        thread: the original, which stays as it is.
-        step: the last step that the copy has.
-        workspace: a new or empty folder that gets the files as at the end of the step. By default
-            the copy works in the workspace of the original, whose files stay as they are.
+        store: the store of the thread.
+        thread: the original, which stays unchanged.
+        step: the last step of the copy.
+        workspace: a new or empty folder that gets the files as of the end of the step. By default
+            the copy works in the workspace of the original, whose files stay unchanged.
 
     Raises:
         UsageError: the folder is not empty, or the files of the step are not recorded.
@@ -55,7 +55,7 @@ def _share_snapshots(workspace: Workspace, old_id: str, new_id: str, snapshot: s
 
 
 def _copy_files(thread: Thread, step: HistoryStep, target: Workspace) -> str:
-    """Write the files as at the end of a step into a folder; return the snapshot. Blocking."""
+    """Write the files as of the end of a step into a folder; return the snapshot. Blocking."""
     original = Workspace(thread.workspace or ".")
     snapshots = original.records / SNAPSHOTS
     store = SnapshotStore.open(snapshots) if snapshots.exists() else None
@@ -63,7 +63,7 @@ def _copy_files(thread: Thread, step: HistoryStep, target: Workspace) -> str:
     if store is None or not head:
         raise UsageError(
             f"The files of the thread {thread.thread_id} are not recorded on this machine; "
-            "leave out --workspace to fork its messages alone."
+            "omit --workspace to fork only its messages."
         )
     folder = target.root
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -1,8 +1,8 @@
 """The queue of runs on procrastinate, through its public interface.
 
 A run is one job. Procrastinate stores it, gives it to one worker at a time, and knows which workers
-are alive. What makes a second execution harmless is in the store: the lock, the fencing token and
-the journal of a thread.
+are alive. The store makes a second execution harmless, by the lock, the fencing token and the
+journal of a thread.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class QueueEntry:
 
 
 class OwnJobs(JobManager):
-    """Procrastinate's operations on jobs, without the right to end the job of another worker.
+    """Procrastinate's operations on jobs, without permission to finish another worker's job.
 
-    A worker that was stopped for so long that others have taken its jobs over still believes that
+    A worker that was suspended for so long that others have taken over its jobs still believes that
     it has them.
     """
 
@@ -109,12 +109,12 @@ class JobQueue:
         try:
             await self.app.schema_manager.apply_schema_async()
         except ConnectorException:
-            # another process may have created them meanwhile
+            # another process may have created them in the meantime
             if not await self.jobs.check_connection_async():
                 raise
 
     async def add(self, runs: Sequence[QueuedRun]) -> None:
-        """Queue runs, all or none. The runs of one thread are executed in their order."""
+        """Queue runs, all or none. The runs of one thread are executed in order."""
         jobs = []
         for run in runs:
             values: Any = {"run": run.as_json()}
@@ -127,7 +127,7 @@ class JobQueue:
             await self.jobs.batch_defer_jobs_async(jobs)
 
     async def entries(self) -> list[QueueEntry]:
-        """Return the runs that wait, that a worker executes, or that a worker could not execute.
+        """Return the waiting, running and failed runs.
 
         Without tables there are none.
         """
@@ -143,15 +143,15 @@ class JobQueue:
         return entries
 
     async def cancel(self, entry: QueueEntry) -> bool:
-        """Take a run out of the queue, or ask its worker to stop it; return whether it was there.
+        """Remove a run from the queue, or ask its worker to stop it; return whether it existed.
 
-        A worker notices it after a few seconds.
+        The worker notices after a few seconds.
         """
         with self.translate_errors():
             return await self.jobs.cancel_job_by_id_async(entry.job_id, abort=True, delete_job=True)
 
     async def return_stalled(self, silent_for: float) -> list[str]:
-        """Return the runs of workers without a sign of life to the queue; return their threads.
+        """Requeue the runs of workers without a heartbeat; return their threads.
 
         `silent_for` is in seconds.
         """
@@ -171,11 +171,11 @@ class JobQueue:
             raise self.explain(error) from error
         except PoolTimeout as error:
             raise StorageUnavailableError(
-                f"{self.location} did not answer ({error}); start the server, then repeat."
+                f"{self.location} did not answer ({error}); start the server, then try again."
             ) from error
 
     def explain(self, error: ConnectorException) -> StorageError:
-        """Return an error of the queue's database as one for users."""
+        """Return the user-facing error for an error of the queue's database."""
         cause = error.__cause__
         reason = " ".join(str(cause or error).strip().splitlines()[:1]).rstrip(".:")
         if isinstance(cause, psycopg.errors.InsufficientPrivilege):
@@ -185,18 +185,18 @@ class JobQueue:
             )
         if isinstance(cause, _OTHER_SCHEMA):
             return StorageError(
-                f"The queue's tables in {self.location} are of another version of procrastinate "
+                f"The queue's tables in {self.location} belong to another version of procrastinate "
                 f"({reason}); install that version here, or apply procrastinate's migrations."
             )
         if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
             return StorageUnavailableError(
-                f"{self.location} did not answer ({reason}); start the server, then repeat."
+                f"{self.location} did not answer ({reason}); start the server, then try again."
             )
         return StorageError(f"The queue in {self.location} cannot be used: {reason}.")
 
 
 def _describe_run(values: Any) -> QueuedRun:
-    """Return a run without its input, for display, also that of a newer version."""
+    """Return a run without its input, for display; accept runs of newer versions."""
     names = ("thread_id", "kind", "request", "queued_at")
     shown = {name: values[name] for name in names if name in values}
     return QueuedRun(**shown, graph_input={}, options=values.get("options", {}))

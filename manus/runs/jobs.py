@@ -53,9 +53,9 @@ class Job:
     pending: Outcome | None = None
     """Current outcome of the run, with questions to ask before it resumes."""
     is_report_only: bool = False
-    """Whether the run cannot go on and only its outcome is reported."""
+    """Whether the run cannot continue and only its outcome is reported."""
     run_id: str = ""
-    """Id under which another process can take the run over; empty outside of the queue."""
+    """Id under which another process can take over the run; empty outside of the queue."""
     checkpoint_id: str | None = None
     """Checkpoint to fork from; None for the newest."""
     started: str = field(default_factory=_now)
@@ -104,7 +104,7 @@ def extend_steps(context: Context, run: Mapping[str, Any], max_steps: int | None
     The new limit is `max_steps`, or the steps used plus the old limit.
 
     Raises:
-        UsageError: `max_steps` is not above the steps already used.
+        UsageError: `max_steps` does not exceed the steps already used.
     """
     if max_steps is not None and max_steps <= run["step"]:
         raise UsageError(
@@ -167,7 +167,7 @@ async def create_resume_job(
     `answers` maps question ids to texts; None takes the answers of `args` in order.
 
     Raises:
-        UsageError: there is no such thread, or an answer has no open question.
+        UsageError: the thread does not exist, or an answer has no open question.
     """
     thread = await get_thread(store, thread_id)
     if await Rewinder(store, thread).finish() is not None:
@@ -232,18 +232,18 @@ async def run_job(
     job: Job,
     modes: list[str],
     show: Show,
-    go_on: Continue | None = None,
+    continue_job: Continue | None = None,
     start_next: StartNext | None = None,
     control: RunControl | None = None,
 ) -> Outcome:
-    """Stream a run to its end, continuing with what `go_on` returns each time it pauses.
+    """Stream a run to its end, continuing with the job from `continue_job` each time it pauses.
 
     Then the messages that wait in the inbox of the thread are executed, one run each. `start_next`
     is called before each of them. Return the outcome of the last run.
 
     With `control` the run can be stopped between two steps; it then raises `GraphDrained`.
 
-    The caller handles cancellation. Resources that a paused run holds are always closed, since this
+    The caller handles cancellation. The resources of a paused run are always closed, since this
     process will not resume it.
     """
     outcome = job.pending
@@ -263,7 +263,11 @@ async def run_job(
                 job = replace(job, checkpoint_id=None)
                 outcome = build_outcome(await job.graph.aget_state(job.config()))
             paused_at = _now()
-            next_job = await go_on(job, outcome) if go_on and not job.is_report_only else None
+            next_job = (
+                await continue_job(job, outcome)
+                if continue_job and not job.is_report_only
+                else None
+            )
             if next_job is None:
                 next_job = await create_next_job(replace(job, context=context), outcome.stop_reason)
                 if next_job is None:

@@ -38,13 +38,13 @@ class MaintenanceReport:
     freed: int = 0
     """Bytes in the store."""
     waiting: list[str] = field(default_factory=list)
-    """Threads that stay because they have an open question."""
+    """Threads kept because they have an open question."""
     busy: list[str] = field(default_factory=list)
-    """Threads that stay because somebody is using them."""
+    """Threads kept because they are in use."""
     damaged: list[str] = field(default_factory=list)
-    """Threads that stay because they cannot be read."""
+    """Threads kept because they cannot be read."""
     others: list[str] = field(default_factory=list)
-    """Threads that stay for another reason: unfinished, or not written by manus."""
+    """Threads kept for another reason: unfinished, or not written by manus."""
 
 
 async def prune_threads(store: Store, before: datetime, *, dry_run: bool) -> MaintenanceReport:
@@ -54,7 +54,7 @@ async def prune_threads(store: Store, before: datetime, *, dry_run: bool) -> Mai
     async for thread, stored in _read_threads(store, report):
         if thread.updated >= before:
             continue
-        if thread.workspace is None:  # of another program in the same database
+        if thread.workspace is None:  # from another program in the same database
             report.others.append(thread.thread_id)
         elif await _is_waiting(store, thread):
             report.waiting.append(thread.thread_id)
@@ -71,7 +71,7 @@ async def _delete(
         async with store.hold(thread.thread_id):
             current = await read_thread(store, thread.thread_id)
             if current is None or current.updated != thread.updated:
-                return False  # deleted or continued meanwhile
+                return False  # deleted or continued in the meantime
             if kept is not None:
                 await delete_thread(store, thread.thread_id, kept)
     except ThreadBusyError:
@@ -108,7 +108,7 @@ async def compact_threads(store: Store, *, dry_run: bool) -> MaintenanceReport:
 async def compact_thread(store: Store, thread: Thread, *, dry_run: bool = False) -> bool | None:
     """Keep the newest checkpoint of a thread, which the caller holds, with all its values.
 
-    Returns None if the thread is compact, and False if it must stay as it is: its last run has not
+    Returns None if the thread is compact, and False if it must stay unchanged: its last run has not
     ended, or its state has channels that the graphs of this release do not know.
     """
     graph = build_graph(thread.kind, "manus", store)
@@ -143,7 +143,7 @@ async def compact_thread(store: Store, thread: Thread, *, dry_run: bool = False)
 
 
 def _squash_snapshots(thread: Thread) -> str:
-    """Keep the newest snapshot of the files only; return its new id, empty if there is none."""
+    """Keep only the newest snapshot of the files; return its new id, empty if there is none."""
     records = Workspace(thread.workspace or ".").records
     folder = records / SNAPSHOTS
     if not folder.exists():
@@ -155,7 +155,7 @@ def _squash_snapshots(thread: Thread) -> str:
     with contextlib.suppress(OSError):
         (records / REWINDS / f"{ref}.json").unlink(missing_ok=True)
     snapshot = store.squash(ref)
-    with contextlib.suppress(StorageError):  # of another thread; it costs space only
+    with contextlib.suppress(StorageError):  # of another thread; it only costs space
         store.collect_garbage(everything=True)
     return snapshot
 

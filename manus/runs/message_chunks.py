@@ -11,7 +11,7 @@ from manus.state.messages import readable_thoughts
 def text_chunks(
     message: Any, metadata: Mapping[str, Any], *nodes: str
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the parts of a message chunk, if one of `nodes` asked for the message.
+    """Yield the parts of a message chunk, if one of `nodes` requested the message.
 
     Each part is (id of the text it continues, kind, tool name, text); the kind is `thinks`,
     `says` or `call`.

@@ -1,4 +1,4 @@
-"""Messages to a thread while a run works on it, as the command line and the page send them."""
+"""Send messages to a thread during a run, for the command line and the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONTINUING = (get_ending(None, success=None).label, ENDINGS["interrupted"].labe
 _LONGEST_END = 5.0
 """Seconds to wait for a run that has stored its last state."""
 _PAUSE = 0.1
-"""Seconds between two looks at it."""
+"""Seconds between two checks."""
 
 
 async def send(store: Store, thread_id: str, request: Request, *, queue: bool) -> InboxMessage:
@@ -58,7 +58,7 @@ async def will_be_read(store: Store, thread_id: str, message: InboxMessage) -> b
     """Return whether the run that works on a thread reads a message that has just been stored.
 
     A run looks for messages after it has stored its last state. If that state is stored, it may
-    have looked before the message came: then wait until it has read the message, or has ended.
+    have looked before the message arrived: then wait until it has read the message, or has ended.
     """
     attempts = int(_LONGEST_END / _PAUSE)
     for _ in range(attempts):
@@ -73,23 +73,23 @@ async def will_be_read(store: Store, thread_id: str, message: InboxMessage) -> b
 
 
 async def withdraw(store: Store, thread_id: str, prefix: str) -> InboxMessage:
-    """Withdraw an unread message, given by its id or the beginning of it, and return it.
+    """Withdraw an unread message, given by its id or a prefix of it, and return it.
 
     Raises:
-        UsageError: no unread message has this id, or several have.
+        UsageError: no unread message matches, or several do.
     """
     matches = []
     for message in await read_unread(store, thread_id):
         if prefix and message.id.startswith(prefix):
             matches.append(message)
     if len(matches) > 1:
-        raise UsageError(f"Several messages start with {prefix}; give more of the id.")
+        raise UsageError(f"Several message ids start with {prefix}; enter more of the id.")
     inbox = store.records.inbox
     for message in matches:
         if await inbox.run(partial(inbox.withdraw, thread_id, message.id)):
             return message
     raise UsageError(
-        f"The thread {thread_id} has no unread message {prefix}: the agent has read it already, "
+        f"The thread {thread_id} has no unread message {prefix}: the agent has already read it, "
         "or it was withdrawn."
     )
 

@@ -40,13 +40,13 @@ class RunOptions:
     queue: bool = False
     """Whether a worker executes the run."""
     each_line: bool = False
-    """Whether each line of the request is a task of its own; with `queue`."""
+    """Whether each line of the request is a separate task; with `queue`."""
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()
 
 
 _NOT_STORED = frozenset({"interactive", "record", "workspace"})
-"""Options that a resumed run does not take from its thread's checkpoints."""
+"""Options that a resumed run does not restore from its thread's checkpoints."""
 
 
 def context_options() -> set[str]:

@@ -25,7 +25,7 @@ _NO_DATABASE = (
 
 @asynccontextmanager
 async def open_queue(settings: Settings, *, create: bool = True) -> AsyncIterator[JobQueue]:
-    """Open the queue in the configured database; create its tables if missing and wanted.
+    """Open the queue in the configured database; create its tables if missing and `create` is set.
 
     Raises:
         SettingsError: the store is not a PostgreSQL database, or a package is missing.

@@ -31,16 +31,16 @@ class QueuedRun(BaseModel, frozen=True):
     graph_input: dict[str, Any]
     options: dict[str, Any]
     run_id: str = Field(default_factory=lambda: secrets.token_hex(16))
-    """Worker after worker continues the run under this id."""
+    """Every worker that takes over the run continues it under this id."""
     queued_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the stored form, with text that the database can hold."""
+        """Return the stored form, with text that the database accepts."""
         values: dict[str, Any] = sanitize_all(self.model_dump(mode="json"))
         return values
 
     def run_options(self) -> RunOptions:
-        """Return the options of the run. Nobody sits at a worker to answer questions."""
+        """Return the options of the run. A worker has nobody to answer questions."""
         values = {**self.options, "budget": tuple(self.options.get("budget", ()))}
         return RunOptions(**values, interactive=False, quiet=True)
 
@@ -49,13 +49,13 @@ def select_options(args: RunOptions) -> dict[str, Any]:
     """Return the options that travel with a run.
 
     Raises:
-        UsageError: an option needs the machine on which it was given.
+        UsageError: an option works only on the machine on which it was set.
     """
     for name in ("record", "or_replay"):
         if getattr(args, name):
             raise UsageError(
-                f"--{name.replace('_', '-')} names a file of this machine, but a worker executes "
-                "a queued run; leave out one of the two."
+                f"--{name.replace('_', '-')} names a file on this machine, but a worker executes "
+                "a queued run; remove one of the two."
             )
     values = {name: getattr(args, name) for name in OPTIONS}
     return {name: value for name, value in values.items() if value}

@@ -51,11 +51,11 @@ class Rewound(RestoredFiles):
     """The result of a rewind."""
 
     outside_effects: list[OutsideEffect] = field(default_factory=list)
-    """Effects of later calls that are not taken back, such as mail or posts on the web."""
+    """Effects of later calls that are not undone, such as mail or posts on the web."""
     spent: RoleUsage = field(default_factory=sum_usage)
-    """Usage of the steps that are taken back; it stays spent."""
+    """Usage of the steps that are undone; it still counts."""
     unread: list[InboxMessage] = field(default_factory=list)
-    """Messages to the thread that nobody has read; they stay, and the next run reads them."""
+    """Unread messages to the thread; they stay, and the next run reads them."""
 
 
 class Rewinder:
@@ -70,7 +70,7 @@ class Rewinder:
     async def rewind(self, step: HistoryStep, *, theirs: bool = False) -> Rewound:
         """Return to the end of a step: messages, plan, loop state, approvals, and files.
 
-        `theirs`: also restore files that somebody else has changed since.
+        `theirs`: also restore files that others have changed since.
 
         Raises:
             StorageError: the snapshots or the journal cannot be used.
@@ -87,7 +87,7 @@ class Rewinder:
         return result
 
     async def restore_files(self) -> Rewound | None:
-        """Take back the newest run's changes of files that are not taken back yet, messages stay.
+        """Undo the newest run's file changes that are not yet undone; messages stay.
 
         Returns None if there are none, or if the files are not recorded.
         """
@@ -98,7 +98,7 @@ class Rewinder:
         starts = list(run_starts(list_steps(history)))
         last = await asyncio.to_thread(self._files.read_intent)
         if last is not None and not last.checkpoint and last.previous == newest:
-            # nothing has happened since: now the run before that one
+            # nothing has happened since: continue with the run before that one
             starts = [step for step in starts if step.number < last.step]
         for step in reversed(starts):
             before, start = await asyncio.to_thread(self._files.find_snapshots, step.snapshot)
@@ -121,9 +121,7 @@ class Rewinder:
         """
         intent = await asyncio.to_thread(self._files.read_intent)
         if intent is None or not intent.after:
-            raise UsageError(
-                f"The thread {self._thread.thread_id} has no rewind that could be undone."
-            )
+            raise UsageError(f"The thread {self._thread.thread_id} has no rewind to undo.")
         history = await read_history(self._store, self._thread.thread_id)
         newest = history[ROOT][-1].id
         before = await asyncio.to_thread(self._files.record, "outside", "before undoing a rewind")
@@ -132,7 +130,7 @@ class Rewinder:
         )
 
     async def _carry_over_calls(self, checkpoint: str) -> None:
-        """Let calls that had started at a checkpoint count as started at its copy, the newest."""
+        """Count calls that had started at a checkpoint as started at its copy, the newest one."""
         graph = build_graph(self._thread.kind, "manus", self._store)
         newest: Any = {"thread_id": self._thread.thread_id, "checkpoint_ns": ""}
         copy = await graph.aget_state({"configurable": newest})
@@ -181,10 +179,10 @@ class Rewinder:
     async def return_to(
         self, checkpoint: str, workspace: str = "", *, is_undo: bool = False
     ) -> None:
-        """Continue the thread from a checkpoint; what was spent since stays spent.
+        """Continue the thread from a checkpoint; the usage since then still counts.
 
-        `workspace`: a folder that the thread works in from now on. `is_undo`: what was under way at
-        the checkpoint continues.
+        `workspace`: a folder that the thread works in from now on. `is_undo`: calls in progress at
+        the checkpoint continue.
         """
         configurable: Any = {"thread_id": self._thread.thread_id, "checkpoint_ns": ""}
         config: Any = {"configurable": {**configurable, "checkpoint_id": checkpoint}}
@@ -195,7 +193,7 @@ class Rewinder:
             spent = find_spent(history, checkpoint)
         else:
             spent = find_spent_elsewhere(history, to_superstep(stored))
-        # before its first step, a checkpoint of a caller in Python does not tell them
+        # before the first step, a checkpoint of a Python caller does not have them
         thread = self._thread
         changes: dict[str, Any] = {"graph": thread.kind, "profile": thread.profile}
         changes["workspace"] = thread.workspace
@@ -232,13 +230,13 @@ class Rewinder:
 def _copy(
     store: Store, stored: CheckpointTuple, spent: Spent, changes: Mapping[str, Any]
 ) -> tuple[Checkpoint, CheckpointMetadata, ChannelVersions]:
-    """Return a newer copy of a checkpoint, with the usage changed, as a store takes it.
+    """Return a newer copy of a checkpoint, with the usage changed, in the form that a store takes.
 
-    No graph is needed for that, so channels of the user's own graph are copied, too.
+    No graph is needed for that, so channels of the user's own graph are copied too.
     """
     step = int(stored.metadata.get("step", -1))
     copy = create_checkpoint(stored.checkpoint, None, step)
-    copy["v"] = stored.checkpoint["v"]  # else LangGraph migrates it, which empties channels
+    copy["v"] = stored.checkpoint["v"]  # otherwise LangGraph migrates it, which empties channels
     facts: dict[str, Any] = {**stored.metadata}
     facts.pop(CONTINUES, None)
     facts |= {**changes, "source": "fork", "step": step + 1}
@@ -256,7 +254,7 @@ def _copy(
 async def rewind_to_checkpoint(store: Store, thread: Thread, checkpoint: str) -> Rewound | None:
     """Rewind a thread, which the caller holds, to a checkpoint at the end of a step.
 
-    Returns None if there is no such step, or if its files are not recorded.
+    Returns None if the step does not exist, or if its files are not recorded.
     """
     rewinder = Rewinder(store, thread)
     await rewinder.finish()

@@ -16,20 +16,20 @@ _TEXT_WIDTH = 60
 def describe_rewound(result: Rewound, currency: str, *, theirs: str = "") -> Iterator[str]:
     """Yield sentences about files, effects outside the workspace, unread messages, and usage.
 
-    `theirs`: the sentence that says how to restore files that were kept.
+    `theirs`: the sentence about how to restore files that were kept.
     """
     yield from describe_files(result, theirs=theirs)
     yield from describe_effects(result.outside_effects)
     yield from describe_unread(result.unread)
     if spent := in_words(result.spent, currency):
-        yield f"What was spent since stays spent: {spent}."
+        yield f"Usage since then still counts: {spent}."
 
 
 def describe_unread(unread: Sequence[InboxMessage]) -> Iterator[str]:
-    """Yield a sentence about the messages of a thread that nobody has read."""
+    """Yield a sentence about the unread messages of a thread."""
     if not unread:
         return
     texts = [f"{fit(clean(item.text), _TEXT_WIDTH)} ({item.id})" for item in unread[:MAX_NAMES]]
     hidden = len(unread) - MAX_NAMES
-    more = f"; and {hidden} more" if hidden > 0 else ""
-    yield f"Unread messages stay, and the next run reads them: {'; '.join(texts)}{more}."
+    suffix = f"; and {hidden} more" if hidden > 0 else ""
+    yield f"Unread messages stay, and the next run reads them: {'; '.join(texts)}{suffix}."

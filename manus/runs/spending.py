@@ -1,4 +1,4 @@
-"""The usage of steps that a rewind takes back: what was spent stays spent."""
+"""The usage of steps that a rewind undoes, which still counts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _NUMBERS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "co
 
 
 class Spent(NamedTuple):
-    """The usage of steps that are taken back."""
+    """The usage of steps that are undone."""
 
     usage: Usage | None
     """The usage of the run to return to, with its later steps; None if nothing was used."""
     run: RoleUsage
-    """Of later steps of that run, which count against its budget."""
+    """Usage of later steps of that run, which counts against its budget."""
     later: RoleUsage
-    """Of later runs."""
+    """Usage of later runs."""
 
     @property
     def total(self) -> RoleUsage:
@@ -34,7 +34,7 @@ NOTHING_SPENT = Spent(None, NOTHING_USED, NOTHING_USED)
 
 
 def find_spent(history: History, checkpoint: str) -> Spent:
-    """Return what was spent since a checkpoint of the main graph."""
+    """Return the usage since a checkpoint of the main graph."""
     supersteps = history.get(ROOT, [])
     ids = [superstep.id for superstep in supersteps]
     if checkpoint not in ids:
@@ -43,7 +43,7 @@ def find_spent(history: History, checkpoint: str) -> Spent:
     target = supersteps[position]
     usages = _usage_by_run(supersteps, history)
     run = _run_id(target.values)
-    if not run:  # the request has been received, and its run is taken back as a whole
+    if not run:  # the request has been received, and its run is undone as a whole
         later_ids = (_run_id(superstep.values) for superstep in supersteps[position:])
         run = next(filter(None, later_ids), "")
     runs_before = {_run_id(superstep.values) for superstep in supersteps[: position + 1]}
@@ -55,10 +55,10 @@ def find_spent(history: History, checkpoint: str) -> Spent:
 
 
 def find_spent_elsewhere(history: History, target: Superstep) -> Spent:
-    """Return what a thread has spent since it left a superstep.
+    """Return the usage of a thread since it left a superstep.
 
     It is for the undo of a rewind, to a checkpoint that does not lead to the newest one. Steps of a
-    plan that were under way there continue, and add their usage themselves when they end.
+    plan that were in progress there continue, and add their usage themselves when they end.
     """
     usage = _usage_by_run(history.get(ROOT, []), history).get(_run_id(target.values))
     if usage is not None:
@@ -89,7 +89,7 @@ def _run_id(values: Mapping[str, Any]) -> str:
 
 
 def _usage_by_run(supersteps: Sequence[Superstep], history: History) -> dict[str, Usage]:
-    """Return the newest usage of each run, the newest with what is not yet in its state."""
+    """Return the newest usage of each run, including usage that is not yet in the newest state."""
     usages: dict[str, Usage] = {}
     for superstep in supersteps:
         if superstep.values.get("usage"):
@@ -124,7 +124,7 @@ def _add_unfinished(usage: Usage, newest: Superstep, history: History) -> Usage:
 
 
 def _subtract(usage: Usage | None, part: Usage | None) -> RoleUsage:
-    """Return the usage without a part of it; None is no usage."""
+    """Return the usage without a part of it; None means no usage."""
     difference: dict[str, Any] = {**NOTHING_USED}
     for name in _NUMBERS:
         if usage is not None and name in usage:

@@ -16,7 +16,7 @@ from manus.store.history import ROOT, History, Superstep
 from manus.store.threads import Thread
 
 ENDED = "ended"
-"""Metadata of a copied checkpoint: when the step ended, since the copy is newer."""
+"""Metadata key of a copied checkpoint: when the step ended, since the copy is newer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class HistoryStep:
     ended_at: datetime | None
     checkpoint: str
     snapshot: str
-    """Of the workspace's files; empty if no step until then has changed any."""
+    """Id of the snapshot of the files; empty if no step until then has changed any."""
     run: str
     """Id of its run."""
     files: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def find_step(steps: Sequence[HistoryStep], number: int, thread_id: str) -> Hist
     """Return a step by number.
 
     Raises:
-        UsageError: there is no such step.
+        UsageError: the step does not exist.
     """
     for step in steps:
         if step.number == number:

@@ -28,11 +28,11 @@ async def history(store: Any, thread_id: str) -> list[HistoryStep]:
                 print(step.number, step.text, *step.files)
 
     Args:
-        store: of `open_sqlite` or `open_postgres`.
-        thread_id: the thread's id, or the beginning of a generated one.
+        store: from `open_sqlite` or `open_postgres`.
+        thread_id: the thread's id, or a prefix of a generated one.
 
     Raises:
-        UsageError: there is no such thread.
+        UsageError: the thread does not exist.
     """
     thread = await get_thread(_check(store), thread_id)
     steps = list_steps(await read_history(store, thread.thread_id))
@@ -50,7 +50,7 @@ async def rewind(
 ) -> Rewound:
     """Return a thread to the end of a step: its messages, plan, approvals and files.
 
-    What somebody else has changed since is kept. The next run on the thread continues from there.
+    Files that others have changed since are kept. The next run on the thread continues from there.
 
     Example:
         async with open_sqlite(Path("threads.sqlite")) as store:
@@ -58,19 +58,19 @@ async def rewind(
             print(result.restored, result.kept, result.outside_effects)
 
     Args:
-        store: of `open_sqlite` or `open_postgres`.
-        thread_id: the thread's id, or the beginning of a generated one.
+        store: from `open_sqlite` or `open_postgres`.
+        thread_id: the thread's id, or a prefix of a generated one.
         to: the number of the step (see `history`).
         undo: undo the last rewind instead.
-        theirs: also restore files that somebody else has changed since.
+        theirs: also restore files that others have changed since.
 
     Raises:
         ThreadBusyError: a run is using the thread.
         StorageError: the snapshots of the files cannot be used.
-        UsageError: there is no such thread or step, or its workspace does not exist.
+        UsageError: the thread or step does not exist, or its workspace does not exist.
     """
     if (to is None) != undo:
-        raise UsageError("Give either the step to return to, `to=STEP`, or `undo=True`.")
+        raise UsageError("Pass either the step to return to, `to=STEP`, or `undo=True`.")
     thread = await get_thread(_check(store), thread_id)
     async with store.hold(thread.thread_id):
         rewinder = Rewinder(store, thread)
@@ -87,15 +87,15 @@ async def fork(
     """Copy a thread up to the end of a step; return the id of the copy.
 
     Args:
-        store: of `open_sqlite` or `open_postgres`.
-        thread_id: the thread's id, or the beginning of a generated one.
+        store: from `open_sqlite` or `open_postgres`.
+        thread_id: the thread's id, or a prefix of a generated one.
         at: the number of the last step of the copy (see `history`).
-        workspace: a new or empty folder that gets the files as at the end of the step. By default
-            the copy works in the workspace of the original, whose files stay as they are.
+        workspace: a new or empty folder that gets the files as of the end of the step. By default
+            the copy works in the workspace of the original, whose files stay unchanged.
 
     Raises:
         ThreadBusyError: a run is using the thread.
-        UsageError: there is no such thread or step, the folder is not empty, or the files of the
+        UsageError: the thread or step does not exist, the folder is not empty, or the files of the
             step are not recorded.
     """
     thread = await get_thread(_check(store), thread_id)
@@ -110,6 +110,5 @@ def _check(store: Any) -> Store:
     if isinstance(store, Store):
         return store
     raise UsageError(
-        "Threads can be rewound in a store of `open_sqlite` or `open_postgres`, not in "
-        f"a {type(store).__name__}."
+        f"Pass a store from `open_sqlite` or `open_postgres` (got {type(store).__name__})."
     )

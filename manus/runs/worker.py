@@ -1,7 +1,7 @@
-"""A worker: executes the runs of the queue, several at once.
+"""A worker: executes the runs of the queue, several concurrently.
 
-The queue gives a run to a worker again after its worker has died, was stopped, or has handed it
-back. So a run is resumed if its thread has begun it, and nothing is done if it has ended.
+The queue reassigns a run after its worker has died, was stopped, or has handed it back. A run is
+therefore resumed if its thread has started it, and nothing is done if it has ended.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from manus.store.threads import read_thread, thread_config
 log = logging.getLogger("manus.worker")
 
 _LONGEST_WAIT = 300
-"""Seconds until a run that could not be executed is tried again; the wait doubles up to this."""
+"""Seconds until a run that could not be executed is retried; the wait doubles up to this limit."""
 _POLL_INTERVAL = 2.0
-"""Seconds between two looks into the queue."""
-_SIGNS_OF_LIFE = 3
-"""Signs of life that a worker gives in the time after which it counts as dead."""
+"""Seconds between two polls of the queue."""
+_HEARTBEATS = 3
+"""Heartbeats that a worker sends in the time after which it counts as dead."""
 _KEEP_FAILED = 24 * 14
 """Hours for which the queue keeps a run that no worker could execute."""
 
@@ -49,12 +49,12 @@ class _HandedBackError(Exception):
     """Raised when this worker ends before the run does."""
 
 
-class _ModelAwayError(ManusError):
+class _ModelUnavailableError(ManusError):
     """Raised when a run has paused because its model server is unavailable."""
 
 
 class _RetryPolicy(BaseRetryStrategy):
-    """Runs that were handed back are ready at once; others are tried again later."""
+    """Runs that were handed back are ready immediately; others are retried later."""
 
     def get_retry_decision(
         self, *, exception: BaseException, job: QueueJob
@@ -67,14 +67,14 @@ class _RetryPolicy(BaseRetryStrategy):
 
 
 def _retry_wait(job: QueueJob) -> int:
-    """Return the seconds until a job is tried again, with exponential backoff."""
+    """Return the seconds until a job is retried, with exponential backoff."""
     return int(min(2 ** min(job.attempts, 20), _LONGEST_WAIT))
 
 
 class Worker:
     """Executes runs of a queue in this process.
 
-    `report` receives a line for a person about each event. With `workspaces`, each thread has its
+    `report` receives a human-readable line about each event. With `workspaces`, each thread has its
     own folder in that folder.
     """
 
@@ -107,10 +107,10 @@ class Worker:
     async def run(self, *, until_empty: bool = False) -> None:
         """Execute runs until it is cancelled, or until no run is waiting.
 
-        When cancelled it waits for its active runs; call `stop` before.
+        When cancelled it waits for its active runs; call `stop` first.
 
         Raises:
-            StorageError: the database cannot be used, also after retries.
+            StorageError: the database cannot be used, even after retries.
         """
         await self._queue.jobs.delete_old_jobs(
             _KEEP_FAILED, QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
@@ -119,16 +119,16 @@ class Worker:
         try:
             while not await self._fetch_and_execute(until_empty=until_empty):
                 await asyncio.sleep(1)
-                await self._store.recent(1)  # waits for a database that is away
+                await self._store.recent(1)  # waits for an unavailable database
         finally:
             watch.cancel()
 
     async def _fetch_and_execute(self, *, until_empty: bool) -> bool:
         """Execute runs; return whether the queue is empty, False after a failure of the database.
 
-        Procrastinate's worker ends when it cannot read the queue or give a sign of life.
+        Procrastinate's worker ends when it cannot read the queue or send a heartbeat.
         """
-        interval = self._settings.queue.takeover_after / _SIGNS_OF_LIFE
+        interval = self._settings.queue.takeover_after / _HEARTBEATS
         try:
             await self._queue.app.run_worker_async(
                 queues=[QUEUE],
@@ -148,7 +148,7 @@ class Worker:
             is_pruned = "procrastinate_jobs_worker_id_fkey" in str(error.__cause__)
             if not (is_pruned or isinstance(explained, StorageUnavailableError)):
                 raise
-            log.warning("connecting to the queue again: %s", explained)
+            log.warning("reconnecting to the queue: %s", explained)
             return False
         return until_empty
 
@@ -167,19 +167,19 @@ class Worker:
             task.cancel()
 
     async def _watch(self) -> None:
-        """Give signs of life while runs end, and take the runs of dead workers over."""
+        """Send heartbeats while runs end, and take over the runs of dead workers."""
         timeout = self._settings.queue.takeover_after
         checked_at = time.time()
         while True:
-            await asyncio.sleep(timeout / _SIGNS_OF_LIFE)
-            # after an outage, or a stop of this process, the others first have to give a sign
-            was_away = time.time() - checked_at > timeout
+            await asyncio.sleep(timeout / _HEARTBEATS)
+            # after an outage, or a stop of this process, the others must first send a heartbeat
+            was_suspended = time.time() - checked_at > timeout
             checked_at = time.time()
             try:
-                # procrastinate's worker gives none while it waits for its last runs
+                # procrastinate's worker sends none while it waits for its last runs
                 for worker_id in {context.job.worker_id for _, context in self._active.values()}:
                     await self._queue.jobs.update_heartbeat(worker_id or 0)
-                if not was_away:
+                if not was_suspended:
                     await self._take_over()
             except ConnectorException as error:
                 log.info("the queue did not answer: %s", self._queue.explain(error))
@@ -190,7 +190,7 @@ class Worker:
             self._report(f"{thread_id}: its worker does not answer; the run returns to the queue")
 
     async def _execute(self, context: JobContext, run: dict[str, Any]) -> None:
-        """Execute the run of a job; what it raises decides what becomes of the job."""
+        """Execute the run of a job; its exception decides what happens to the job."""
         thread_id = str(run.get("thread_id"))
         if self._is_stopping:
             raise _HandedBackError
@@ -211,7 +211,7 @@ class Worker:
             self._report(f"{thread_id}: another worker continues it")
             raise
         except ManusError as error:
-            self._report(f"{thread_id}: tried again in {_retry_wait(context.job)} s. {error}")
+            self._report(f"{thread_id}: retry in {_retry_wait(context.job)} s. {error}")
             raise
         except Exception:
             self._report(f"{thread_id}: failed unexpectedly; the log file has the traceback")
@@ -227,7 +227,7 @@ class Worker:
                 return prepared
             outcome = await run_job(prepared, ["custom"], _ignore, control=control)
         if outcome.waits_for_model:
-            raise _ModelAwayError(outcome.output)
+            raise _ModelUnavailableError(outcome.output)
         return outcome
 
     async def _prepare(self, run: QueuedRun) -> Job | Outcome:
@@ -239,7 +239,7 @@ class Worker:
         args = run.run_options()
         await self._select_workspace(args, run)
         thread = await read_thread(self._store, run.thread_id)
-        if thread is None or not await self._has_begun(run):
+        if thread is None or not await self._has_started(run):
             self._report(f"{run.thread_id}: started")
             parts = (run.kind, run.thread_id, run.request, run.graph_input)
             job = await create_job(*parts, args, self._settings, self._store)
@@ -251,11 +251,11 @@ class Worker:
         job = await create_resume_job(run.thread_id, args, self._settings, self._store)
         return replace(job, run_id=run.run_id)
 
-    async def _has_begun(self, run: QueuedRun) -> bool:
+    async def _has_started(self, run: QueuedRun) -> bool:
         """Return whether the thread has a checkpoint of the run; another run may have followed."""
         config = thread_config(run.thread_id)
-        found = self._store.alist(config, filter={"run_id": run.run_id}, limit=1)
-        return bool([checkpoint async for checkpoint in found])
+        checkpoints = self._store.alist(config, filter={"run_id": run.run_id}, limit=1)
+        return bool([checkpoint async for checkpoint in checkpoints])
 
     async def _select_workspace(self, args: RunOptions, run: QueuedRun) -> None:
         """Set the workspace of a run on this machine.
@@ -281,5 +281,5 @@ def _describe(outcome: Outcome) -> str:
     """Return how a run has ended, in a few words."""
     ending = get_ending(outcome.stop_reason, success=outcome.success)
     if outcome.asks_person:
-        return f"waits for an answer; `manus resume {outcome.thread_id}` gives it"
+        return f"waits for an answer; give it with `manus resume {outcome.thread_id}`"
     return f"{ending.headline.lower()}, {count(len(outcome.results), 'step')}"

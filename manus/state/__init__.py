@@ -1,1 +1,1 @@
-"""What travels: typed states, the run configuration, the profile, the errors."""
+"""The data of a run: typed states, messages, plans, usage, events, errors."""

@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
 from pydantic import Field
 
-# pydantic, which describes these to Studio, wants this one before Python 3.12
+# pydantic, which describes these to Studio, requires this one before Python 3.12
 from typing_extensions import TypedDict
 
 from manus.state.messages import append_messages
@@ -34,19 +34,20 @@ StopReason = Literal[
 ]
 
 SNAPSHOT_EVERY = 1000
-"""Writes to a delta channel after which a checkpoint contains a full copy of its value."""
+"""Number of writes to a delta channel after which a checkpoint contains a full copy of its
+value."""
 
 
 def delta_channel(fold: Callable[[Any, Sequence[Any]], Any]) -> Any:
     """Return a channel of which a checkpoint stores only the new writes.
 
-    So storage grows linearly with the steps.
+    Storage therefore grows linearly with the number of steps.
     """
     return DeltaChannel(fold, snapshot_frequency=SNAPSHOT_EVERY)
 
 
 class Compaction(TypedDict):
-    """Record of what compaction has removed from the history of a thread so far."""
+    """Record of the messages that compaction has removed from the history of a thread so far."""
 
     count: int
     """Number of compactions."""
@@ -116,7 +117,7 @@ class Run(TypedDict):
     tested_at: NotRequired[int]
     """End of the last call that ran tests, in nanoseconds since 1970."""
     closing: NotRequired[str]
-    """The limit, in words, that allowed only one last model call."""
+    """Description of the limit that allowed only one last model call."""
 
 
 class Refusal(TypedDict):
@@ -142,7 +143,7 @@ def merge_refusals(refusals: list[Refusal], writes: list[Refusal]) -> list[Refus
 
 
 class AgentInput(TypedDict, total=False):
-    """Input of a run: a request in words, or messages with images or a history."""
+    """Input of a run: a request as text, or messages with images or a history."""
 
     request: Annotated[str, Field(description="What to do, in words")]
     messages: Annotated[
@@ -165,7 +166,7 @@ class AgentOutput(TypedDict, total=False):
     stop_reason: StopReason | None
     """Why the run ended."""
     success: bool | None
-    """Whether the agent reports success; None if it does not say."""
+    """Whether the agent reports success; None if it reports neither."""
     output: str
     """The answer, or the last text, or the step log."""
     results: list[str]

@@ -5,11 +5,11 @@ ManusError
 │   ├── SettingsError          a setting is missing, unknown or invalid
 │   └── ThreadBusyError        another run is using the thread
 ├── StorageError               checkpoints cannot be read or written
-│   ├── StorageUnavailableError  the database is unavailable, also after retries
+│   ├── StorageUnavailableError  the database is unavailable, even after retries
 │   └── TakenOverError         another process has continued the thread
-├── ModelError                 a model call failed for good
+├── ModelError                 a model call failed permanently
 │   ├── ModelUnavailableError  the server is unavailable (429, 5xx, connection error, timeout),
-│   │                          also after retries
+│   │                          even after retries
 │   ├── ModelRefusedError      a permanent failure: key, model name, request
 │   ├── ModelReplyError        the reply is unusable: empty, truncated, one passage repeated
 │   ├── ContextOverflowError   the request is larger than the model's context window
@@ -47,11 +47,11 @@ class StorageError(ManusError):
 
 
 class StorageUnavailableError(StorageError):
-    """The database was unavailable during the whole retry time; it may be available later."""
+    """The database was unavailable for the whole retry time; it may be available later."""
 
 
 class TakenOverError(StorageError):
-    """Another process continued the thread while this one did not answer."""
+    """Another process continued the thread while this one was unresponsive."""
 
 
 class ModelError(ManusError):
@@ -59,7 +59,7 @@ class ModelError(ManusError):
 
 
 class ModelUnavailableError(ModelError):
-    """The model server was unavailable during the whole retry time; it may be available later."""
+    """The model server was unavailable for the whole retry time; it may be available later."""
 
 
 class ModelRefusedError(ModelError):
@@ -67,7 +67,7 @@ class ModelRefusedError(ModelError):
 
 
 class ModelReplyError(ModelError):
-    """An unusable reply, also at the second request."""
+    """A reply that is still unusable after a second request."""
 
 
 class ContextOverflowError(ModelError):

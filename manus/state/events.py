@@ -110,7 +110,7 @@ PlanChange = Literal["made", "default", "revised", "kept", "edited"]
 
 
 class PlanEvent(TypedDict):
-    """A new or changed plan of a flow; `why` tells its origin."""
+    """A new or changed plan of a flow; `why` is its origin."""
 
     type: Literal["plan"]
     why: PlanChange
@@ -134,7 +134,7 @@ class PlanStepEvent(TypedDict):
 
 
 class MessageEvent(TypedDict):
-    """A message of the user that came while the run worked, read at this point."""
+    """A message that the user sent during the run, read at this point."""
 
     type: Literal["message"]
     id: str
@@ -155,8 +155,8 @@ class FilesEvent(TypedDict):
     failed: dict[str, str]
     """Files that could not be restored, with the reason."""
     outside_effects: list[str]
-    """Later calls with effects outside the workspace, which stay; only a store of ours lists
-    them."""
+    """Later calls with effects outside the workspace, which remain; only this project's
+    stores list them."""
     is_recorded: bool
     """Whether the machine of the run has a record of the files."""
 

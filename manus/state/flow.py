@@ -103,7 +103,7 @@ class FlowState(TypedDict, total=False):
     """The channels of the flow graph.
 
     Plans and messages are stored as deltas, so that storage grows linearly. The conversations of
-    the steps are not here: each has a checkpoint namespace of its own.
+    the steps are not here: each has its own checkpoint namespace.
     """
 
     messages: Annotated[list[AnyMessage], delta_channel(append_messages)]

@@ -27,7 +27,8 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import ValidationError
 
 MALFORMED_AT = "malformed_at"
-"""In a message's `additional_kwargs`: the ascending indexes of its malformed calls among all."""
+"""In a message's `additional_kwargs`: the ascending indexes of its malformed calls among all its
+calls."""
 
 CUT_OFF = "cut_off"
 """In a reply's `additional_kwargs`: it has no finish reason, which its provider always reports."""
@@ -36,7 +37,8 @@ SOURCE = "source"
 """In a tool message's `additional_kwargs`: the source of its text (`prompts/sources.py`)."""
 
 OWN_TEXT = "own_text"
-"""In a tool message's `additional_kwargs`: the beginning of its text that the tool itself says."""
+"""In a tool message's `additional_kwargs`: the beginning of its text, which the tool itself
+wrote."""
 
 CALL_FACTS = "call"
 """In a tool message's `additional_kwargs`: the duration of its call (`seconds`), whether it was
@@ -58,7 +60,7 @@ FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has added to the history: the tool's name."""
 
 STEER = "steer"
-"""In a user message's `additional_kwargs`: it came while the run worked, and is no new request."""
+"""In a user message's `additional_kwargs`: it was sent during a run, and is not a new request."""
 
 FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed. A command with
@@ -86,11 +88,11 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMe
     """Fold writes into the history; the reducer of the `messages` channel.
 
     Deterministic and independent of batching, as `DeltaChannel` requires: a checkpoint stores only
-    the writes, and reading it replays them. So a message without an id gets one derived from its
-    index and content, not a random one, and writes are never modified. A message with an existing
-    id replaces the old one in place; `RemoveMessage` removes one, or all with
-    `REMOVE_ALL_MESSAGES`. The LangGraph server passes a forked history as plain dicts.
-    A write is a message, its dict, `(role, text)` or text form, or a list of them.
+    the writes, and reading it replays them. A message without an id therefore gets one derived from
+    its index and content, not a random one, and writes are never modified. A message with an
+    existing id replaces the old one in place; `RemoveMessage` removes one, or all with
+    `REMOVE_ALL_MESSAGES`. The LangGraph server passes a forked history as plain dicts. A write is a
+    message, its dict, `(role, text)` or text form, or a list of them.
     """
     merged = cast(list[AnyMessage], [*history])
     if history and isinstance(history[0], dict):
@@ -214,7 +216,7 @@ def is_from_user(message: BaseMessage) -> bool:
 
 
 def is_request(message: BaseMessage) -> bool:
-    """Return whether a message is a request of the user, or their answer to a stuck run."""
+    """Return whether a message is a user request, or the user's answer to a stuck run."""
     return is_from_user(message) and STEER not in message.additional_kwargs
 
 
@@ -224,7 +226,7 @@ def last_assistant(history: Sequence[AnyMessage]) -> AIMessage | None:
 
 
 def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """Return the tool messages after the newest assistant message, in their order."""
+    """Return the tool messages after the newest assistant message, in order."""
     answers: list[ToolMessage] = []
     for message in reversed(history):
         if is_reply(message):
@@ -235,7 +237,7 @@ def newest_answers(history: Sequence[AnyMessage]) -> list[ToolMessage]:
 
 
 def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
-    """Return the newest request of the user; an empty one, with an empty id, if there is none."""
+    """Return the user's newest request; an empty one, with an empty id, if there is none."""
     message = next(filter(is_request, reversed(history)), None)
     return cast(HumanMessage, message or HumanMessage("", id=""))
 
@@ -276,12 +278,12 @@ def get_source(message: BaseMessage) -> str:
 
 
 def get_own_text(message: BaseMessage) -> str:
-    """Return the beginning of a message's text that its tool itself says."""
+    """Return the beginning of a message's text, which its tool itself wrote."""
     return str(message.additional_kwargs.get(OWN_TEXT, ""))
 
 
 def get_text(message: BaseMessage) -> str:
-    """Return the text of a message, whatever form its content has, without images and so on."""
+    """Return the text of a message, whatever the form of its content, without images."""
     return str(message.text)
 
 
@@ -303,7 +305,7 @@ def get_finish_reason(message: AIMessage) -> str:
     for name in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
         if metadata.get(name):
             return str(metadata[name]).lower()
-    # OpenAI's responses protocol
+    # OpenAI's Responses API
     details = metadata.get("incomplete_details")
     if isinstance(details, dict) and details.get("reason"):
         return str(details["reason"]).lower()

@@ -81,7 +81,7 @@ class Step(TypedDict):
     """Indexes of the steps that must be completed before it."""
     result: StepResult | None
     writes: NotRequired[list[str]]
-    """Files that it will create or change; absent if the plan does not say."""
+    """Files that it will create or change; absent if the plan does not name them."""
     began: NotRequired[int]
     """Start of its last execution in nanoseconds since 1970, equal for steps started together."""
     space: NotRequired[str]
@@ -196,7 +196,7 @@ def last_started_steps(plan: Plan) -> list[int]:
 
 
 def active_steps(plan: Plan) -> list[int]:
-    """Return those of the last started steps that are active, askers last and in their order.
+    """Return the active ones of the last started steps, those with a question last.
 
     A step that waits for the user while the run does other things is not active.
     """
@@ -258,7 +258,7 @@ def all_dependencies(plan: Plan, index: int) -> list[int]:
 
 
 def find_cycle(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return steps that depend on each other, the first one again at the end; else None."""
+    """Return steps that depend on each other, the first repeated at the end, or None."""
     try:
         TopologicalSorter(dict(enumerate(depends_on))).prepare()
     except CycleError as error:
@@ -267,7 +267,7 @@ def find_cycle(depends_on: Sequence[Sequence[int]]) -> list[int] | None:
 
 
 def executor_for(step: Step, names: Sequence[str]) -> str:
-    """Return the executor of a step: that of a tag in its text, else its own, else the first.
+    """Return the executor of a step: the one tagged in its text, its own, or the first.
 
     A tag that names no executor is ignored.
     """
@@ -304,7 +304,7 @@ def format_result(index: int, step: Step, limit: int | None = None) -> str:
         lines.append(f"Notes: {flat(step['notes'])}")
     result = step["result"]
     if result is not None:
-        lines.append(f"Result: {shorten(result['text'], limit) or '(nothing said)'}")
+        lines.append(f"Result: {shorten(result['text'], limit) or '(no text)'}")
         if result["files"]:
             lines.append(f"Files: {', '.join(result['files'])}")
         for path, step_texts in result.get("conflicts", {}).items():

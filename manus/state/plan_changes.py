@@ -1,7 +1,7 @@
 """Pure functions that change a plan: they return a new plan and leave the old one unchanged.
 
-An invalid change raises `PlanError` with a sentence that says what is wrong and what is valid; the
-model reads it as an observation, or the user who edited the plan does.
+An invalid change raises `PlanError` with a sentence that states what is wrong and what is valid;
+the model reads it as an observation, or the user who edited the plan does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def create(plan_id: str, title: str, steps: Sequence[NewStep]) -> Plan:
 def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None = None) -> Plan:
     """Return the plan with another title or other steps.
 
-    A step whose text is unchanged keeps its status, notes, result and executor, also at another
+    A step whose text is unchanged keeps its status, notes, result and executor, even at another
     index, and its dependencies as far as they are still in the plan.
     """
     existing = plan["steps"]
@@ -65,7 +65,7 @@ def update(plan: Plan, title: str | None = None, steps: Sequence[NewStep] | None
 def revise(plan: Plan, steps: Sequence[NewStep], title: str | None = None) -> Plan:
     """Return the plan with other steps, as `update` does; completed steps cannot be removed.
 
-    Completed steps that the revision leaves out come first. Blocked ones are moved to `dropped`.
+    Completed steps that the revision omits come first. Blocked ones are moved to `dropped`.
     """
     existing = plan["steps"]
     sources = match_steps(steps, existing)
@@ -92,14 +92,14 @@ def replace_step(plan: Plan, index: int, new_steps: Sequence[NewStep]) -> list[N
 
     Unless they say otherwise, the first new step depends on what the replaced one depended on, and
     each further one on the one before it. What depended on the replaced step depends on the last.
-    If another step of the plan is among the new ones, they are the whole plan already.
+    If the new steps include another step of the plan, they are taken as the whole plan.
 
     Raises:
-        PlanError: there is no such step, or it is completed.
+        PlanError: the step does not exist, or it is completed.
     """
     existing = plan["steps"]
     if not 0 <= index < len(existing):
-        raise PlanError(f"There is no step {index}: {_describe_range(len(existing))}.")
+        raise PlanError(f"Step {index} does not exist: {_describe_range(len(existing))}.")
     other_texts = {step["text"] for step in (*existing[:index], *existing[index + 1 :])}
     if any(step["text"] in other_texts for step in new_steps):
         return list(new_steps)
@@ -232,12 +232,12 @@ def change_step(plan: Plan, change: Mapping[str, Any]) -> Plan:
     """Return the plan with one step changed.
 
     Raises:
-        PlanError: there is no such step, or the changed plan is not valid.
+        PlanError: the step does not exist, or the changed plan is not valid.
     """
     index = change["step"]
     steps = [*plan.get("steps", [])]
     if not isinstance(index, int) or not 0 <= index < len(steps):
-        raise PlanError(f"There is no step {index}: {_describe_range(len(steps))}.")
+        raise PlanError(f"Step {index} does not exist: {_describe_range(len(steps))}.")
     text = steps[index]["text"]
     steps[index] = cast(Step, {**steps[index], **change})
     if change.get("text", text) != text:  # a pending question was about another step
@@ -268,37 +268,37 @@ def validate_plan(plan: Plan) -> Plan:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = ".".join(map(str, problem["loc"]))
-        raise PlanError(f"The plan does not fit: `{field}`: {problem['msg']}.") from None
+        raise PlanError(f"The plan is not valid: `{field}`: {problem['msg']}.") from None
     count = len(plan["steps"])
     if not count:
-        raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
+        raise PlanError("A plan needs at least one step: pass `steps`, a list of texts.")
     for index, step in enumerate(plan["steps"]):
         _check_step(index, step, count)
     cycle = find_cycle([step["depends_on"] for step in plan["steps"]])
     if cycle:
         chain = " → ".join(map(str, cycle))
         raise PlanError(
-            f"Steps wait for each other and none of them could begin: {chain}. Change "
-            "`depends_on` so that each step depends only on steps that can be done before it; the "
-            "first step is 0."
+            f"Steps depend on each other, so none of them can start: {chain}. Change `depends_on` "
+            "so that each step depends only on steps that can be executed before it; the first "
+            "step is 0."
         )
     return plan
 
 
 def _check_step(index: int, step: Step, count: int) -> None:
     if not step["text"].strip():
-        raise PlanError(f"Step {index} is empty; say what is to be done in it.")
+        raise PlanError(f"Step {index} is empty; describe what to do in it.")
     for dependency in step["depends_on"]:
         if not 0 <= dependency < count:
             raise PlanError(
-                f"Step {index} depends on step {dependency}, which is not there: "
+                f"Step {index} depends on step {dependency}, which does not exist: "
                 f"{_describe_range(count)}."
             )
 
 
 def _describe_range(count: int) -> str:
     if count > 1:
-        return f"the plan has the steps 0 to {count - 1}"
+        return f"the plan has steps 0 to {count - 1}"
     return "the plan has only step 0"
 
 
@@ -325,7 +325,7 @@ def fold_plan(plan: Plan, writes: Sequence[Any]) -> Plan:
 def merge_edit(plan: Plan, edit: Any) -> Plan:
     """Return the plan as a user has edited it; its steps are mappings, or just texts.
 
-    A text is a step as `update` builds it. The fields of a mapping are taken as they are. If steps
+    A text is a step as `update` builds it. The fields of a mapping are taken unchanged. If steps
     have moved, a step whose `depends_on` was not edited still depends on the same steps.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Typed results of `invoke` and `ainvoke`, so that type checkers report a misspelt key.
+"""Typed results of `invoke` and `ainvoke`, so that type checkers report a misspelled key.
 
 The keys of a run that ended, failed or asks a question. A run that stopped at a breakpoint of the
 caller has only those that its nodes have written so far.

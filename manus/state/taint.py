@@ -97,7 +97,7 @@ class HistoryFacts:
 
     def _reset(self) -> None:
         self.request = HumanMessage("", id="")
-        """The newest request of the user; an empty one, with an empty id, if there is none."""
+        """The user's newest request; an empty one, with an empty id, if there is none."""
         self.words = ""
         """The user's own words, an empty line between requests and answers."""
         self._hosts: dict[str, bool] = {}

@@ -10,7 +10,7 @@ MAX_DEPTH = 64
 
 
 def sanitize(text: str) -> str:
-    """Return the text without characters that JSON, UTF-8 or Postgres refuse.
+    """Return the text without characters that JSON, UTF-8 or Postgres reject.
 
     Surrogate pairs are joined, lone surrogates become U+FFFD, and NUL becomes its symbol ␀.
     """

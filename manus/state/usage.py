@@ -7,7 +7,7 @@ from typing import Any, NotRequired, cast
 
 from pydantic import BaseModel, Field
 
-# pydantic, which describes these to Studio, wants this one before Python 3.12
+# pydantic, which describes these to Studio, requires this one before Python 3.12
 from typing_extensions import TypedDict
 
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "model_calls")
@@ -112,7 +112,7 @@ class Budget(BaseModel, frozen=True, extra="forbid"):
         default=None, gt=0, description="Cost, in the price table's currency"
     )
     seconds: float | None = Field(default=None, gt=0, description="Wall time while the run works")
-    tool_calls: int | None = Field(default=None, ge=0, description="Tool calls carried out")
+    tool_calls: int | None = Field(default=None, ge=0, description="Executed tool calls")
     model_calls: int | None = Field(default=None, ge=1, description="Model calls")
 
     def over(self, other: Budget) -> Budget:
@@ -146,13 +146,13 @@ def format_amount(name: str, amount: float) -> str:
     return f"{amount:,.2f}"
 
 
-def budget_used_up(budget: Budget, usage: Usage, *, for_good: bool = False) -> str | None:
+def budget_used_up(budget: Budget, usage: Usage, *, only_final: bool = False) -> str | None:
     """Return the first limit that is reached, in words; None if there is room in each.
 
-    `for_good`: only limits that end a run at once. A limit of tool calls still allows a last model
-    call without tools.
+    `only_final`: only limits that end a run immediately. A limit of tool calls still allows a last
+    model call without tools.
     """
     for name, used, limit in list_limits(budget, usage):
-        if used >= limit and not (for_good and name == "tool calls"):
+        if used >= limit and not (only_final and name == "tool calls"):
             return format_limit(name, used, limit)
     return None

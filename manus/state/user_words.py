@@ -17,7 +17,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolM
 from manus.state.messages import STEER, get_text, is_from_user, last_request, messages_since
 
 OWN_WORDS = "asked"
-"""In the `additional_kwargs` of a request: the user's own words, where its text holds more."""
+"""In the `additional_kwargs` of a request: the user's own words, where its text contains more."""
 ASK_HUMAN = "ask_human"
 
 _ATTACHED = re.compile(r"(?:\A|\n\n)<(?:file|stdin|earlier|undone)\b|\[The attached file ")
@@ -31,8 +31,8 @@ _BARE = re.compile(
 )
 
 # Top-level domains by what else a word with such an ending may be. The rest of the root zone
-# (`.info`, `.name`, `.run`, …) are words that attributes and methods have for names: a host below
-# one of them counts with a scheme or with `www.`.
+# (`.info`, `.name`, `.run`, …) are also common names of attributes and methods: a host below one of
+# them counts only with a scheme or `www.`.
 _HOSTS_ONLY = "com org net edu gov mil int biz example test local lan internal"
 _HOST_OR_ATTRIBUTE = (
     "dev app xyz wiki online cloud tech site shop store blog news "
@@ -45,7 +45,8 @@ _HOST_OR_ATTRIBUTE = (
     "sx sy sz tc td tg th tj tk tl tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vn vu wf ws "
     "ye yt za zm zw"
 )
-"""With all country codes, but for those that are endings of files: `.py`, `.md`, `.tf`, `.ac`, …"""
+"""Includes all country codes except those that are file extensions: `.py`, `.md`, `.tf`, `.ac`,
+…"""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])(?=\s|$)|(?<=[。！？；])|\n(?!\s*(?:[-*•]|\d+[.)])\s)")
 _INTRODUCES = re.compile(r"[:：][ \t]*\n+")
@@ -114,7 +115,7 @@ _PHRASE = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 _LONGEST_PHRASE = 60
 _SHORTEST_PHRASE = 3
 _WITHOUT_SPACES = 0x0E00
-"""From this code point on scripts have no spaces between words, and so no word borders."""
+"""From this code point on, scripts have no spaces between words, and so no word boundaries."""
 _MATCHES_NOTHING = re.compile(r"(?!)")
 
 
@@ -122,7 +123,7 @@ class NamedHosts(NamedTuple):
     """Hosts that the user has named."""
 
     certain: tuple[str, ...]
-    """Written with a scheme, or below a domain that nothing but a host has."""
+    """Written with a scheme, or below a domain that only hosts have."""
     ambiguous: tuple[str, ...]
     """Written like a host, but perhaps a file or an attribute: `deploy.app`, `skimage.io`."""
 

@@ -1,4 +1,4 @@
-"""What every store of threads offers, a SQLite file or a PostgreSQL database."""
+"""The interface of every thread store: a SQLite file or a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from manus.store.history import read_history
 from manus.store.outside_effects import OutsideEffect, list_outside_effects
 
 _EPOCH = 0x01B21DD213814000
-"""1970 in the time of a UUID: ticks of 100 ns since 1582."""
+"""The Unix epoch in UUID time: ticks of 100 ns since 1582."""
 RECENT = """
     WITH RECURSIVE threads(thread_id) AS (
         SELECT MIN(thread_id) FROM checkpoints
@@ -51,7 +51,7 @@ def make_ids_later_than(checkpoint_id: str | None) -> None:
     """
     try:
         time = checkpoint_ids.UUID(checkpoint_id or "").time
-    except ValueError:  # not an id made by LangGraph
+    except ValueError:  # not an id created by LangGraph
         return
     clock: Any = checkpoint_ids
     if (clock._last_v6_timestamp or 0) < time:
@@ -59,7 +59,7 @@ def make_ids_later_than(checkpoint_id: str | None) -> None:
 
 
 def read_id_time(checkpoint_id: str) -> datetime:
-    """Return the time in a checkpoint id of LangGraph; that of the epoch for any other id."""
+    """Return the time in a LangGraph checkpoint id, or the Unix epoch for any other id."""
     try:
         ticks = checkpoint_ids.UUID(checkpoint_id).time - _EPOCH
         return datetime.fromtimestamp(ticks / 1e7, UTC)
@@ -69,7 +69,7 @@ def read_id_time(checkpoint_id: str) -> datetime:
 
 @dataclass(slots=True)
 class StoredThread:
-    """What a store has of a thread, read without its contents, which may be damaged."""
+    """A stored thread, measured without reading its contents, which may be damaged."""
 
     sizes: dict[str, int] = field(default_factory=dict)
     """Bytes of checkpoints and journal by checkpoint namespace."""
@@ -85,8 +85,8 @@ class StoredThread:
 class Store(BaseCheckpointSaver[Any]):
     """An open store: a LangGraph checkpointer with thread listing and locks.
 
-    Any error of the database inside the `async with` block that opened the store leaves the block
-    as a `StorageError` with a message for the user.
+    A database error inside the `async with` block that opened the store is raised from the block as
+    a `StorageError` with a message for the user.
     """
 
     location: str
@@ -100,7 +100,7 @@ class Store(BaseCheckpointSaver[Any]):
         return self
 
     def watch_outages(self, report: Callable[[RetryEvent], None]) -> None:
-        """Call `report` before each retry of an unavailable database; files never retry."""
+        """Call `report` before each retry on an unavailable database; files never retry."""
 
     def stop_waiting(self) -> None:
         """Stop retrying: from now on, fail immediately if the database is unavailable."""
@@ -110,23 +110,23 @@ class Store(BaseCheckpointSaver[Any]):
         raise NotImplementedError
 
     async def holders(self, thread_ids: Sequence[str]) -> dict[str, str]:  # noqa: ARG002
-        """Return which other process holds each of the threads, as `HOST:PID`, where known."""
+        """Return the other process that holds each thread, as `HOST:PID`, where known."""
         return {}
 
     async def measure(self, thread_ids: Sequence[str]) -> dict[str, StoredThread]:
-        """Return what is stored of each of these threads, without reading it."""
+        """Return the stored size of each of these threads, without reading their contents."""
         raise NotImplementedError
 
     async def total_size(self) -> int:
-        """Return the size of the store on its disk in bytes, with its journals."""
+        """Return the size of the store on disk in bytes, including its journals."""
         raise NotImplementedError
 
     async def read_workspaces(self, thread_id: str) -> list[str]:
-        """Return the workspaces of a thread, the newest first; damaged checkpoints have none."""
+        """Return the workspaces of a thread, newest first; damaged checkpoints have none."""
         raise NotImplementedError
 
     async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
-        """Delete everything of a thread's checkpoints but this one of the main graph."""
+        """Delete all checkpoints of a thread except this one of the main graph."""
         raise NotImplementedError
 
     async def list_outside_effects(self, thread_id: str, checkpoint_id: str) -> list[OutsideEffect]:
@@ -140,12 +140,12 @@ class Store(BaseCheckpointSaver[Any]):
         return await asyncio.to_thread(list_outside_effects, history, checkpoint_id, open_journal)
 
     async def reclaim_space(self) -> None:
-        """Give the space of deleted threads back to the file system, where the store does not."""
+        """Return the space of deleted threads to the file system if the store does not do so."""
 
     def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
         """Lock a thread for this process inside the block, or raise `ThreadBusyError`.
 
-        A server that gives a run to another worker repeats its `run_id`: the thread is taken over
-        from a worker that holds it for the same run and does not answer.
+        A server that reassigns a run to another worker repeats its `run_id`: the thread is taken
+        over from an unresponsive worker that holds it for the same run.
         """
         raise NotImplementedError

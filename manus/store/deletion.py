@@ -1,4 +1,4 @@
-"""Delete a thread with everything that is stored of it on this machine."""
+"""Delete a thread and everything stored for it on this machine."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SQLITE_SUFFIXES = ("", "-journal", "-wal", "-shm")
 async def delete_thread(store: Store, thread_id: str, kept: KeptOutputs | None = None) -> None:
     """Delete a thread, which the caller holds.
 
-    That is its checkpoints, journals, inbox, archives, snapshots and kept outputs. Nothing of them
-    has to be readable. The files go first, so that an interrupted deletion can be repeated. Whoever
-    deletes several threads gives the same `kept` for all.
+    That includes its checkpoints, journals, inbox, archives, snapshots and kept outputs, none of
+    which need be readable. Files are deleted first, so that an interrupted deletion can be
+    repeated. To delete several threads, pass the same `kept` for all of them.
 
     Raises:
         StorageError: something cannot be deleted.
@@ -55,7 +55,7 @@ def list_archives(records: Path, thread_id: str, namespaces: Collection[str]) ->
 
 
 def _delete_records(records: Path, thread_id: str, namespaces: Collection[str]) -> None:
-    """Delete what the records of a workspace have of a thread. Blocking."""
+    """Delete the records of a thread in its workspace. Blocking."""
     _delete_snapshots(records, thread_id)
     for namespace in namespaces:
         workspace_log(records, run_key(thread_id, namespace)).remove()
@@ -77,7 +77,7 @@ def _delete_snapshots(records: Path, thread_id: str) -> None:
     try:
         store.collect_garbage(everything=True)
     except StorageError as error:  # objects of another thread are missing
-        log.warning("The space of old snapshots is not freed: %s", error)
+        log.warning("cannot free the space of old snapshots: %s", error)
 
 
 def _delete_files(paths: Iterable[Path]) -> None:
@@ -87,5 +87,5 @@ def _delete_files(paths: Iterable[Path]) -> None:
                 path.unlink()
         except OSError as error:
             raise StorageError(
-                f"Cannot delete {path} ({error.strerror}); delete it by hand, then repeat."
+                f"Cannot delete {path} ({error.strerror}); delete it manually, then try again."
             ) from None

@@ -1,11 +1,11 @@
 """The compression dictionary of stored values.
 
-Checkpoints and writes are small and alike: most of their bytes are names of keys. A preset
+Checkpoints and writes are small and similar: most of their bytes are names of keys. A preset
 dictionary (zlib, RFC 1950 section 2.2) of typical values, serialized as MessagePack, saves about
 half of them.
 
-Never change these bytes: what is stored cannot be read without them. A better dictionary gets a
-name and a suffix of its own (`manus.store.serializer`).
+Never change these bytes: stored values cannot be read without them. A better dictionary gets its
+own name and suffix (`manus.store.serializer`).
 """
 
 from __future__ import annotations

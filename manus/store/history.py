@@ -1,6 +1,6 @@
 """Read the history of a thread: its supersteps in order, by checkpoint namespace.
 
-It is read from the writes of the tasks, which stay when a history is compacted. Reading the state
+It is read from the writes of the tasks, which remain when a history is compacted. Reading the state
 at each checkpoint would take time quadratic in the number of steps.
 """
 
@@ -26,7 +26,7 @@ INTERRUPT = "__interrupt__"
 RESUME = "__resume__"
 ROOT = ""
 COMPACTED = "compacted"
-"""Metadata of the checkpoint that `manus threads --compact` has kept: it has all values."""
+"""Metadata key of the checkpoint kept by `manus threads --compact`, which has all values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def unwrap_overwrite(write: Any) -> Any:
 async def read_history(
     saver: BaseCheckpointSaver[Any], thread_id: str, decoded: DecodedValues | None = None
 ) -> History:
-    """Return all supersteps that lead to the newest one; empty if there is no such thread.
+    """Return all supersteps that lead to the newest one; empty if the thread does not exist.
 
     `decoded`: the values of the previous reading of the thread, which need no deserialization.
     """
@@ -112,7 +112,7 @@ async def read_history(
 def _paused_collection() -> Iterator[None]:
     """Pause the garbage collector in the block, which only creates objects that it keeps.
 
-    Its passes over them would take half of the time of a long history.
+    Its passes over them would take half of the time for a long history.
     """
     is_enabled = gc.isenabled()
     gc.disable()
@@ -132,7 +132,7 @@ async def _read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> Hist
 
 
 async def read_fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
-    """Return a value that changes when the thread changes; empty if there is no such thread."""
+    """Return a value that changes when the thread changes; empty if the thread does not exist."""
     config: Any = {"configurable": {"thread_id": thread_id}}
     newest = saver.alist(config, limit=20)
     return [(_get_id(item), len(item.pending_writes or ())) async for item in newest]

@@ -1,8 +1,8 @@
 """Prune, copy and delete threads of a SQLite file.
 
 The history of a thread is stored as writes: reading its newest checkpoint needs the checkpoints
-before it, back to one with a full copy. So pruning keeps these, and a run that later ones build on
-is not deleted.
+before it, back to one with a full copy. Pruning therefore keeps these, and a run on which later
+ones depend is not deleted.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def prune(cursor: sqlite3.Cursor, serde: SerializerProtocol, thread_id: str, str
     """Delete the checkpoints of a thread, or all that its newest ones do not need.
 
     Raises:
-        UsageError: there is no such strategy.
+        UsageError: the strategy is unknown.
     """
     if strategy not in STRATEGIES:
-        raise UsageError(f"There is no strategy `{strategy}`; there are: {', '.join(STRATEGIES)}.")
+        raise UsageError(f"Unknown strategy `{strategy}`; choose from: {', '.join(STRATEGIES)}.")
     namespaces = [row[0] for row in cursor.execute(_NAMESPACES, (thread_id,)).fetchall()]
     for namespace in namespaces:
         rows = cursor.execute(_CHECKPOINTS, (thread_id, namespace)).fetchall()
@@ -91,12 +91,12 @@ def measure(cursor: sqlite3.Cursor, thread_ids: Sequence[str]) -> dict[str, Stor
 
 
 def read_workspaces(cursor: sqlite3.Cursor, thread_id: str) -> list[str]:
-    """Return the workspaces of a thread, the newest first."""
+    """Return the workspaces of a thread, newest first."""
     return [str(row[0]) for row in cursor.execute(_WORKSPACES, (thread_id,))]
 
 
 def keep_only(cursor: sqlite3.Cursor, thread_id: str, checkpoint_id: str) -> None:
-    """Delete all checkpoints and writes of a thread but those of one checkpoint."""
+    """Delete all checkpoints and writes of a thread except those of one checkpoint."""
     cursor.execute(_KEEP_CHECKPOINT, (thread_id, checkpoint_id))
     cursor.execute(_KEEP_WRITES, (thread_id, checkpoint_id))
     cursor.execute(_UNLINK, (thread_id,))
@@ -110,9 +110,9 @@ def has_much_free_space(connection: sqlite3.Connection) -> bool:
 
 
 def _find_needed(
-    rows: Sequence[Row], checkpoint_id: str, written: set[str], serde: SerializerProtocol
+    rows: Sequence[Row], checkpoint_id: str, written_channels: set[str], serde: SerializerProtocol
 ) -> set[str]:
-    """Return a checkpoint and those before it that have parts of its channels."""
+    """Return a checkpoint and those before it that contain parts of its channels."""
     by_id = {row[0]: row for row in rows}
     current: str | None = checkpoint_id
     needed: set[str] = set()
@@ -124,7 +124,7 @@ def _find_needed(
         present = set(checkpoint["channel_values"])
         if missing is None:
             # a channel that has a version but no value is read from the writes before it
-            missing = set(checkpoint["channel_versions"]) & written
+            missing = set(checkpoint["channel_versions"]) & written_channels
         missing -= present
         if not missing:
             break

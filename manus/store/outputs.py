@@ -1,6 +1,6 @@
-"""The outputs of tools that a thread has kept in files of its workspace.
+"""Tool outputs that a thread has kept in files in its workspace.
 
-Their names are hashes of their contents, so threads of one workspace may share a file.
+Their names are hashes of their contents, so threads in one workspace may share a file.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class KeptOutputs:
         self._workspaces: dict[str, list[str]] = {}
 
     async def find_own(self, thread_id: str, workspace: Workspace) -> list[Path]:
-        """Return the kept outputs of a thread that no other thread of its workspace refers to.
+        """Return the kept outputs of a thread that no other thread in its workspace refers to.
 
-        If the thread cannot be read, it has none: its outputs stay.
+        If the thread cannot be read, none are returned, so its outputs stay.
         """
         files = _list_outputs(workspace)
         own = files.keys() & await self._read(thread_id) if files else set()
@@ -78,10 +78,10 @@ async def _find_references(store: Store, thread_id: str) -> set[str]:
         for superstep in supersteps
         for message in superstep.messages
     )
-    found: set[str] = set()
+    references: set[str] = set()
     for text in texts:
-        found.update(_NAME.findall(text))
-        # a text that was truncated in a request only
+        references.update(_NAME.findall(text))
+        # text that was truncated only in a request
         data = text.encode("utf-8", "surrogatepass")
-        found.add(hashlib.sha256(data).hexdigest()[:_STEM_LENGTH])
-    return found
+        references.add(hashlib.sha256(data).hexdigest()[:_STEM_LENGTH])
+    return references

@@ -1,7 +1,7 @@
-"""List the effects of calls that a rewind cannot take back, because they are outside the workspace.
+"""List the effects of calls that a rewind cannot undo, because they are outside the workspace.
 
-Mail, posts on the web and calls of MCP servers are such effects, and so are commands that have used
-the network. Each call is marked when it is executed (`manus.execution.outside_effects`).
+Such effects are mail, posts on the web, calls to MCP servers, and commands that have used the
+network. Each call is marked when it is executed (`manus.execution.outside_effects`).
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def _list_unanswered(messages: Sequence[BaseMessage]) -> list[Any]:
 
 
 def _list_interrupted(calls: Sequence[Any], journal: Journal) -> Iterator[OutsideEffect]:
-    """Yield the effects of calls that had begun when the process died."""
+    """Yield the effects of calls that had started when the process died."""
     journal.open()
     journal.close()
-    begun = {claim.tool for claim in journal.unfinished.values() if claim.acts_outside}
+    started_tools = {claim.tool for claim in journal.unfinished.values() if claim.acts_outside}
     for call in calls:
         answer = journal.answer_to(call["id"])
-        if answer is None and call["name"] in begun:
+        if answer is None and call["name"] in started_tools:
             yield OutsideEffect(call["name"], call["args"], is_certain=False)
         elif answer is not None and OUTSIDE_EFFECT in answer.additional_kwargs:
             is_certain = answer.additional_kwargs[OUTSIDE_EFFECT] is True

@@ -18,7 +18,7 @@ _NOT_INSTALLED = (
 async def open_postgres(url: str, retry_for: float = 0) -> AsyncIterator[Store]:
     """Open a PostgreSQL database; create its tables if missing.
 
-    A server that is starting up is waited for. After the store is open, an unavailable server is
+    Waits for a server that is starting up. After the store is open, an unavailable server is
     retried for `retry_for` seconds.
 
     Example:

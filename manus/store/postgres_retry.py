@@ -22,7 +22,7 @@ log = logging.getLogger("manus")
 
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 5.0
-"""Seconds between two attempts; the wait doubles up to the longest."""
+"""Seconds between two attempts; the wait doubles up to the maximum."""
 # SQLSTATE class 08: connection exceptions. Then: admin shutdown, crash shutdown, starting up, too
 # many connections.
 _TRANSIENT_CLASS = "08"
@@ -66,7 +66,7 @@ class PostgresRetry:
     """Retries operations on one server for `retry_for` seconds from the first failure.
 
     Operations that fail in the same outage share its backoff and deadline, so they do not wait one
-    after another and are reported once.
+    after another and are reported only once.
 
     Operations must be idempotent: a statement whose connection broke may have been executed.
     """
@@ -145,7 +145,7 @@ class PostgresRetry:
         reason = (
             f"{strip_credentials(self.url)} does not answer ({describe_error(error, self.url)})"
         )
-        log.info("retrying the database in %.1f s, for %.0f s more: %s", wait, remaining, reason)
+        log.info("retrying the database in %.1f s, %.0f s left: %s", wait, remaining, reason)
         if self.on_retry is not None:
             event = RetryEvent(
                 type="retry", attempt=self._attempts, wait=wait, left=remaining, reason=reason
@@ -158,5 +158,5 @@ class PostgresRetry:
         reason = describe_error(error, self.url)
         return StorageUnavailableError(
             f"{strip_credentials(self.url)} did not answer{waited} ({reason}); "
-            "start the server, then resume: what was stored is kept."
+            "start the server, then resume: stored data is kept."
         )

@@ -114,7 +114,7 @@ class PostgresStore(FencedSaver, Store):
         await self._retry.call(partial(super().adelete_thread, thread_id))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """As in the base class; with `delete`, the records of the threads are deleted, too."""
+        """As in the base class; with `delete`, the records of the threads are deleted too."""
         if strategy == "delete":
             for thread_id in thread_ids:
                 await self.adelete_thread(str(thread_id))
@@ -217,7 +217,8 @@ async def open_database(url: str, retry_for: float = 0) -> AsyncIterator[Postgre
         kwargs = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
         options: dict[str, Any] = {"kwargs": kwargs, "check": check}
         options["timeout"] = retry.connect_timeout
-        # After the pool gives up, the next use reconnects at once; its backoff would reach minutes.
+        # After the pool gives up, the next use reconnects immediately; its backoff would reach
+        # minutes.
         options["reconnect_timeout"] = retry.connect_timeout
         async with AsyncConnectionPool(url, min_size=1, max_size=4, open=False, **options) as pool:
             store = PostgresStore(pool, retry)
@@ -246,13 +247,13 @@ async def _create_tables(retry: PostgresRetry) -> None:
     """Create the tables of the checkpoints, or upgrade them.
 
     Raises:
-        StorageError: they are of a newer version, or may not be created.
+        StorageError: they are from a newer version, or the role may not create them.
     """
     options = {**_OPTIONS, "connect_timeout": retry.connect_timeout}
     async with await psycopg.AsyncConnection.connect(retry.url, **options) as connection:
         await _check_version(connection, strip_credentials(retry.url))
-        # LangGraph's migrations fail if two processes execute them at once. Waiting for the lock
-        # in the database would be waited for, in turn, by the migrations that build an index.
+        # LangGraph's migrations fail if two processes execute them concurrently. Blocking on the
+        # lock in the database would deadlock with the migrations that build an index.
         while not await _lock_setup(connection):  # noqa: ASYNC110 - the lock is in the database
             await asyncio.sleep(_SETUP_PAUSE)
         try:
@@ -266,7 +267,7 @@ async def _create_tables(retry: PostgresRetry) -> None:
         row = await (await connection.execute(_NEWEST_MIGRATION)).fetchone()
     if row is not None and row["newest"] >= len(AsyncPostgresSaver.MIGRATIONS):
         raise StorageError(
-            f"The checkpoints in {strip_credentials(retry.url)} are of a newer version of "
+            f"The checkpoints in {strip_credentials(retry.url)} were written by a newer version of "
             "langgraph-checkpoint-postgres; update it on this machine."
         )
 

@@ -1,4 +1,4 @@
-"""How the store serializes values: LangGraph's format, compressed with a preset dictionary."""
+"""Serialize the values of a store: LangGraph's format, compressed with a preset dictionary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIN_COMPRESSED = 24
 _COMPRESSED = "+d1"
 """Suffix of the type of values that are compressed with `DICTIONARY`."""
 _COMPRESSED_WITHOUT_DICTIONARY = "+z"
-"""The same of values that versions before 0.2 have written."""
+"""The same for values written by versions before 0.2."""
 _RAW_DEFLATE = -zlib.MAX_WBITS
 """No zlib header and checksum, because most values are small."""
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
@@ -41,9 +41,9 @@ def unwrap_full_copies(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _DisplaySerializer(JsonPlusSerializer):
-    """Leaves out full copies of channels that are stored as deltas.
+    """Serializer that omits full copies of channels stored as deltas.
 
-    They hold all messages of a thread, and what is shown of it is read from the deltas.
+    They contain all messages of a thread, which are read from the deltas for display.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class _DisplaySerializer(JsonPlusSerializer):
 
 
 class DecodedValues:
-    """Deserialized values by their stored form, for a reader that reads a thread again and again.
+    """Deserialized values by their stored form, for a reader that reads a thread repeatedly.
 
-    The values are shared, so nobody may change them. Those that a reading does not use are dropped
+    The values are shared and must not be modified. Those that a reading does not use are dropped
     after it.
     """
 
@@ -87,7 +87,7 @@ class DecodedValues:
 
 
 decoded_values: ContextVar[DecodedValues | None] = ContextVar("decoded_values", default=None)
-"""Set while a thread is read only to be shown."""
+"""Set while a thread is read only for display."""
 
 
 class CompactSerializer(JsonPlusSerializer):
@@ -122,10 +122,10 @@ class CompactSerializer(JsonPlusSerializer):
         Raises:
             StorageError: the value is damaged or has an unknown format.
         """
-        known = decoded_values.get()
-        if known is None:
+        decoded = decoded_values.get()
+        if decoded is None:
             return self._decode(data, super().loads_typed)
-        return known.get(data, partial(self._decode, load=self._display.loads_typed))
+        return decoded.get(data, partial(self._decode, load=self._display.loads_typed))
 
     def _decode(self, data: tuple[str, bytes], load: Callable[[tuple[str, bytes]], Any]) -> Any:
         kind, stored = data
@@ -149,5 +149,5 @@ def _decompress(stored: bytes) -> bytes:
     decompressor = zlib.decompressobj(_RAW_DEFLATE, zdict=DICTIONARY)
     data = decompressor.decompress(stored) + decompressor.flush()
     if not decompressor.eof:
-        raise ValueError("the compressed value is cut off")
+        raise ValueError("the compressed value is truncated")
     return data

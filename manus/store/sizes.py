@@ -1,4 +1,4 @@
-"""The sizes of threads: what the store has of them, and their archives on this machine."""
+"""The sizes of threads: their data in the store, and their archives on this machine."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ _ELSEWHERE = "or choose another file with MANUS_CHECKPOINT."
 # By prefix of SQLite's error name.
 _REASONS = {
     "SQLITE_BUSY": f"is locked by another process, which did not release it within "
-    f"{_LOCK_TIMEOUT:.0f} s; end that process, {_ELSEWHERE}",
+    f"{_LOCK_TIMEOUT:.0f} s; stop that process, {_ELSEWHERE}",
     "SQLITE_CORRUPT": f"is damaged ({{message}}); restore it from a backup, {_ELSEWHERE}",
-    "SQLITE_NOTADB": f"is not a SQLite database; move it away, {_ELSEWHERE}",
+    "SQLITE_NOTADB": f"is not a SQLite database; rename or move it, {_ELSEWHERE}",
     "SQLITE_FULL": "cannot grow because the disk is full; free some space, then resume: what was "
     "saved so far is kept.",
     "SQLITE_IOERR": "cannot be written ({message}): the disk may be full or failing; what was "
@@ -185,8 +185,8 @@ class SqliteStore(SqliteSaver, Store):
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
         """Yield a cursor for one atomic transaction, rolled back if anything in it fails.
 
-        The base class would commit what came before the failure. On a full disk that is a part of a
-        task's writes, and a task with any write counts as done.
+        The base class would commit what came before the failure. On a full disk that is only some
+        of a task's writes, and a task with any write counts as done.
 
         Raises:
             StorageError: the file was removed or replaced while open.
@@ -233,7 +233,7 @@ class SqliteStore(SqliteSaver, Store):
         return context.run(lambda: [*self.list(config, **filters)])
 
     def put(self, config: RunnableConfig, *rest: Any) -> RunnableConfig:
-        """As in the base class; look into the inbox of the thread for the step that follows."""
+        """As in the base class; check the inbox of the thread for the next step."""
         stored = super().put(config, *rest)
         self.records.inbox.look(str(config["configurable"]["thread_id"]))
         return stored

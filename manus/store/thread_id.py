@@ -9,4 +9,4 @@ NEWEST = ""
 """Special thread id: the most recently used thread."""
 
 MAX_THREADS = 1_000_000
-"""More threads than a store holds."""
+"""A limit that no store reaches."""

@@ -1,4 +1,4 @@
-"""Lock a thread while a run works on it: two runs at once would fork its history."""
+"""Lock a thread while a run works on it: concurrent runs would fork its history."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _lock_file(path: Path, thread_id: str) -> int:
             except BlockingIOError:
                 holder = os.pread(handle, 20, 0).decode("ascii", "ignore")
             else:
-                if os.fstat(handle).st_nlink:  # else its last holder has just removed it
+                if os.fstat(handle).st_nlink:  # otherwise its last holder has just removed it
                     os.ftruncate(handle, 0)  # a killed holder may have left a longer pid
                     os.pwrite(handle, str(os.getpid()).encode(), 0)
                     return handle

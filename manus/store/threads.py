@@ -46,7 +46,7 @@ class Thread:
     worker: str | None = None
     """Process that works on it, as `HOST:PID`; known for PostgreSQL databases."""
     is_compacted: bool = False
-    """Whether the steps before the newest checkpoint are gone."""
+    """Whether the steps before the newest checkpoint have been deleted."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `manus threads --json` prints."""
@@ -75,7 +75,7 @@ async def read_thread(store: Store, thread_id: str) -> Thread | None:
 
 
 async def describe_damaged(store: Store, thread_id: str) -> Thread:
-    """Return what is known of a thread whose newest checkpoint cannot be read."""
+    """Return what is known about a thread whose newest checkpoint cannot be read."""
     [stored] = (await store.measure([thread_id])).values()
     workspaces = await store.read_workspaces(thread_id)
     return Thread(

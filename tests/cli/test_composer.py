@@ -84,7 +84,7 @@ def test_withdrawn_before_it_is_read(manus: Program, server: ScriptedServer, pau
         terminal.type("/withdraw\r")
         terminal.expect("  withdrawn: zwei")
         terminal.type("/help\r")
-        terminal.expect("While the agent works there are")
+        terminal.expect("While the agent works, use")
         pause.end()
         terminal.expect("Done.")
         terminal.expect_last("> ")

@@ -26,7 +26,7 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
         ask(terminal, "which are large?", "Two are large.")
         ask(terminal, "/threads", "finished")
         ask(terminal, "/cost", "2 requests, ")
-        ask(terminal, "/nothing", "There is no command /nothing")
+        ask(terminal, "/nothing", "Unknown command /nothing")
         ask(terminal, "!echo from-$((40 + 2))", "from-42")
         ask(terminal, "/new", "new thread")
         ask(terminal, "sweep up", "Done.")

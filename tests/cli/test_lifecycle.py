@@ -108,7 +108,7 @@ def test_a_thread_in_use_is_not_deleted(stored: Program, server: ScriptedServer)
         assert refused.code == 2
         assert "is in use by" in refused.err
         pruned = stored("threads", "--prune", "0m")
-        assert "Kept, because they are in use: t." in pruned.err
+        assert "Kept because they are in use: t." in pruned.err
         (stored.workspace / "release").touch()
         process.end()
     assert ids(stored) == ["t"]
@@ -128,7 +128,7 @@ def test_old_threads_are_pruned_but_not_open_questions(
     assert sorted(ids(stored)) == ["asks", "one", "two"]
     pruned = stored("threads", "--prune", "0m")
     assert pruned.err.startswith("Deleted 2 threads (")
-    assert "Kept, because they wait for an answer: asks.\n" in pruned.err
+    assert "Kept because they wait for an answer: asks.\n" in pruned.err
     assert ids(stored) == ["asks"]
     assert stored("threads", "--delete", "asks").code == 0
     assert ids(stored) == []
@@ -194,7 +194,7 @@ def test_unfinished_threads_are_not_compacted(stored: Program, server: ScriptedS
     server.script(call("ask_human", inquire="Which colour?"))
     stored("run", "--thread", "asks", "Paint it")
     kept = stored("threads", "--compact")
-    assert kept.err == "Compacted 0 threads.\nKept, because they wait for an answer: asks.\n"
+    assert kept.err == "Compacted 0 threads.\nKept because they wait for an answer: asks.\n"
     server.script(text("Blue."))
     assert stored("resume", "asks", "--answer", "blue", "--json").json["output"] == "Blue."
 
@@ -219,7 +219,7 @@ def test_a_damaged_thread_is_listed_and_removed(stored: Program, server: Scripte
     assert listed.json[1]["workspace"] == str(stored.workspace)
     shown = stored("show", "bad")
     assert (shown.code, shown.err.count("Traceback")) == (1, 0)
-    assert "Kept, because they cannot be read" in stored("threads", "--prune", "0m").err
+    assert "Kept because they cannot be read" in stored("threads", "--prune", "0m").err
     assert stored("threads", "--delete", "bad").code == 0
     assert ids(stored) == []
 

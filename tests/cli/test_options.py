@@ -64,7 +64,7 @@ def test_limits(subtests: pytest.Subtests) -> None:
 
 def test_the_last_limit_counts_and_is_kept(manus: Program, server: ScriptedServer) -> None:
     unknown = manus("run", "--budget", "cost=0.50", "Count")
-    assert (unknown.code, "no price of `scripted`" in unknown.err) == (2, True)
+    assert (unknown.code, "`scripted` has no price" in unknown.err) == (2, True)
     server.script(calls(call("ask_human", inquire="Which?")))
     given = ("--budget", "model_calls=9", "--budget=model_calls=3")
     waiting = manus("run", "--json", "--thread", "t", *given, "Ask me")

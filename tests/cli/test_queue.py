@@ -170,7 +170,7 @@ def test_a_worker_that_comes_back_does_nothing_twice(
             wait_until(lambda: is_empty(url), "an empty queue")
             second.send_signal(signal.SIGINT)
             ended = second.end()
-            assert (ended.code, ended.err.count(": tried again")) == (130, 0), "it kept its runs"
+            assert (ended.code, ended.err.count(": retry in")) == (130, 0), "it kept its runs"
         first.send_signal(signal.SIGTERM)
         assert first.end().code == 0
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
@@ -208,7 +208,7 @@ async def test_a_busy_thread_is_tried_again(
     with program.start("worker") as worker:
         async with open_store(Settings(checkpoint=url)) as store, store.hold("t"):
             program("run", "--queue", "--thread", "t", "Write task1")
-            worker.expect("t: tried again in 1 s. The thread t is in use by another process")
+            worker.expect("t: retry in 1 s. The thread t is in use by another process")
             assert effects(program) == {}
         wait_until(lambda: is_empty(url), "an empty queue")
         worker.send_signal(signal.SIGTERM)
@@ -223,7 +223,7 @@ def test_a_question_waits_and_a_run_is_cancelled(
     server.script(call("bash", command="touch asked"))
     program("run", "--queue", "--thread", "t", "--approve", "ask", "Ask me")
     asked = program("worker", "--until-empty")
-    assert "t: waits for an answer; `manus resume t` gives it" in asked.err
+    assert "t: waits for an answer; give it with `manus resume t`" in asked.err
     assert listed(program)["t"]["status"] == "waiting"
     server.script(text("Thank you."))
     assert program("resume", "t", "--answer", "yes").code == 0
@@ -248,7 +248,7 @@ def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
     shutil.rmtree(program.workspace)
     absent = program("worker", "--until-empty")
     assert f"The workspace {program.workspace} does not exist on " in absent.err
-    assert f"{thread}: tried again in 1 s." in absent.err
+    assert f"{thread}: retry in 1 s." in absent.err
     with program.start("worker", "--workspace", "own") as worker:
         wait_until(lambda: is_empty(url), "an empty queue")
         worker.send_signal(signal.SIGTERM)
@@ -278,7 +278,7 @@ def test_databases_that_cannot_be_used(
     for command in (("run", "--queue", "x"), ("worker",)):
         file = program(*command, MANUS_CHECKPOINT="threads.sqlite")
         check("needs a PostgreSQL store that all machines share", file, 2)
-    check("leave out one of the two", program("run", "--queue", "--record", "r", "x"), 2)
+    check("remove one of the two", program("run", "--queue", "--record", "r", "x"), 2)
     check("--each-line needs --queue", program("run", "--each-line", "x"), 2)
     assert program("threads").code == 0  # creates the tables of the store alone
     guest = guest_url(url)
@@ -288,7 +288,7 @@ def test_databases_that_cannot_be_used(
     with psycopg.connect(url) as connection:
         connection.execute("ALTER FUNCTION procrastinate_fetch_job_v2 RENAME TO newer")
         connection.execute("ALTER FUNCTION procrastinate_defer_jobs_v1 RENAME TO newer_too")
-    sentence = "of another version of procrastinate"
+    sentence = "another version of procrastinate"
     check(sentence, program("run", "--queue", "x"), 1)
     check(sentence, program("worker", "-q"), 1)
 

@@ -138,8 +138,8 @@ def test_other_peoples_work_is_kept(manus: Program, states: list[dict[str, objec
     ("arguments", "complaint"),
     [
         (("rewind", "t", "--to", "9"), "has no step 9"),
-        (("rewind", "t"), "Give the step to return to"),
-        (("rewind", "t", "--undo"), "has no rewind that could be undone"),
+        (("rewind", "t"), "Specify the step to return to"),
+        (("rewind", "t", "--undo"), "has no rewind to undo"),
         (("rewind", "none", "--to", "1"), "There is no thread none"),
     ],
 )
@@ -459,7 +459,7 @@ def test_an_unreadable_record_of_a_rewind_blocks_nothing(
     server.script(text("Went on."))
     assert manus("resume", "t").code == 0
     refused = manus("rewind", "t", "--undo")
-    assert (refused.code, "no rewind that could be undone" in refused.err) == (2, True)
+    assert (refused.code, "no rewind to undo" in refused.err) == (2, True)
 
 
 async def test_damaged_snapshots_do_not_stop_a_resume(

@@ -53,7 +53,7 @@ def test_queued_messages_are_the_next_requests_in_their_order(
     server.script(sends, text("Done."), text("Swept."), text("Rested."))
     done = manus("run", "--thread", "t", "do it")
     assert (done.code, done.out) == (0, "Done.\nSwept.\nRested.\n")
-    assert all("next request when the current run has ended" in result.err for result in told)
+    assert all("next request when the current run ends" in result.err for result in told)
     assert "> then sweep\n" in done.err
     assert manus("show", "t").out.count("user: ") == 3
 
@@ -78,7 +78,7 @@ def test_what_is_unread_is_listed_and_can_be_withdrawn(
     assert "Unread messages:" in told["shown"].out
     assert told["withdrawn"].err == "Withdrawn: one\n"
     assert (told["again"].code, told["again"].out) == (2, "")
-    assert "has read it already" in told["again"].err
+    assert "has already read it" in told["again"].err
     assert "no unread messages" in manus("send", "t", "--list").err
     assert manus("send", "t", "--list", "--json").json == []
 
@@ -110,7 +110,7 @@ def test_a_run_that_fails_says_what_is_unread(manus: Program, server: ScriptedSe
     server.script(meanwhile(fail(401), lambda: manus("send", "t", "sweep", "--queue")))
     done = manus("run", "--thread", "t", "do it")
     assert done.code == 1
-    assert "resume t` reads what is unread: 1 message." in done.err
+    assert "resume t` reads the unread messages (1)." in done.err
 
 
 def test_a_thread_that_waits_says_how_to_answer(manus: Program, server: ScriptedServer) -> None:

@@ -279,7 +279,7 @@ def test_an_empty_model_name_is_refused(manus: Program, subtests: pytest.Subtest
         with subtests.test(name=name):
             result = manus("run", "--model", name, "x")
             assert result.code == 2
-            assert "names no model" in result.err
+            assert "does not name a model" in result.err
     (manus.home / "manus.toml").write_text('model = ""\n')
     result = manus("run", "x", MANUS_MODEL="")
     assert result.code == 2

@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_read_or_sets_what_is_none_is_named(file: Path) ->
     assert _refusal({}, file).startswith(f"{file} is not valid TOML: Invalid value (at line 1")
     file.write_bytes(b'model = "\xff"\n')
     assert _refusal({}, file).startswith(f"{file} is not valid TOML: ")
-    assert _refusal({}, file.parent) == f"{file.parent} cannot be read: Is a directory."
+    assert _refusal({}, file.parent) == f"Cannot read {file.parent}: Is a directory."
 
 
 def test_a_key_goes_to_its_own_provider_only() -> None:

@@ -36,7 +36,7 @@ EDITS: list[tuple[Any, list[str]]] = [
     ({"decisions": [AS_TEXT]}, ["z", "a"]),
 ]
 UNFIT: list[tuple[Any, str]] = [
-    ("edit 7: c", "There is no step 7"),
+    ("edit 7: c", "Step 7 does not exist"),
     ({"type": "maybe"}, "`approve`, `edit`"),
 ]
 

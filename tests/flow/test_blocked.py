@@ -26,7 +26,7 @@ ENDINGS: dict[str, tuple[Any, int, str]] = {
     "failure": (gives_up("The site is closed."), 3, "the executor gave up: The site is closed."),
     "max_steps": (call("poll"), 3, "the executor ran out of steps"),
     "stuck": (call("read", path="nothing"), 20, "the executor was stuck in a loop"),
-    "error": (fail(401), 3, "the model could not be asked"),
+    "error": (fail(401), 3, "the model call failed"),
 }
 
 
@@ -43,7 +43,7 @@ async def test_a_step_that_ends_so_is_blocked(flow: ScriptedFlow, kind: str) -> 
     assert (await flow.plan())["steps"][0]["notes"].startswith(why)
     # whatever the model says in its summary, the facts are there
     assert f"0. alpha (blocked: {why}" in outcome.output
-    assert "1. beta (given up" in outcome.output
+    assert "1. beta (abandoned" in outcome.output
     assert flow.asked(is_step("beta")) == []
 
 
@@ -111,7 +111,7 @@ async def test_the_planner_changes_one_step_without_the_others(
     assert len(flow.asked(is_step("alpha"))) == 1
 
 
-@pytest.mark.parametrize(("index", "why"), [(0, "completed"), (7, "no step 7")])
+@pytest.mark.parametrize(("index", "why"), [(0, "completed"), (7, "Step 7 does not exist")])
 async def test_a_step_that_cannot_be_replaced_is_explained_to_the_planner(
     flow: ScriptedFlow, index: int, why: str
 ) -> None:
@@ -146,7 +146,7 @@ async def test_a_step_behind_a_blocked_one_stays_abandoned(flow: ScriptedFlow, k
     assert (await flow.statuses())[:3] == ["completed", "blocked", "not_started"]
     assert flow.asked(is_step("publish")) == []
     assert flow.asked(is_step("announce")) == []
-    assert "2. publish (given up, because it needs step 1" in outcome.output
+    assert "2. publish (abandoned because it needs step 1" in outcome.output
 
 
 CHANGED: dict[str, tuple[tuple[Any, ...], list[str]]] = {

@@ -80,13 +80,13 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
 UNFIT: list[tuple[Callable[[], object], str]] = [
     (lambda: create("p", "P", []), "A plan needs at least one step"),
     (lambda: create("p", "P", texts("a", " ")), "Step 1 is empty"),
-    (lambda: mark(build_plan("a", "b"), 2, "completed"), "the plan has the steps 0 to 1"),
+    (lambda: mark(build_plan("a", "b"), 2, "completed"), "the plan has steps 0 to 1"),
     (lambda: mark(build_plan("a"), -1, "completed"), "the plan has only step 0"),
     (
         lambda: mark(build_plan("a"), 0, "done"),  # type: ignore[arg-type]
         "'not_started', 'in_progress', 'completed' or 'blocked'",
     ),
-    (lambda: build_plan(("a", [4]), "b"), "Step 0 depends on step 4, which is not there"),
+    (lambda: build_plan(("a", [4]), "b"), "Step 0 depends on step 4, which does not exist"),
     (lambda: build_plan(("a", [1]), "b"), "0 → 1 → 0"),
     (lambda: build_plan(("a", []), ("b", [1])), "1 → 1"),
     (lambda: merge_edit(build_plan("a"), {"title": "x"}), "an object with `steps`"),

@@ -110,12 +110,12 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("create", {"steps": ["a"]}, "`create` needs a `title`"),
     ("get", {"plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
     ("update", {}, "`update` needs a `title`, `steps`, or both"),
-    ("update", {"steps": ["x"], "step_index": 5}, "the plan has the steps 0 to 1."),
+    ("update", {"steps": ["x"], "step_index": 5}, "the plan has steps 0 to 1."),
     ("update", {"steps": [], "step_index": 0}, "at least one step"),
     ("delete", {}, "`delete` needs a `plan_id`. The plans are: trip."),
     ("mark_step", {"step_status": "blocked"}, "needs a `step_index`, 0 to 1"),
     ("mark_step", {"step_index": 0}, "needs a `step_status`, `step_notes`"),
-    ("mark_step", {"step_index": 2, "step_status": "blocked"}, "the plan has the steps 0 to 1."),
+    ("mark_step", {"step_index": 2, "step_status": "blocked"}, "the plan has steps 0 to 1."),
 ]
 
 

@@ -42,7 +42,7 @@ async def test_an_end_without_an_answer_is_no_result(flow: ScriptedFlow, kind: s
     assert outcome.results[0] == f"Step 0: alpha (completed){result and f' → {result}'}"
     request = flow.asked(is_step("beta"))[0].text
     assert "terminate →" not in request
-    assert "Step 0 [✓]\nResult: " + (result or "(nothing said)") in request
+    assert "Step 0 [✓]\nResult: " + (result or "(no text)") in request
 
 
 HEADINGS = [

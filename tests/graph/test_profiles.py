@@ -70,9 +70,9 @@ def test_profiles_have_the_tools_and_limits_of_the_contract(
 
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
     known = "manus, browser, swe, data_analysis, planner"
-    assert _refusal("poet") == f"There is no profile `poet`; known are: {known}."
+    assert _refusal("poet") == f"Profile `poet` does not exist; available profiles: {known}."
     _write(home, "[profiles.Poet]\n")
-    assert _refusal("pot").endswith(f"known are: {known}, Poet.")
+    assert _refusal("pot").endswith(f"available profiles: {known}, Poet.")
 
 
 def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) -> None:
@@ -104,10 +104,10 @@ def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) ->
 
 _WRONG = {
     "[profiles.mine]\nmax_steps = 0": "`profiles.mine.max_steps` is 0, which is not valid",
-    '[profiles.mine]\nbased_on = "swee"': "`mine` can be based on manus, browser, swe",
+    '[profiles.mine]\nbased_on = "swee"': "cannot be based on `swee`, only on manus, browser, swe",
     '[profiles.mine]\nsystem_prompt = "$5"': "of the profile `mine` contains an unknown `$` v",
-    '[profiles.mine]\nrole = "poet"': "role `poet`, which is not configured; known are: extract, m",
-    "[profiles.mine]\n[profiles.SWE]": "There is a profile `swe` already",
+    '[profiles.mine]\nrole = "poet"': "`poet`, which is not configured; configured roles: extract",
+    "[profiles.mine]\n[profiles.SWE]": "Profile `swe` already exists",
     '[profiles.mine]\ntools = ["failing_tools:x"]': "(ZeroDivisionError: division by zero)",
 }
 

@@ -286,4 +286,4 @@ def test_a_scripted_model_says_a_reply_twice(context: dict[str, Any]) -> None:
     assert [m.type for m in done["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
     assert (done["output"], len(model.requests)) == ("Done.", 3)
     assert graph.invoke({"request": "Something else."}, context=here)["output"] == "Other."
-    assert "The script is over" in graph.invoke(REQUEST, context=here)["output"]
+    assert "The script has no more replies" in graph.invoke(REQUEST, context=here)["output"]

@@ -66,7 +66,7 @@ async def test_a_new_request_is_told_of_the_calls_that_are_missing(
     async with opened() as agent:
         outcome = await agent.run(append("5"), text("Three."), request="Third.")
         assert outcome.output == "Three."
-        assert "while their effects remain: 3 calls: `append`" in caplog.text
+        assert "although their effects remain: 3 calls: `append`" in caplog.text
         first, second = agent.server.requests[-2:]
         assert first.text.count(NOTE) == 1
         assert first.text.count("- `append` → ") == 3
@@ -89,7 +89,7 @@ async def test_a_resumed_run_is_told_too(
     shutil.copy(saved, store)
     async with opened() as agent:
         await agent.invoke(Command(resume="That."), text("Done again."))
-        assert "while their effects remain: 1 call: `append`" in caplog.text
+        assert "although their effects remain: 1 call: `append`" in caplog.text
         assert NOTE in agent.server.requests[-1].text
 
 
@@ -140,7 +140,7 @@ async def test_calls_of_a_delegated_agent_that_are_missing_are_reported(
     async with open_sqlite(store) as saver:
         agent = ScriptedAgent(server, own_workspace, saver, DELEGATOR)
         await agent.invoke(answer, text("Seven."), text("Done."))
-        assert caplog.text.count("while their effects remain: 1 call: `append`") == 1
+        assert caplog.text.count("although their effects remain: 1 call: `append`") == 1
         assert "remain: 1 call: `delegate` → 1 call (`append`); Carp." in caplog.text
         inner, outer = server.requests[-2:]
         assert NOTE in inner.text
@@ -190,7 +190,7 @@ async def test_the_steps_of_a_plan_that_are_missing_are_reported(
             await flow.run(request="Something else.")
         assert "restored from a copy" in caplog.text
         assert "beta → Beta is done." in caplog.text
-        assert "gamma → (it did not end)" in caplog.text
+        assert "gamma → (it did not finish)" in caplog.text
         noted = [request for request in server.requests[first_new:] if STEP_NOTE in request.text]
         assert len(noted) >= 2
         caplog.clear()

@@ -42,7 +42,7 @@ async def test_cached_input_has_a_price_of_its_own(consulter: ScriptedAgent) -> 
 
 
 async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAgent) -> None:
-    with pytest.raises(ValueError, match=r"no price of `scripted`.*\[prices"):
+    with pytest.raises(ValueError, match=r"`scripted` has no price.*\[prices"):
         await consulter.run(budget={"cost": 1.0})
     assert not consulter.server.requests
     await consulter.run(CONSULT, ANSWER, POLL, DONE)

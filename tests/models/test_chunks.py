@@ -200,7 +200,7 @@ def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
 FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Busy."}}
 HALF = json.dumps({"choices": [{"message": {"content": "Half"}, **FAILED}]}).encode()
 BROKEN: list[tuple[Scripted, str]] = [
-    (reply_stream({"error": "Busy."}), "answered with an error: Busy."),
+    (reply_stream({"error": "Busy."}), "returned an error: Busy."),
     (
         reply_stream({"choices": [{"delta": {"content": ""}, **FAILED}]}),
         "(502): Busy.",

@@ -49,7 +49,7 @@ async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: Scri
     outcome = await agent.run(text(""), text(" \n"))
     assert second.requests == [], "an address chosen for a run has no fallback"
     assert (outcome.stop_reason, outcome.success) == ("error", False)
-    assert "empty reply of `scripted`" in outcome.output
+    assert "empty reply from `scripted`" in outcome.output
     assert outcome.usage["model_calls"] == 2
     assert (await agent.run(text("Here."))).output == "Here.", "the thread stays usable"
 
@@ -100,7 +100,7 @@ async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
 ) -> None:
     with (tmp_path / "manus.toml").open("a") as file:
         file.write("\n[prices.scripted]\ninput = 1.0\noutput = 1.0\n")
-    with pytest.raises(ValueError, match="no price of `other`"):
+    with pytest.raises(ValueError, match="`other` has no price"):
         await configured.run(budget={"cost": 1.0})
 
 

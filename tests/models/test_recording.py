@@ -67,7 +67,7 @@ async def test_another_conversation_fails_with_what_differs(agent: ScriptedAgent
     (agent.workspace / "polled").unlink()
     outcome = await agent.run(thread="again", model=f"replay:{FILE}")
     assert (outcome.status, outcome.stop_reason) == ("error", "error")
-    assert "does not hold this conversation" in outcome.output
+    assert "does not contain this conversation" in outcome.output
     assert "message 5 of 5 is the first that differs" in outcome.output
     assert "red\\ngreen" in outcome.output
     assert "red\\nblue" in outcome.output.partition("recorded: ")[2]

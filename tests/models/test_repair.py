@@ -78,7 +78,7 @@ async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: Scrip
     assert (outcome.stop_reason, outcome.output) == ("answered", "done")
     told = await agent.observations()
     assert ["cannot be read: " in said for said in told] == [*[True] * len(unread), False]
-    assert "`line` stands there twice" in told[2]
+    assert "`line` is given twice" in told[2]
     assert agent.lines("a") == ["one"]
     assert_paired(await agent.messages())
     sent = agent.server.requests[1].messages[-3:-1]

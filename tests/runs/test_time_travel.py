@@ -109,11 +109,11 @@ async def test_wrong_use(agent: ScriptedAgent, store: Store) -> None:
     await change_files(agent)
     with pytest.raises(UsageError, match=r"has no step 9; .* 0 to 3"):
         await rewind(store, "t", to=9)
-    with pytest.raises(UsageError, match="Give either the step"):
+    with pytest.raises(UsageError, match="Pass either the step"):
         await rewind(store, "t")
     with pytest.raises(UsageError, match="no thread other"):
         await rewind(store, "other", to=1)
-    with pytest.raises(UsageError, match="not in a InMemorySaver"):
+    with pytest.raises(UsageError, match="got InMemorySaver"):
         await rewind(InMemorySaver(), "t", to=1)
     async with store.hold("t"):
         with pytest.raises(ThreadBusyError):
@@ -216,7 +216,7 @@ async def test_what_later_requests_have_spent_is_in_the_account(
     runs = await read_trace(store, "t")
     assert [sum_tokens(run.tokens) for run in runs] == [4040]
     assert [notice.text for run in runs for notice in run.agent_steps[-1].notices] == [
-        "2,020 tokens were spent on steps that were taken back."
+        "2,020 tokens were spent on steps that were undone."
     ]
 
 

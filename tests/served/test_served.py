@@ -76,8 +76,8 @@ def test_aegra_reads_the_variables_of_the_compose_file(python: Path) -> None:
     ("fault", "sentence"),
     [
         ("no redis", "Redis cannot be used (Error 111 connecting to 127.0.0.1:1"),
-        ("newer database", "The database is of a newer version of Aegra (Can't locate revision"),
-        ("no rights", "The tables cannot be created (permission denied for schema public); give"),
+        ("newer database", "The database was written by a newer version of Aegra (Can't locate"),
+        ("no rights", "The tables cannot be created (permission denied for schema public); grant"),
     ],
 )
 def test_a_server_that_cannot_start_says_why(

@@ -54,7 +54,7 @@ async def test_changed_files_are_shown_while_it_waits_and_at_the_end(studio: Stu
     assert state["values"]["files"] == {"docs/a.md": "# 你好\n"}
     state = await send(studio, thread, **decided(state, type="approve"), **ASKS)
     assert state["values"]["files"] == {
-        "c.bin": "(2 bytes, not a text)",
+        "c.bin": "(2 bytes, not text)",
         "docs/a.md": "# 你好\n",
         "sub/b.txt": "two\n",
     }

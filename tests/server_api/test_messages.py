@@ -37,7 +37,7 @@ async def test_a_message_steers_a_run(dev: DevServer, studio: Studio) -> None:
         await studio.client.runs.join(thread, run["run_id"])
         assert (await client.get(path)).json() == []
         again = await client.delete(f"{path}/{sent.json()['id']}")
-        assert (again.status_code, "read it already" in again.json()["detail"]) == (404, True)
+        assert (again.status_code, "already read it" in again.json()["detail"]) == (404, True)
     assert [count(studio, number, "Use tabs.") for number in (0, 1)] == [0, 1]
     assert "Forget it." not in studio.server.requests[-1].text
     state: Any = await studio.client.threads.get_state(thread)

@@ -199,7 +199,7 @@ async def test_checkpoints_of_a_newer_version(url: str) -> None:
         pass
     with psycopg.connect(url) as connection:
         connection.execute("INSERT INTO checkpoint_migrations VALUES (99)")
-    with pytest.raises(StorageError, match=r"checkpoints .* are of a newer version .* update"):
+    with pytest.raises(StorageError, match=r"checkpoints .* written by a newer version .* update"):
         async with open_store(Settings(checkpoint=url)):
             pass
 

@@ -30,7 +30,7 @@ _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?
 _PLACEHOLDER = re.compile(r"|your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
 _HEAD = """\
 # Created from {file} by `manus import-config`.
-# It may contain API keys and is readable by you only; keep it private.
+# It may contain API keys and only you can read it; keep it private.
 
 """
 
@@ -91,7 +91,7 @@ def _read(file: Path, parse: Any) -> dict[str, Any]:
         content: dict[str, Any] = parse(file.read_text("utf-8-sig"))
     except OSError as error:
         raise SettingsError(
-            f"Cannot read {file} ({error.strerror}); give the path of OpenManus's config.toml."
+            f"Cannot read {file} ({error.strerror}); pass the path of OpenManus's config.toml."
         ) from None
     except ValueError as error:  # both parsers' errors are ValueErrors
         raise SettingsError(f"{file} has a syntax error: {error}.") from None

@@ -108,7 +108,7 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **options: Any)
             path = f"t/{thread}/report"
             if await read_thread(store, thread) is None:
                 sys.stderr.write(
-                    f"There is no thread {thread} in {store.location} yet; the page fills in "
+                    f"There is no thread {thread} in {store.location} yet; the page updates "
                     "when it starts.\n"
                 )
         backend = PageBackend(store, settings, RunOptions(**options))

@@ -82,7 +82,7 @@ def rewind(thread: str | None, last: bool, to: int | None, undo: bool, theirs: b
     from manus.cli.settings import with_store
 
     if (to is None) != undo:
-        raise click.UsageError("Give the step to return to: --to STEP, or --undo.")
+        raise click.UsageError("Specify the step to return to: --to STEP, or --undo.")
     prefix = resolve_thread(thread, last=last)
     is_complete = with_store(lambda store: _rewind(store, prefix, to, theirs=theirs))
     return 0 if is_complete else 1
@@ -111,7 +111,7 @@ def fork(thread: str | None, last: bool, at: int | None, workspace: Path | None)
     from manus.cli.settings import with_store
 
     if at is None:
-        raise click.UsageError("Give the last step of the fork: --at STEP.")
+        raise click.UsageError("Specify the last step of the fork: --at STEP.")
     prefix = resolve_thread(thread, last=last)
     with_store(lambda store: _fork(store, prefix, at, workspace))
     return 0
@@ -140,7 +140,7 @@ def _report(thread: Thread, headline: str, result: Rewound) -> None:
 
     screen = Screen(quiet=False)
     screen.paragraph(headline, "bold")
-    hint = "--theirs restores these, too."
+    hint = "--theirs restores these too."
     for sentence in describe_rewound(result, read_settings().currency, theirs=hint):
         screen.paragraph(sentence)
     if commit := find_repository_head(thread.workspace):

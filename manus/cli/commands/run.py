@@ -44,7 +44,7 @@ def run(**options: Any) -> int:
 @new_run_options
 @click.option("--approve-plan", is_flag=True, help="Ask for your approval of each plan.")
 def flow(**options: Any) -> int:
-    """Plan a request, then carry out the plan step by step."""
+    """Plan a request, then execute the plan step by step."""
     return _start("flow", RunOptions(**options))
 
 

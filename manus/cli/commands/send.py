@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, metavar="THREAD [TEXT]...")
 @last_option
 @click.option(
-    "--queue", is_flag=True, help="Start it as the next request when the current run has ended."
+    "--queue", is_flag=True, help="Start it as the next request when the current run ends."
 )
-@click.option("--list", "lists", is_flag=True, help="List the messages that are unread.")
+@click.option("--list", "lists", is_flag=True, help="List the unread messages.")
 @click.option("--withdraw", metavar="ID", help="Withdraw an unread message.")
 @click.option("--json", is_flag=True, help="Print one JSON value on stdout.")
 def send(
@@ -85,7 +85,7 @@ async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) 
         hint = f"start it with: manus resume {thread}"
         return f"Stored. No run is active on the thread; {hint}", False
     if message.kind == "queue":
-        return "Stored. It is the next request when the current run has ended.", True
+        return "Stored. It becomes the next request when the current run ends.", True
     return "Stored. The agent reads it at its next step.", True
 
 

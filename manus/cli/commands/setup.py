@@ -49,7 +49,7 @@ def doctor() -> int:
     "folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @click.option("--mcp", metavar="NAME", help="Trust a changed MCP server instead of a folder.")
-@click.option("--remove", is_flag=True, help="Remove the trust; for a server, forget its tools.")
+@click.option("--remove", is_flag=True, help="Revoke trust; for a server, forget its tools.")
 def trust(folder: Path, mcp: str | None, remove: bool) -> int:
     """Trust this folder's manus.toml, .env, AGENTS.md and skills.
 

@@ -39,16 +39,16 @@ _MAX_NAMES = 8
     metavar="ID",
     type=thread_id,
     multiple=True,
-    help="Take this thread's runs out of the queue, and stop one at a worker.",
+    help="Remove this thread's runs from the queue, and stop an active one.",
 )
 @click.option(
     "--prune",
     metavar="AGE",
     type=parse_age,
-    help="Delete threads unused for e.g. 30d (also m, h, w); open questions stay.",
+    help="Delete threads unused for e.g. 30d (also m, h, w), except those with a question.",
 )
 @click.option("--compact", is_flag=True, help="Keep only the newest state of ended threads.")
-@click.option("--dry-run", is_flag=True, help="Name what --prune or --compact would change.")
+@click.option("--dry-run", is_flag=True, help="Only list what --prune or --compact would change.")
 @click.option("--json", is_flag=True, help="Print a JSON array on stdout.")
 def threads(
     limit: int,
@@ -61,14 +61,14 @@ def threads(
 ) -> int:
     """List threads, newest first; delete, prune or compact them.
 
-    A compacted thread keeps its conversation and can be continued, but `history` and `rewind` no
-    longer have the steps before.
+    A compacted thread keeps its conversation and can be continued, but its earlier steps are no
+    longer available to `history` and `rewind`.
     """
     from manus.cli.queued_threads import cancel_runs
     from manus.cli.settings import read_settings, with_store
 
     if bool(delete) + (prune is not None) + compact > 1:
-        raise click.UsageError("Give only one of --delete, --prune and --compact.")
+        raise click.UsageError("Use only one of --delete, --prune and --compact.")
     if dry_run and prune is None and not compact:
         raise click.UsageError("--dry-run needs --prune or --compact.")
     settings = read_settings()
@@ -195,11 +195,11 @@ def _print_report(report: MaintenanceReport, verb: str) -> None:
         "they wait for an answer": report.waiting,
         "they are in use": report.busy,
         "they cannot be read (`manus threads --delete` removes them)": report.damaged,
-        "their last run has not ended, or they are not of manus": report.others,
+        "their last run has not ended, or they are not from manus": report.others,
     }
     for reason, ids in kept.items():
         if ids:
-            sys.stderr.write(f"Kept, because {reason}: {_join_names(ids)}.\n")
+            sys.stderr.write(f"Kept because {reason}: {_join_names(ids)}.\n")
 
 
 def _join_names(ids: Sequence[str]) -> str:

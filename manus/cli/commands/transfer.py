@@ -25,8 +25,8 @@ _MAX_NAMES = 8
 def export(thread: str, file: Path, files: bool) -> int:
     """Write a thread to a zip file, for another machine.
 
-    API keys, other secrets of this machine and files that contain one are left out, and so are
-    messages that are unread.
+    API keys, other secrets of this machine and files that contain one are omitted, as are unread
+    messages.
     """
     from manus.cli.settings import read_settings, with_store
 
@@ -59,11 +59,11 @@ async def _export(
     )
     if exported.left_out:
         screen.paragraph(
-            f"Left out, because they may contain secrets: {_join_names(exported.left_out)}"
+            f"Omitted because they may contain secrets: {_join_names(exported.left_out)}"
         )
     if unread:
         screen.paragraph(
-            "Left out, because they wait for the agent here; send them again after the import: "
+            "Omitted because they wait for the agent here; send them again after the import: "
             f"{_join_names([message.text for message in unread])}"
         )
 
@@ -75,8 +75,8 @@ async def _export(
 def import_thread(file: Path, thread: str | None, workspace: str | None) -> int:
     """Store a thread from a zip file of `manus export`.
 
-    Files are written to a new folder. The thread's approvals are not taken over, and its text
-    counts as untrusted.
+    Files are written to a new folder. The thread's approvals are not imported, and its text counts
+    as untrusted.
     """
     from manus.cli.settings import read_settings, with_store
     from manus.runs.transfer.imports import open_thread_file
@@ -110,9 +110,10 @@ async def _import(store: Store, file: ThreadFile, folder: Path, new_id: str | No
     )
     if imported.skipped:
         screen.paragraph(
-            f"Not written, because they lead elsewhere or failed: {_join_names(imported.skipped)}"
+            "Not written because they link outside the folder or failed: "
+            f"{_join_names(imported.skipped)}"
         )
-    screen.paragraph(f"Look at it with: manus show {imported.thread_id}", "dim")
+    screen.paragraph(f"View it with: manus show {imported.thread_id}", "dim")
 
 
 def _join_names(names: list[str]) -> str:

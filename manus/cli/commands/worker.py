@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--concurrency", metavar="N", type=COUNT, default=4, help="Runs at the same time. [default: 4]"
+    "--concurrency", metavar="N", type=COUNT, default=4, help="Concurrent runs. [default: 4]"
 )
 @click.option(
     "--workspace",
     metavar="DIR",
     help="Give each thread its own folder in DIR. [default: the workspace of the task]",
 )
-@click.option("--until-empty", is_flag=True, help="End when no task is waiting.")
+@click.option("--until-empty", is_flag=True, help="Exit when no task is waiting.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress on stderr.")
 def worker(concurrency: int, workspace: str | None, until_empty: bool, quiet: bool) -> int:
     """Execute the tasks that `manus run --queue` has queued."""
@@ -63,7 +63,7 @@ async def _work(
     worker: Worker | None = None
 
     def stop() -> None:
-        screen.paragraph("Stopping after the current steps … (again: exit immediately)")
+        screen.paragraph("Stopping after the current steps … (repeat to exit immediately)")
         if worker is not None:
             worker.stop(settings.queue.grace)
 

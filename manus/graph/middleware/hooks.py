@@ -22,7 +22,7 @@ _LIMITS = ("max_steps", "budget", "error")
 
 
 def overrides(middleware: Middleware, hook: str) -> bool:
-    """Return whether a middleware has a hook of its own, in either form."""
+    """Return whether a middleware defines a hook, in either form."""
     return _has(middleware, hook) or _has(middleware, f"a{hook}")
 
 
@@ -33,7 +33,7 @@ def _has(middleware: Middleware, method: str) -> bool:
 def is_called_sync(middleware: Middleware, hook: str) -> bool:
     """Return whether the synchronous form of a hook is called.
 
-    It is in a run that was started by `invoke`, and where there is no other.
+    It is called in a run started by `invoke`, and if there is no asynchronous form.
     """
     if not _has(middleware, f"a{hook}"):
         return True
@@ -100,7 +100,7 @@ def mark_authors(
 ) -> list[BaseMessage]:
     """Mark new messages in the name of the user or of a tool as those of the middleware.
 
-    Otherwise the first would start another run, with its words as the user's, and the second would
+    Otherwise the first would start another run, with its text as the user's, and the second would
     count as an executed call.
     """
     existing_ids = {message.id for message in existing}

@@ -1,4 +1,4 @@
-"""Let middleware wrap the model call of a step: change, repeat, replace or answer it."""
+"""Let middleware wrap the model call of a step: modify, repeat, replace or answer it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class ModelCall:
         """Send a request, and parse the reply as its response format requires.
 
         Raises:
-            Exception: that of the provider, so that a middleware can tell it.
+            Exception: that of the provider, so that a middleware can recognize it.
         """
         strategy = self._strategy(request)
         try:

@@ -1,4 +1,4 @@
-"""The middleware of an agent, in their order: what they add to it, and what they wrap."""
+"""The middleware of an agent, in order: what they add to it, and what they wrap."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MiddlewareStack:
             self.tool_calls = self._call_tool
 
     def having(self, hook: str) -> list[Middleware]:
-        """Return the middleware that have a hook, in their order."""
+        """Return the middleware that have a hook, in order."""
         return [item for item in self.middleware if overrides(item, hook)]
 
     @property
@@ -63,7 +63,7 @@ class MiddlewareStack:
         return unique
 
     def list_schemas(self) -> list[type[Any]]:
-        """Return the state schemas of the middleware, in their order."""
+        """Return the state schemas of the middleware, in order."""
         return [AgentState, *(item.state_schema for item in self.middleware)]
 
     async def ask_model(self, step: ModelStep) -> ModelAnswer:
@@ -76,7 +76,7 @@ class MiddlewareStack:
         )
 
     async def _call_tool(self, request: ToolCallRequest, handler: Handler) -> Answer:
-        """Return the answer of a tool call as the outermost middleware gives it."""
+        """Return the answer of a tool call from the outermost middleware."""
 
         async def layer(index: int, changed: ToolCallRequest) -> Answer:
             if index == len(self._around_tools):

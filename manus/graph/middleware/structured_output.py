@@ -120,13 +120,13 @@ def _parse_text(reply: AIMessage, strategy: ProviderStrategy[Any]) -> Any:
     spec = strategy.schema_spec
     try:
         return ProviderStrategyBinding.from_schema_spec(spec).parse(reply)
-    except Exception as error:  # a validator of the user may raise anything
+    except Exception as error:  # a user's validator may raise anything
         name = getattr(spec.schema, "__name__", "response_format")
         raise StructuredOutputValidationError(name, error, reply) from error
 
 
 def _explain(error: Exception, strategy: ToolStrategy[Any]) -> str:
-    """Return the text with which the model is asked again.
+    """Return the text with which the model is called again.
 
     Raises:
         StructuredOutputError: the strategy does not handle this error.
@@ -145,7 +145,7 @@ def _explain(error: Exception, strategy: ToolStrategy[Any]) -> str:
 
 
 def supports_provider_strategy(model: Any, tools: list[Any]) -> bool:
-    """Return whether a model has structured output of its own, according to LangChain."""
+    """Return whether LangChain considers a model to have native structured output."""
     return bool(factory._supports_provider_strategy(model, tools=tools))
 
 
@@ -166,8 +166,8 @@ def adapt_schemas(
 ) -> list[dict[str, Any]]:
     """Return the schemas of tools as a request with this model and strategy needs them.
 
-    The SDK of OpenAI refuses to parse structured output beside tools that are not strict. This
-    project's own client does not use that part of the SDK, nor does the responses protocol.
+    OpenAI's SDK refuses to parse structured output alongside tools that are not strict. This
+    project's own client does not use that part of the SDK, nor does the Responses API.
     """
     if not isinstance(strategy, ProviderStrategy):
         return schemas

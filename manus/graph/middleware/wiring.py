@@ -58,7 +58,7 @@ class _Wiring:
         self.has_tools = bool(profile.tools)
         self.loop_entry = next(iter(chains["before_model"]), "think")
         self.exit = next(reversed(chains["after_agent"]), END)
-        """The node that a run passes at its end."""
+        """The node that a run passes through at its end."""
         self.jumps = {"next": "", "model": self.loop_entry, "end": "finish"}
 
     def add_edges(self) -> None:
@@ -152,7 +152,7 @@ def route_reply(state: Any) -> Literal["reply", "failed"]:
 def route_jump(
     state: Any, *, allowed: Sequence[str], to_tools: Callable[[Any], Any]
 ) -> Jump | list[Send]:
-    """Return where a hook continues: where it wants to jump to, if it has declared that."""
+    """Return the node after a hook: its jump destination, if the hook has declared it."""
     jump = state.get("jump_to")
     if jump not in allowed:
         return "next"

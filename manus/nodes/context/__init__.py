@@ -1,1 +1,1 @@
-"""What of a history a request holds: truncation, compaction, summaries."""
+"""Fit a history into a request: truncation, compaction, summaries."""

@@ -53,7 +53,7 @@ KEPT_TURNS = 3
 _TOKENS_PER_WORD = 2
 """Average, including punctuation and markup."""
 _NOTES_SHARE = 0.15
-"""Largest share of the context window for the notes."""
+"""Maximum share of the context window for the notes."""
 _MIN_NOTES = 800
 """Tokens for the notes in even the smallest context window."""
 
@@ -64,7 +64,7 @@ class ThreadHistory:
 
     messages: list[AnyMessage]
     compaction: Compaction | None
-    """What has been evicted so far."""
+    """State of the compaction so far."""
     request_id: str
     """Id of the message with the run's request."""
     can_recall: bool = True
@@ -214,7 +214,7 @@ async def _take_notes(
         await asyncio.to_thread(active_run.session.archive.add, rows)
     except (sqlite3.Error, OSError, ToolError):
         # the run continues with its notes
-        log.warning("messages could not be put into the archive", exc_info=True)
+        log.warning("evicted messages could not be archived", exc_info=True)
     request = ""
     for message in history.messages:
         if message.id == history.request_id:
@@ -231,7 +231,7 @@ def _replace_evicted(
     evicted: Sequence[AnyMessage],
     notes: list[str],
 ) -> Compaction:
-    """Replace the evicted messages by the notes and return the updated compaction."""
+    """Replace the evicted messages with the notes and return the updated compaction."""
     messages = history.messages
     before = history.compaction or Compaction(count=0, evicted=0, at="", size=0)
     count = before["evicted"] + len(evicted)
@@ -276,7 +276,7 @@ def replace_with_notes(
 ) -> tuple[list[AnyMessage], list[Any]]:
     """Return the history with a text in place of the evicted messages, and the state writes.
 
-    Messages after the notes are not written again, so that storage grows linearly.
+    Messages after the notes are not rewritten, so that storage grows linearly.
     """
     summary_id = str(next(filter(is_summary, messages), evicted[0]).id)
     summary = SystemMessage(text, id=summary_id, additional_kwargs={SUMMARY: True})

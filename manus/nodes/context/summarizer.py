@@ -24,16 +24,16 @@ log = logging.getLogger("manus")
 
 ROLE = "summary"
 _MAX_MESSAGE = 4_000
-"""Characters of each message that the summarizer sees; the archive has all of them."""
+"""Characters of each message that the summarizer sees; the archive has the whole message."""
 _MAX_CHUNK = 30_000
-"""Largest number of tokens of messages in one request to the summarizer."""
+"""Maximum tokens of messages in one request to the summarizer."""
 _MIN_CHUNK = 1_000
 _CHUNK_SHARE = 0.5
-"""Largest share of the summarizer's context window for the messages of a request."""
+"""Maximum share of the summarizer's context window for the messages of a request."""
 _MAX_REQUEST = 160
 """Characters of an earlier run's request that the notes quote."""
 _ATTEMPTS = 2
-"""How often the model is asked if its reply holds no notes."""
+"""Maximum number of requests if the replies contain no notes."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _HEADING = re.compile(r"\s*(?:#+|\*\*)?\s*([A-Za-z ]+?)\s*:?\s*(?:\*\*)?:?\s*")
 _HEADINGS = {name.lower(): name for name in prompts.HEADINGS}
@@ -100,7 +100,7 @@ async def take_notes(
     notes = parse_notes(existing)
     start = 0
     while start < len(evicted):
-        # an overflow of one chunk teaches the window's size for the next
+        # an overflow of one chunk reveals the window's size for the next
         max_tokens = min(_MAX_CHUNK, _CHUNK_SHARE * active_run.client.window(ROLE))
         end = _find_chunk_end(evicted, start, max(_MIN_CHUNK, max_tokens))
         chunk = dict(enumerate(evicted[start:end], first + start))
@@ -120,7 +120,7 @@ async def take_notes(
 async def _summarize_chunk(
     active_run: ActiveRun, request: str, lines: list[str], chunk: Mapping[int, AnyMessage]
 ) -> Notes | None:
-    """Return the notes, rewritten by the model; None if it fails or twice replies without any."""
+    """Return the notes, rewritten by the model; None if it fails, or twice replies without any."""
     max_words = str(active_run.settings.compaction.notes_words)
     messages = [
         SystemMessage(prompts.SUMMARIZER.replace("$words", max_words)),
@@ -130,7 +130,7 @@ async def _summarize_chunk(
         try:
             reply = await active_run.client.complete(ROLE, messages, quiet=True)
         except ManusError as error:
-            log.info("no notes by the model: %s", error)
+            log.info("the model wrote no notes: %s", error)
             if isinstance(error, ContextOverflowError):
                 learn_window(error, estimate_request(messages))
             return None
@@ -168,7 +168,7 @@ def _format_calls(message: AnyMessage) -> str:
 
 
 def _find_chunk_end(messages: Sequence[AnyMessage], start: int, max_tokens: float) -> int:
-    """Return the index behind the messages that fit into a chunk; at least one turn does."""
+    """Return the index past the messages that fit into a chunk; at least one turn does."""
     size = 0.0
     for index in range(start, len(messages)):
         message = messages[index]

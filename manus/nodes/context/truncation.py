@@ -1,8 +1,8 @@
 """Render a history for a request: truncate large messages and frame untrusted content.
 
-The history keeps each message unchanged, and a file in the workspace has the full text of what was
-truncated. The limits within a turn depend on that turn alone, so that it is rendered identically in
-each request and the prompt cache keeps its prefix.
+The history keeps each message unchanged, and a file in the workspace has the full text of each
+truncated one. The limits within a turn depend on that turn alone, so that it is rendered
+identically in each request and the prompt cache keeps its prefix.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ if TYPE_CHECKING:
 
 IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
 USER = 0.5
-"""Share of the room for all messages of the user; the oldest large ones are truncated first."""
+"""Share of the room for all user messages; the oldest large ones are truncated first."""
 _QUESTION = 0.75
 """The same share if the request is a single question."""
 _PART = 0.25
-"""Largest share of the room for one result, one text, or the arguments of one call."""
+"""Maximum share of the room for one result, one text, or the arguments of one call."""
 _TURN = 0.4
-"""Largest share of the room for all parts of one turn."""
+"""Maximum share of the room for all parts of one turn."""
 _MIN_USER = 250
-"""Tokens up to which a message of the user is never truncated."""
+"""Tokens up to which a user message is never truncated."""
 _MIN_PART = 80
 """The same for a part of a turn: the name of the file with the full text needs room."""
 _NOT_IN_CALL = "left out here, not in the call"
 _MIN_ROOM = 0.1
-"""Share of the window that the history gets, however much the system prompt and tools need."""
+"""Minimum share of the window for the history, however large the system prompt and tools are."""
 M = TypeVar("M", bound=BaseMessage)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """The context window of a model, and what every request has besides the history."""
+    """The context window of a model, and the parts that every request has besides the history."""
 
     size: int
     around: float
@@ -110,7 +110,7 @@ def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWind
 
 
 class RenderedHistory:
-    """The history of a run as its requests have it; each message is rendered once.
+    """The history of a run as its requests contain it; each message is rendered once.
 
     A history grows at its end. If it has changed elsewhere, it is rendered again from the start.
 
@@ -132,7 +132,7 @@ class RenderedHistory:
         form = (window.room, window.vision)
         is_same = form == self._form and history[:count] == self._history
         if not is_same or any(isinstance(m, HumanMessage) for m in history[count:]):
-            count = 0  # a new message of the user leaves less room for the older ones
+            count = 0  # a new user message leaves less room for the older ones
         fitted = await fit_messages(history[count:], window.room, self._workspace)
         new = []
         for message in fitted:
@@ -152,11 +152,11 @@ class RenderedHistory:
 
 
 def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
-    """Return a message as the model receives it: notes as the user's, untrusted results framed.
+    """Return a message as the model receives it: notes as a user message, untrusted results framed.
 
-    In the history the notes are a system message, because they are no request, but servers refuse a
-    system message that is not the first. The frame is added here, so that truncation cannot cut it.
-    Without `vision`, a line replaces each image.
+    In the history the notes are a system message, because they are not a request, but servers
+    refuse a system message that is not the first. The frame is added here, so that truncation
+    cannot cut it. Without `vision`, a line replaces each image.
     """
     if isinstance(message, SystemMessage) and is_summary(message):
         return HumanMessage(message.content, id=message.id)

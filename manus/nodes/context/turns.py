@@ -37,7 +37,7 @@ SUMMARY = "summary"
 
 
 def is_summary(message: BaseMessage) -> bool:
-    """Return whether a message holds the notes on evicted messages."""
+    """Return whether a message contains the notes on evicted messages."""
     return isinstance(message, SystemMessage) and SUMMARY in message.additional_kwargs
 
 
@@ -80,7 +80,7 @@ def full_text(message: AnyMessage) -> str:
 
 
 def format_arguments(arguments: Any) -> str:
-    """Return the arguments of a call as JSON; invalid ones are a string already."""
+    """Return the arguments of a call as JSON; invalid ones are already a string."""
     if isinstance(arguments, str):
         return arguments
     return json.dumps(arguments, ensure_ascii=False)
@@ -89,7 +89,7 @@ def format_arguments(arguments: Any) -> str:
 def repair_history(
     history: list[AnyMessage], find_answer: Callable[[str], ToolMessage | None]
 ) -> list[AnyMessage]:
-    """Return the history with exactly one tool message after each call; itself if it is valid.
+    """Return the history with exactly one tool message after each call; unchanged if it is valid.
 
     A tool message is missing if a run was stopped in `act` and the thread continues with a new
     request. It is in the wrong place if a person wrote in between, and has no call if a person

@@ -143,9 +143,9 @@ def is_sent_back(
 ) -> bool:
     """Return whether a reply without a call is sent back, asking to continue or to terminate.
 
-    Once a run, if calls could follow: for a reply that announces work, one right after a loop hint,
-    and one that leaves the agent's own plan unfinished. Never in a conversation, where the user can
-    reply.
+    Once per run, if calls could follow: for a reply that announces work, one right after a loop
+    hint, and one that leaves the agent's own plan unfinished. Never in a conversation, where the
+    user can reply.
     """
     run = state["run"]
     settings = active_run.settings
@@ -168,9 +168,9 @@ def was_hinted(loop: Loop | None, run: Run) -> bool:
 
 
 def _is_conversation(state: AgentState, active_run: ActiveRun) -> bool:
-    """Return whether a person can reply: the caller says so, or the thread has earlier requests.
+    """Return whether a person can reply, as the caller declares or earlier requests show.
 
-    A nested run has a namespace of its own, and nobody who could reply.
+    A nested run has its own namespace, and nobody who could reply.
     """
     if active_run.is_inside:
         return False

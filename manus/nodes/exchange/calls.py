@@ -28,8 +28,8 @@ def to_tasks(
 ) -> list[ToolTask]:
     """Return one task per call, in call order; a task with a `refusal` is not executed.
 
-    Refused are malformed calls, calls after a special tool, calls of a loop that a hint did not
-    end, and a `terminate` without an answer if `wants_answer`.
+    Malformed calls are refused, as are calls after a special tool, calls of a loop that a hint did
+    not end, and, if `wants_answer`, a `terminate` without an answer.
     """
     tasks: list[ToolTask] = []
     special_call = ""
@@ -55,9 +55,9 @@ def to_tasks(
 
 
 def lacks_answer(history: Sequence[AnyMessage], message: AIMessage, run: Run) -> bool:
-    """Return whether `terminate` must come with an answer, because the message has no text.
+    """Return whether `terminate` must include an answer, because the message has no text.
 
-    The model is asked for it once per run, and not on the last step.
+    The model is asked for one once per run, and not on the last step.
     """
     names = [call["name"] or "" for call in list_calls(message)]
     if TERMINATE not in map(str.lower, names):

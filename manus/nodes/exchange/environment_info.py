@@ -32,7 +32,7 @@ _HIDDEN = (
     *(".venv", ".github", ".gitlab-ci.yml", ".circleci", ".pre-commit-config.yaml"),
     *(".devcontainer", ".env.example"),
 )
-"""Hidden entries that say how a project is built, tested and run."""
+"""Hidden entries that show how a project is built, tested and run."""
 
 
 def describe_environment(
@@ -46,11 +46,11 @@ def describe_environment(
 ) -> str:
     """Return the description of the environment for the system prompt. Blocking.
 
-    It is built once a run. If only files were added or removed since the description `before`, that
-    one is returned, because a change invalidates the provider's prompt cache. `tools`: those of the
-    agent, which decide what skills it can use. `own_python`: `python_execute` runs manus's own
-    Python even if the workspace has one; None if there is no such tool. `runs_programs`: the agent
-    starts programs itself; else they are not described.
+    It is built once per run. If only files were added or removed since the description `before`,
+    `before` is returned, because a change invalidates the provider's prompt cache. `tools`: the
+    agent's tools, which determine the skills that it can use. `own_python`: `python_execute` runs
+    manus's own Python even if the workspace has one; None if there is no such tool.
+    `runs_programs`: the agent starts programs itself; otherwise they are not described.
     """
     root = workspace.root
     sections = [
@@ -99,9 +99,9 @@ def _describe_programs(
     if settings.sandbox.kind != "none":
         has_servers = bool(settings.egress.allow_private)
         rules = prompts.programs(settings.sandbox.network, tools.hidden, has_servers=has_servers)
-    found = ", ".join(tools.programs) or "no usual programs"
+    program_names = ", ".join(tools.programs) or "none of the usual programs"
     return {
-        "System": f"{_system()}; shell: bash; found: {found}",
+        "System": f"{_system()}; shell: bash; found: {program_names}",
         "Python": prompts.python(tools.python, runs_own=runs_own),
         "Tools": prompts.tools(tools.others, tools.problems),
         "Programs": rules,
@@ -153,7 +153,7 @@ def _count_entry(root: Path, entry: str) -> str:
         return entry
     try:
         return prompts.entry_count(entry, _count_visible(root / entry))
-    except OSError:  # removed meanwhile, or not readable
+    except OSError:  # removed in the meantime, or not readable
         return entry
 
 
@@ -171,7 +171,7 @@ def _hidden_entries(root: Path) -> list[str]:
 def _instructions(root: Path) -> str:
     """Return the instructions of the project, if its folder is trusted."""
     try:
-        with open_file(root / INSTRUCTIONS) as file:  # no link out of the workspace
+        with open_file(root / INSTRUCTIONS) as file:  # refuses a link out of the workspace
             text = file.read().decode("utf-8", "replace").strip()
     except OSError:
         return ""

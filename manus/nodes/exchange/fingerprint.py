@@ -1,4 +1,4 @@
-"""Fingerprint calls and their results, ignoring what differs without meaning."""
+"""Fingerprint calls and their results, ignoring insignificant differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_core.messages import ToolMessage
 from manus.state.text import one_line
 
 _EXACT = frozenset({"old_str", "new_str", "insert_text", "file_text", "code", "content"})
-"""Arguments in which white space and letter case count."""
+"""Arguments in which white space and letter case are significant."""
 _SHELL = frozenset({"command", "cmd"})
 _STDERR = re.compile(r"\s*2>&1")
 _MAX_ARGUMENTS = 120
@@ -41,7 +41,7 @@ _NOISE = re.compile(
 def call_fingerprint(name: str, args: Any) -> str:
     """Return the fingerprint of a call.
 
-    White space, letter case, the order of keys, shell comments and `2>&1` do not count.
+    White space, letter case, the order of keys, shell comments and `2>&1` are ignored.
     """
     return _digest(json.dumps([name.lower(), _normalize(args)], sort_keys=True, default=str))
 
@@ -49,8 +49,8 @@ def call_fingerprint(name: str, args: Any) -> str:
 def result_fingerprint(message: ToolMessage, state: str | None = None) -> str:
     """Return the fingerprint of a call's result.
 
-    `state`: what the tool reports as the state it left, such as a browser page. It replaces the
-    text of the message, except that the text of an error counts too.
+    `state`: the resulting state that the tool reports, such as a browser page. It replaces the text
+    of the message, except that the text of an error is included.
     """
     text = str(message.text)
     images: Any = ""
@@ -92,7 +92,7 @@ def _shell_words(command: str) -> list[str]:
     bare = _STDERR.sub("", command)
     try:
         return shlex.split(bare, comments=True)
-    except ValueError:  # a quote is left open
+    except ValueError:  # an unclosed quote
         return bare.split()
 
 

@@ -1,4 +1,4 @@
-"""Add messages that the user has sent while the run works to its history."""
+"""Add messages that the user has sent during a run to its history."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from manus.state.messages import get_text
 
 
 async def receive_messages(state: Any, inbox: ThreadInbox | None) -> tuple[Any, list[AnyMessage]]:
-    """Return the state with the unread messages of the user in its history, and the messages.
+    """Return the state with the user's unread messages in its history, and the messages.
 
-    They are new input: a loop before them does not count any more.
+    They are new input: a loop before them no longer counts.
     """
     if inbox is None:
         return state, []
@@ -32,7 +32,7 @@ async def receive_messages(state: Any, inbox: ThreadInbox | None) -> tuple[Any, 
 
 
 def announce_messages(messages: Sequence[AnyMessage], emit: Any) -> None:
-    """Emit an event for each message of the user that the model reads now."""
+    """Emit an event for each user message that the model now reads."""
     for message in messages:
         emit(MessageEvent(type="message", id=str(message.id), text=get_text(message)))
 
@@ -43,7 +43,7 @@ def forget_loop() -> Any:
 
 
 async def has_unread(state: Any, active_run: ActiveRun) -> bool:
-    """Return whether a message of the user would be left unread at the end of the run."""
+    """Return whether a user message would be left unread at the end of the run."""
     if active_run.inbox is None:
         return False
     return await active_run.inbox.has_unread(state.get("messages", []))

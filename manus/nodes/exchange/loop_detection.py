@@ -1,7 +1,7 @@
-"""Detect from the trail of recent calls that the agent is stuck in a loop.
+"""Detect loops in the trail of recent calls.
 
-A call is always compared together with its result. So polling a result that changes, working
-through a list, and looking again after an edit are not loops.
+A call is always compared together with its result. Polling a changing result, working through a
+list, and viewing a file again after an edit are therefore not loops.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POLLS = 20
 SLOW = 2.0
 """Seconds that a round must take to count as polling rather than as a loop."""
 _MAX_RESULT = 160
-"""Characters of the repeated result that the model is shown."""
+"""Characters of the repeated result that are shown to the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def find_loop(
 ) -> DetectedLoop | None:
     """Return the loop that the newest step belongs to, or None.
 
-    The newest step is the last `newest` entries of the trail, and `result` its result. As many
-    earlier texts like the newest as `duplicate_threshold` says make a loop.
+    The newest step is the last `newest` entries of the trail, and `result` its result.
+    `duplicate_threshold` earlier texts that equal the newest one make a loop.
     """
     start = len(trail) - newest
     last_progress = _last_progress(trail)
@@ -138,7 +138,7 @@ def find_loop(
 
 
 def _last_progress(trail: Sequence[TrailEntry]) -> int:
-    """Return the index of the last call with a new result, or -1. Errors are no progress."""
+    """Return the index of the last call with a new result, or -1. Errors are not progress."""
     pairs = [(entry["call"], entry["result"]) for entry in trail]
     for index in reversed(range(len(trail))):
         entry = trail[index]
@@ -216,7 +216,7 @@ def _describe_loop(
 def next_loop(
     before: Loop | None, detected: DetectedLoop | None, newest: NewestStep, step: int
 ) -> Loop | None:
-    """Return the loop after this step: the next stricter measure while it lasts, else None."""
+    """Return the loop after this step: the next stricter measure while it lasts, otherwise None."""
     if detected is None:
         if before is None or newest.entries or not newest.refused:
             return None

@@ -1,6 +1,6 @@
-"""Find calls whose effects are there while the stored state of the thread knows nothing of them.
+"""Find calls that took effect but are missing from the stored state of the thread.
 
-The store may have been restored from an older copy. The journal, which is kept apart from it, then
+The store may have been restored from an older copy. The journal, which is stored separately, then
 has newer results than the state.
 """
 
@@ -41,21 +41,21 @@ async def report_lost_calls(
     """Report the recorded calls that are not in the history, to the user and to the model."""
     recorded = session.recorded_calls
     session.recorded_calls = []
-    lost = find_lost_calls(recorded, messages)
-    if lost and compaction is not None:
+    missing = find_lost_calls(recorded, messages)
+    if missing and compaction is not None:
         archived = await asyncio.to_thread(session.archive.ids)
-        lost = [call for call in lost if call.id not in archived]
-    listing = [f"`{call.name}` → {_describe(call)}" for call in lost]
+        missing = [call for call in missing if call.id not in archived]
+    listing = [f"`{call.name}` → {_describe(call)}" for call in missing]
     listing += _list_unfinished(session.journal, messages)
     if not listing:
         return
-    await session.journal.afork()  # they are reported once
+    await session.journal.afork()  # so that they are reported only once
     total = len(listing)
     listing = listing[-_MAX_LISTED:]
     session.lost_calls = prompts.lost_calls(listing, total)
     log.warning(
         "This thread's stored state is older than the record of its tool calls, as if it had been "
-        "restored from a copy. Missing from it, while their effects remain: %s: %s.",
+        "restored from a copy. Missing from it, although their effects remain: %s: %s.",
         count(total, "call"),
         "; ".join(listing),
     )
@@ -66,21 +66,21 @@ def find_lost_calls(
 ) -> list[ToolMessage]:
     """Return the recorded calls after the newest one that is in the history."""
     results = [message for message in messages if isinstance(message, ToolMessage)]
-    # a result that was repaired from the journal has an id of its own
-    known = {message.id for message in results} | {message.tool_call_id for message in results}
-    lost: list[ToolMessage] = []
+    # a result that was repaired from the journal has its own id
+    known_ids = {message.id for message in results} | {message.tool_call_id for message in results}
+    missing: list[ToolMessage] = []
     for call in reversed(recorded):
         call_id = call.additional_kwargs.get(_CALL, call.tool_call_id)
-        if call.id in known or call_id in known:
+        if call.id in known_ids or call_id in known_ids:
             break
-        lost.append(call)
-    return lost[::-1]
+        missing.append(call)
+    return missing[::-1]
 
 
 async def record_start(journal: Journal, namespace: str, call_id: str) -> None:
     """Record that an agent with a delegated task starts, under its checkpoint namespace.
 
-    Its own journal has its calls, but the agent that called it does not read that one.
+    Its calls are in its own journal, which the calling agent does not read.
     """
     if journal.look_up(namespace) is None:
         await journal.abegin(namespace, Claim(f"{DELEGATE} {call_id}"))
@@ -109,12 +109,12 @@ async def record_end(
 
 def _list_unfinished(journal: Journal, messages: Sequence[AnyMessage]) -> list[str]:
     """Return a line for each delegated task that did not end and is not in the history."""
-    known = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    answered_ids = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     lines = []
     for claim in journal.unfinished.values():
         name, _, call_id = claim.tool.partition(" ")
-        if name == DELEGATE and call_id not in known:
-            lines.append(f"`{DELEGATE}` → (it did not end)")
+        if name == DELEGATE and call_id not in answered_ids:
+            lines.append(f"`{DELEGATE}` → (it did not finish)")
     return lines
 
 

@@ -66,18 +66,18 @@ async def ask_model(
 def explain_overflow(overflow: ContextOverflowError) -> ContextOverflowError:
     """Return the error for a request that is too large and cannot be compacted further."""
     return ContextOverflowError(
-        f"{str(overflow).rstrip('.')}. What is left of it cannot be made shorter; put long "
-        "texts into files, offer fewer tools, or use a model with a larger window.",
+        f"{str(overflow).rstrip('.')}. It cannot be compacted further; put long texts into files, "
+        "offer fewer tools, or use a model with a larger window.",
         overflow.endpoint,
     )
 
 
 async def select_role(active_run: ActiveRun, history: ThreadHistory, notes: StepNotes) -> str:
-    """Return the role whose model is asked; look up its window, and offer `recall` if needed."""
+    """Return the role whose model is called; look up its window, and offer `recall` if needed."""
     role = active_run.settings.profile.role
     if active_run.has_vision_role:
         has_images = bool(notes.images) or _has_unseen_image(history.messages)
-        role = active_run.role_for(pictures=has_images)
+        role = active_run.role_for(has_images=has_images)
     if history.compaction is not None:
         await offer_recall(active_run, history.compaction)
     await active_run.client.look_up_window(role)
@@ -92,7 +92,7 @@ async def render_history(
     *,
     tight: bool,
 ) -> list[AnyMessage]:
-    """Return the history as it fits into the window of a role's model."""
+    """Return the history, fitted into the window of a role's model."""
     text = system if isinstance(system, str) else get_text(system)
     window = context_window(active_run, role, text)
     return await fit_history(history, active_run, window, tight=tight)
@@ -106,7 +106,7 @@ async def request_reply(
     choice: Any,
     options: Mapping[str, Any] | None = None,
 ) -> Reply:
-    """Return a usable reply. Ask again for a shorter one, or for a call that is required.
+    """Return a usable reply. Ask again for a shorter one, or for a required call.
 
     Raises:
         ModelReplyError: the second reply has no answer either.
@@ -141,8 +141,8 @@ def to_request(
 ) -> list[BaseMessage]:
     """Return the messages of a request: the system prompt, the history, the notes of this step.
 
-    Only the last message is new at each step. So a request begins with the one before, up to its
-    last message, and the provider's prompt cache keeps that prefix. Empty notes are omitted,
+    Only the last message is new at each step. A request therefore starts with the previous one up
+    to its last message, and the provider's prompt cache keeps that prefix. Empty notes are omitted,
     because several servers refuse a message without content.
     """
     first: list[BaseMessage] = []
@@ -170,7 +170,7 @@ def _has_unseen_image(messages: Sequence[AnyMessage]) -> bool:
 def prepare_reply(
     message: AIMessage, *, active_run: ActiveRun, run: Run, tool_choice: ToolChoice
 ) -> AIMessage:
-    """Prepare a reply for the history: its id and those of its calls must be new there.
+    """Prepare a reply for the history; replace its id and those of its calls if they exist there.
 
     Servers omit call ids or number them from the start in each reply; tool messages could then not
     be matched with their calls. A message keeps the id under which it was streamed.

@@ -1,4 +1,4 @@
-"""Build the notes of a step, which are true only now: page, plan, budget, loop, steps left."""
+"""Build the notes that apply to one step only: page, plan, budget, loop, steps left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from manus.tools.terminate import TERMINATE
 BROWSER_ALWAYS = "looks_at_browser"
 """Key of a profile's `extras`: show the page before each step, not only around browser calls."""
 KEEPS_PLAN = "keeps_plan"
-"""Key of a profile's `extras`: the agent works by its own plan, one step in progress at a time."""
+"""Key of a profile's `extras`: the agent follows its own plan, one step in progress at a time."""
 WARN_AT = 0.8
 _MIN_CALLS = 4
 """A smaller budget of model calls reserves none for a closing reply."""
@@ -40,7 +40,7 @@ _RECENT = 3
 
 @dataclass(slots=True)
 class StepNotes:
-    """The notes of a step in their order, the profile's prompt last, and what follows from them."""
+    """The notes of a step in order, the profile's prompt last, and their consequences."""
 
     texts: list[str]
     images: tuple[Image, ...]
@@ -126,7 +126,7 @@ async def _page(
 def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str, Any]]:
     """Return the agent's own plan of the `planning` tool, and the changes of the state.
 
-    For a profile that works by its plan, the first unfinished step is marked as in progress.
+    For a profile that follows its plan, the first unfinished step is marked as in progress.
     """
     keeps_plan = bool(profile.extras.get(KEEPS_PLAN))
     plan = state.get("plans", {}).get(state.get("active_plan") or "")
@@ -138,7 +138,7 @@ def plan_notes(state: AgentState, profile: Profile) -> tuple[list[str], dict[str
 
 
 def budget_notes(budget: Budget, usage: Usage) -> tuple[str, list[str]]:
-    """Return the budget that allows only a closing reply, and those that are 80 % used."""
+    """Return the budget that allows only a closing reply, and those that are 80% used."""
     last = ""
     nearly = []
     for name, used, limit in list_limits(budget, usage):

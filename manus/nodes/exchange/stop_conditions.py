@@ -25,7 +25,7 @@ def find_stop_reason(
     over: str | None,
     is_stuck: bool,
 ) -> StopReason | None:
-    """Return why the run ends after this step, or None if it continues.
+    """Return the reason why the run ends after this step, or None if it continues.
 
     `special`: the arguments of a special tool that was executed in the step. `is_direct`: the
     result of a tool is the answer. `over`: a budget that is used up. A special tool counts even on
@@ -73,7 +73,7 @@ def format_step(step: Sequence[AnyMessage]) -> str:
     for message in step:
         if isinstance(message, ToolMessage):
             results.append(f"{message.name} → {_first_line(get_text(message))}")
-    line = "; ".join(results) or _first_line(get_text(step[0])) or "(nothing said)"
+    line = "; ".join(results) or _first_line(get_text(step[0])) or "(no text)"
     return shorten(line, _LINE)
 
 

@@ -1,7 +1,7 @@
-"""Recognize calls that run a project's tests, and find what was changed after the last one.
+"""Recognize calls that run a project's tests, and find sources changed after the last of them.
 
-An edit that no test has seen is easily overlooked: the last result was good. So the answer of a run
-in which tests were run names the source files that were changed afterwards.
+An untested edit is easily overlooked, because the last test result was good. The answer of a run
+that ran tests therefore names the source files changed after them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LAUNCHERS = _read_words("""
     dart zig bazel composer make gmake just task ninja meson rake stack cabal dune hatch pdm
     invoke inv manage.py setup.py
 """)
-"""Programs that run tests if a target or a verb says so."""
+"""Programs that run tests only with a target or subcommand for them."""
 _TARGET = re.compile(r"(?:.*[:_-])?(?:tests?|spec|nextest|verify)(?:[:_-].*)?|:?\w*:test\w*|check")
 _ONLY_COMPILES = ("cargo", "npm", "pnpm", "yarn", "bun", "deno", "dart")
 """Programs whose `check` runs no tests."""
@@ -79,7 +79,7 @@ _BUILT = frozenset(("build", "coverage", "dist", "out", "target", "vendor"))
 
 
 def runs_tests(name: str, args: Any) -> bool:
-    """Return whether a call runs tests, as far as its command tells."""
+    """Return whether a call runs tests, as far as its command shows."""
     if not isinstance(args, dict):
         return False
     if name.lower() == PYTHON:
@@ -119,7 +119,7 @@ def _runs_test_script(words: Sequence[str]) -> bool:
 
 
 def note_untested_changes(root: Path, tested_at: int) -> str:
-    """Return a line that names the sources changed after the last test run; else empty. Blocking.
+    """Return a line that names the sources changed after the last test run, or "". Blocking.
 
     `tested_at`: its end in nanoseconds, by the clock of file timestamps.
     """
@@ -129,6 +129,6 @@ def note_untested_changes(root: Path, tested_at: int) -> str:
 
 
 def _is_source(file: PurePath) -> bool:
-    """Return whether tests may depend on a file: documents and results are left out."""
+    """Return whether tests may depend on a file: documents and results are excluded."""
     is_source = file.suffix.lower() in _SOURCES or file.name in ("Makefile", "Dockerfile")
     return is_source and not _BUILT.intersection(file.parts[:-1])

@@ -1,1 +1,1 @@
-"""Making, scheduling and carrying out a plan."""
+"""Create, schedule and execute a plan."""

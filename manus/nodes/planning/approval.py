@@ -81,14 +81,14 @@ def read_decision(answer: Any, plan: Plan) -> Decision:
         answer = _parse_text(answer.strip())
     if isinstance(answer, Mapping):
         answer = answer.get("decisions") or answer
-    if isinstance(answer, list) and len(answer) == 1:  # of chat UIs
+    if isinstance(answer, list) and len(answer) == 1:  # from chat UIs
         answer = answer[0]
     data = answer if isinstance(answer, Mapping) else {}
     kind = _kind(data.get("type"))
     if kind is None:
         raise PlanError(
-            "An answer to a plan is `yes`, `edit …`, `cancel` or what should be different; as data "
-            "it is a decision of the `type` `approve`, `edit` or `reject`."
+            "Answer a plan with `yes`, `edit …`, `cancel` or what should be different; as data, "
+            "with a decision of the `type` `approve`, `edit` or `reject`."
         )
     if kind == "edit":
         return Decision(kind, _edit_plan(data, plan))
@@ -105,7 +105,7 @@ def _kind(name: Any) -> Kind | None:
 
 
 def _parse_text(text: str) -> Any:
-    """Parse an answer in words into data."""
+    """Parse a text answer into data."""
     word, _, lines = text.partition("\n")
     lowered = text.lower().rstrip(".!")
     if lowered in _YES:

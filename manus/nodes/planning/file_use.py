@@ -14,7 +14,7 @@ _NO_FILES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 _CLAUSE_END = re.compile(r"[.;:!?]\s|\n")
 _WORD = re.compile(r"[A-Za-z]+")
 
-# Words that tell what the step does to the file named next. They count only if the plan does not
+# Words that indicate what the step does to the next file. They count only if the plan does not
 # declare what the step writes; a step without such words counts as a reader.
 _CHANGE = re.compile(
     "add|append|change|clean|complete|correct|delete|edit|extend|fill|fix|format|improve|insert"

@@ -1,7 +1,7 @@
 """Record the steps of a plan in the journal, and find those that the stored plan does not have.
 
-The store may have been restored from an older copy. The journal, which is kept apart from it, then
-has steps of which the plan knows nothing, while their effects remain.
+The store may have been restored from an older copy. The journal, which is stored separately, then
+has steps that are missing from the plan, although their effects remain.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ async def report_lost_steps(session: Session, state: FlowState) -> None:
     """Report recorded steps that are not in the plans of the thread, to the user and the model."""
     recorded = session.recorded_calls
     session.recorded_calls = []
-    known, active = _list_known(state)
-    lost: list[str] = []
+    known_spaces, active_titles = _list_known(state)
+    missing: list[str] = []
     for step in reversed(recorded):
-        if step.tool_call_id in known:
+        if step.tool_call_id in known_spaces:
             break
-        lost.insert(0, str(step.content))
+        missing.insert(0, str(step.content))
     for space, claim in session.journal.unfinished.items():
-        if space not in known and claim.tool not in active:
-            lost.append(f"{one_line(claim.tool, _MAX_TEXT)} → (it did not end)")
-    if not lost:
+        if space not in known_spaces and claim.tool not in active_titles:
+            missing.append(f"{one_line(claim.tool, _MAX_TEXT)} → (it did not finish)")
+    if not missing:
         return
-    await session.journal.afork()  # they are reported once
-    session.lost_calls = prompts.lost_steps(lost[-_MAX_LISTED:])
+    await session.journal.afork()  # so that they are reported only once
+    session.lost_calls = prompts.lost_steps(missing[-_MAX_LISTED:])
     log.warning(
         "This thread's stored state is older than the record of its steps, as if it had been "
-        "restored from a copy. Missing from it, while their effects remain: %s: %s.",
-        count(len(lost), "step"),
-        "; ".join(lost[-_MAX_LISTED:]),
+        "restored from a copy. Missing from it, although their effects remain: %s: %s.",
+        count(len(missing), "step"),
+        "; ".join(missing[-_MAX_LISTED:]),
     )
 
 

@@ -30,7 +30,7 @@ ROLE = "plan"
 Executors = Mapping[str, Profile]
 """Profiles that can execute a step, by name; the first is the default."""
 
-MakePlan = Callable[[PlanningArgs, list[NewStep]], Plan]
+BuildPlan = Callable[[PlanningArgs, list[NewStep]], Plan]
 """Builds a plan from the arguments of a call and its steps."""
 
 
@@ -39,7 +39,7 @@ async def ask_planner(
     active_run: ActiveRun,
     executors: Executors,
     question: HumanMessage,
-    make: MakePlan,
+    build_plan: BuildPlan,
 ) -> Plan | None:
     """Return a plan, or None if the second reply has no usable one or the budget is used up.
 
@@ -59,12 +59,12 @@ async def ask_planner(
     messages = await fit_question(active_run, ROLE, system, *history, *notes, question)
     client = active_run.client
     tools = active_run.catalog.schemas()
-    for make_plan in (make, partial(_make_in_order, make)):
+    for build in (build_plan, partial(_build_in_order, build_plan)):
         try:
             reply = await client.complete(ROLE, messages, tools=tools, tool_choice=choice)
         except BudgetError:
             return None
-        plan, answers = _read_reply(reply.message, active_run, make_plan)
+        plan, answers = _read_reply(reply.message, active_run, build)
         if plan is not None:
             return plan
         problem = prompts.CALL_ANSWERED if answers else prompts.NO_CALL
@@ -98,23 +98,23 @@ def _system(active_run: ActiveRun, executors: Executors) -> str:
 
 
 def _read_reply(
-    message: AIMessage, active_run: ActiveRun, make: MakePlan
+    message: AIMessage, active_run: ActiveRun, build_plan: BuildPlan
 ) -> tuple[Plan | None, list[BaseMessage]]:
     """Return the plan of a reply, or None, and the answers to its calls with the errors."""
     plan: Plan | None = None
     answers: list[BaseMessage] = []
     for index, call in enumerate(list_calls(message)):
-        call["id"] = call["id"] or f"plan-{index}"  # some servers leave it out
+        call["id"] = call["id"] or f"plan-{index}"  # some servers omit it
         if call.get("type") == "invalid_tool_call":
             answer = explain_malformed(call)  # type: ignore[arg-type]
         else:
-            call_plan, answer = _read_call(call, active_run, make)
+            call_plan, answer = _read_call(call, active_run, build_plan)
             plan = call_plan or plan
         answers.append(ToolMessage(answer, tool_call_id=str(call["id"]), name=call["name"] or ""))
     return plan, answers
 
 
-def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan | None, str]:
+def _read_call(call: Any, active_run: ActiveRun, build_plan: BuildPlan) -> tuple[Plan | None, str]:
     """Return the plan of one call, or None, and the answer to the call."""
     if call["name"].lower() != NAME:
         return None, active_run.catalog.explain_unknown(call["name"])
@@ -124,8 +124,8 @@ def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan |
             return None, prompts.OTHER_COMMAND
         steps = args.requested_steps() or []
         if not steps:
-            raise PlanError("A plan needs at least one step: give `steps`, a list of texts.")
-        return make(args, steps), "Taken."
+            raise PlanError("A plan needs at least one step: pass `steps`, a list of texts.")
+        return build_plan(args, steps), "Taken."
     except ValidationError as error:
         tool = active_run.catalog.find(NAME)
         explanation = explain_arguments(tool, error) if tool is not None else str(error)
@@ -134,9 +134,9 @@ def _read_call(call: Any, active_run: ActiveRun, make: MakePlan) -> tuple[Plan |
         return None, str(error)
 
 
-def _make_in_order(make: MakePlan, args: PlanningArgs, steps: list[NewStep]) -> Plan:
+def _build_in_order(build_plan: BuildPlan, args: PlanningArgs, steps: list[NewStep]) -> Plan:
     """Build the plan; if its dependencies are invalid, each step depends on the one before it."""
     try:
-        return make(args, steps)
+        return build_plan(args, steps)
     except PlanError:
-        return make(args, [{**step, "depends_on": None} for step in steps])
+        return build_plan(args, [{**step, "depends_on": None} for step in steps])

@@ -1,9 +1,9 @@
 """Decide when the question of a step's executor interrupts the run.
 
 LangGraph keeps a superstep open while one of its tasks waits for a person, and nothing that depends
-on the other tasks can start. So a step with a question ends its task, and is set aside in the plan.
-When no other step can start, all steps set aside are sent again: each resumes its executor in the
-namespace in which it stopped, and then the question interrupts the run.
+on the other tasks can start. A step with a question therefore ends its task, and is set aside in
+the plan. When no other step can start, all steps set aside are sent again: each resumes its
+executor in the namespace in which it stopped, and then the question interrupts the run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def step_configuration(
 ) -> RunnableConfig:
     """Return the configuration with which a step's executor starts, or resumes if set aside.
 
-    If the run was forked and another branch has continued the executor, it starts again.
+    If the run was forked and another branch has continued the executor, it starts over.
     """
     own = str(config["configurable"].get("checkpoint_ns", ""))
     space = task.get("space")

@@ -1,1 +1,1 @@
-"""The report of a thread as one HTML page, made from its trace and its workspace."""
+"""The report of a thread as one HTML page, built from its trace and its workspace."""

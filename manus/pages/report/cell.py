@@ -16,7 +16,7 @@ def run_cell(run: TraceRun, summary: str) -> str:
     """
     files, _ = find_changed_files(run)
     template = environment().get_template("cell.html")
-    # the shared macros use `kind` and `is_live` to leave out what only a page has
+    # the shared macros use `kind` and `is_live` to omit what only a page has
     return template.render(
         kind="cell", is_live=False, style=asset("cell.css"), run=run, files=files, summary=summary
     )

@@ -33,7 +33,7 @@ _TAG = re.compile(r"^\[[\w-]+\]\s*")
 
 
 class Clock:
-    """Time since the start of a run, without the time it was paused."""
+    """Time since the start of a run, excluding pauses."""
 
     def __init__(self, run: TraceRun) -> None:
         self._start = run.started_at or datetime.now(UTC)
@@ -59,7 +59,7 @@ class Clock:
         return min(self.seconds(when) / self.length, 1.0)
 
     def box(self, begin: datetime | None, end: datetime | None) -> tuple[float, float]:
-        """Return the left edge and the width of a bar in percent, at least as wide as visible."""
+        """Return the left edge and the width of a bar in percent, wide enough to be visible."""
         start = 100 * self.position(begin)
         width = max(100 * self.position(end) - start, _MIN_BAR_WIDTH)
         return min(start, 100 - width), width
@@ -170,7 +170,7 @@ def _clean_value(value: Any) -> Any:
 
 
 def cut(text: str) -> str:
-    """Return the text, with the middle of a very long one left out."""
+    """Return the text, with the middle of a very long one omitted."""
     omitted = len(text) - _MAX_TEXT
     if omitted <= 0:
         return text

@@ -142,7 +142,7 @@ class AgentRuns:
 
 
 def start_run(run: TraceRun, first: Superstep, requests: Sequence[BaseMessage]) -> None:
-    """Fill in what the first superstep of a run tells."""
+    """Fill in the data from the first superstep of a run."""
     metadata = first.metadata
     run.request = "\n\n".join(map(get_text, requests)) or str(metadata.get("request", ""))
     for message in requests:
@@ -153,12 +153,12 @@ def start_run(run: TraceRun, first: Superstep, requests: Sequence[BaseMessage]) 
 
 
 def end_run(run: TraceRun, superstep: Superstep) -> None:
-    """Fill in what a superstep tells about the run as a whole."""
+    """Fill in the data from a superstep about the run as a whole."""
     run.ended_at = superstep.ended_at
     run_state = superstep.last_write("run") or {}
     run.profile = run_state.get("profile") or run.profile
     run.workspace = run_state.get("workspace") or run.workspace
-    if TAKEN_BACK in superstep.metadata:  # the usage includes that of steps taken back
+    if TAKEN_BACK in superstep.metadata:  # the usage includes that of undone steps
         run.usage = superstep.values.get("usage") or run.usage
     run.usage = superstep.last_write("usage") or run.usage
     run.status = superstep.last_write("status") or run.status
@@ -169,17 +169,17 @@ def end_run(run: TraceRun, superstep: Superstep) -> None:
 
 
 def later_spending(superstep: Superstep) -> RoleUsage:
-    """Return the usage of runs that a rewind to this superstep has taken back."""
+    """Return the usage of runs that a rewind to this superstep has undone."""
     used: RoleUsage = superstep.metadata.get(TAKEN_BACK, {}).get("later", NOTHING_USED)
     return used
 
 
 def rewind_notice(superstep: Superstep) -> Notice | None:
-    """Return a notice about what a rewind to this superstep has taken back."""
+    """Return a notice about a rewind to this superstep, with the usage of the undone steps."""
     if TAKEN_BACK not in superstep.metadata:
         return None
     tokens = sum_tokens(sum_usage(*superstep.metadata[TAKEN_BACK].values()))
-    text = f"{count(tokens, 'token')} were spent on steps that were taken back." if tokens else ""
+    text = f"{count(tokens, 'token')} were spent on steps that were undone." if tokens else ""
     return Notice("resumed", "Rewound to here", text, superstep.started_at)
 
 
@@ -222,7 +222,7 @@ def list_images(message: BaseMessage) -> list[Image]:
 
 
 def message_notice(superstep: Superstep, message: BaseMessage) -> Notice:
-    """Return the notice of a message that the user sent while the run worked."""
+    """Return the notice of a message that the user sent during the run."""
     at = superstep.started_at
     message_id = str(message.id)
     return Notice("message", "Message from the user", get_text(message), at, message_id)

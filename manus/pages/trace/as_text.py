@@ -14,7 +14,7 @@ _MAX_LINES = 12
 
 
 def as_text(runs: Iterable[TraceRun], *, full: bool = False) -> str:
-    """Return the runs as paragraphs labelled with the speaker; plans list their steps."""
+    """Return the runs as paragraphs labeled with the speaker; plans list their steps."""
     lines: list[str] = []
     for run in runs:
         lines += _run_lines(run, full)

@@ -177,7 +177,7 @@ def _own_usage(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
 
 
 def _taken_back(supersteps: Sequence[Superstep]) -> Iterator[RoleUsage]:
-    """Yield the usage of steps and runs that a rewind has taken back."""
+    """Yield the usage of steps and runs that a rewind has undone."""
     for superstep in supersteps:
         yield from superstep.metadata.get(TAKEN_BACK, {}).values()
 

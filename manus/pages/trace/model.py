@@ -22,7 +22,7 @@ class Notice:
     text: str = ""
     at: datetime | None = None
     message_id: str = ""
-    """Id of the message of the user that it is about."""
+    """Id of the user message that it is about."""
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ async def read_trace(
     is_running: bool = False,
     decoded: DecodedValues | None = None,
 ) -> list[TraceRun]:
-    """Return all runs of a thread; empty if there is no such thread.
+    """Return all runs of a thread; empty if the thread does not exist.
 
     `is_running`: whether a process is running the thread, which checkpoints do not record.
     `decoded`: values of its previous reading.

@@ -1,1 +1,1 @@
-"""`manus ui`: threads as a page in which one also talks to the agent."""
+"""`manus ui`: threads as a page for chatting with the agent."""

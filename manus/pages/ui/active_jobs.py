@@ -36,7 +36,7 @@ class ActiveJobs:
         self._answers: dict[str, asyncio.Future[Mapping[str, str]]] = {}
         self._listeners: dict[str, set[asyncio.Queue[LiveEvent]]] = {}
         self.problems: dict[str, str] = {}
-        """Why the newest run of a thread failed, if its state does not tell."""
+        """Why the newest run of a thread failed, if its state does not show it."""
 
     def is_at_work(self, thread: str) -> bool:
         """Return whether a run is in progress here and not waiting for an answer."""

@@ -66,7 +66,7 @@ State = Literal["new", "running", "waiting", "early", "ended"]
 
 
 class PageBackend:
-    """Renders the threads of a store as chat pages and carries out what the page requests."""
+    """Renders the threads of a store as chat pages and executes the actions of the page."""
 
     def __init__(self, store: Store, settings: Settings, args: RunOptions) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class PageBackend:
         self._args = replace(args, interactive=True, chat=True)
         self.jobs = ActiveJobs(store)
         self._decoded = DecodedValues()
-        """Values of the thread that was shown last: a page is read again at each change."""
+        """Decoded values of the last shown thread, whose page is reread at each change."""
         self._decoded_thread = ""
 
     async def version(self, thread: str) -> str:
@@ -151,10 +151,10 @@ class PageBackend:
         queue: bool = False,
         at: str | None = None,
     ) -> None:
-        """Send a message: a request, the answer to the open question, or words to a running agent.
+        """Send a request, the answer to the open question, or a message to a running agent.
 
-        The agent reads it at its next step; with `queue` it is the next request after the run.
-        `at` is the id of a checkpoint to fork from; files go back, too.
+        The agent reads it at its next step; with `queue` it is the next request after the run. `at`
+        is the id of a checkpoint to fork from; files are restored too.
 
         Raises:
             ManusError: the request cannot be started.
@@ -207,7 +207,7 @@ class PageBackend:
         *,
         queue: bool,
     ) -> None:
-        """Store a message to a run at work; if the run has ended meanwhile, start with it.
+        """Store a message to an active run; if it has ended in the meantime, start a new one.
 
         Raises:
             ManusError: the message is empty, or a file cannot be saved.
@@ -221,7 +221,7 @@ class PageBackend:
         """Withdraw a message that is unread.
 
         Raises:
-            UsageError: it was read already.
+            UsageError: it was already read.
         """
         await messages.withdraw(self._store, thread, message_id)
 

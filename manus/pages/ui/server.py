@@ -92,7 +92,7 @@ async def _screen(backend: PageBackend, request: Request) -> Response:
 
 
 async def _file(backend: PageBackend, request: Request) -> Response:
-    """Return a file of the workspace as a download: an HTML file among them must not run here."""
+    """Return a file of the workspace as a download, so that an HTML file does not run here."""
     path = request.path_params["path"]
     data = await backend.file(request.path_params["thread"], path)
     media_type = mimetypes.guess_type(path)[0] or "application/octet-stream"
@@ -104,7 +104,9 @@ async def _act(backend: PageBackend, request: Request) -> Response:
     thread = request.path_params["thread"]
     action = request.path_params["action"]
     if int(request.headers.get("content-length", _MAX_BODY + 1)) > _MAX_BODY:
-        raise UsageError(f"The request is larger than {_MAX_BODY // 2**20} MB; send less at once.")
+        raise UsageError(
+            f"The request is larger than {_MAX_BODY // 2**20} MB; send less at a time."
+        )
     try:
         body: dict[str, Any] = json.loads(await request.body() or b"{}")
         files = [(f["name"], base64.b64decode(f["data"])) for f in body.get("files", ())]

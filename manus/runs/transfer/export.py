@@ -54,10 +54,10 @@ async def export_thread(
     """Write a thread, which the caller holds, to a new zip file.
 
     Args:
-        store: of the threads.
+        store: the store of the thread.
         thread: the thread to export.
-        path: a file that does not exist.
-        secrets: values that are masked in texts; files that contain one are left out.
+        path: the file to create, which must not exist.
+        secrets: values that are masked in texts; files that contain one are omitted.
         files: also export the files of the workspace, as they were after the newest step.
 
     Raises:
@@ -65,7 +65,7 @@ async def export_thread(
         StorageError: the file cannot be written.
     """
     if await asyncio.to_thread(path.exists):
-        raise UsageError(f"{path} exists; choose another name, or delete it.")
+        raise UsageError(f"{path} already exists; choose another name, or delete it.")
     exported = Exported()
     namespaces: set[str] = {""}
     with _write_atomically(path) as archive:
@@ -97,7 +97,7 @@ def _write_atomically(path: Path) -> Iterator[zipfile.ZipFile]:
         Path(temporary).replace(path)
     except OSError as error:
         raise StorageError(
-            f"{path} cannot be written ({error.strerror}); make room or choose another folder. "
+            f"Cannot write {path}: {error.strerror}. Free some space or choose another folder. "
             "The thread is unchanged."
         ) from None
     finally:
@@ -124,7 +124,7 @@ def _write_json(archive: zipfile.ZipFile, name: str, content: Any) -> None:
 
 
 async def _read_checkpoints(store: Store, thread_id: str) -> list[CheckpointTuple]:
-    """Return all checkpoints of a thread, the oldest first."""
+    """Return all checkpoints of a thread, oldest first."""
     config: Any = {"configurable": {"thread_id": thread_id}}
     return [checkpoint async for checkpoint in store.alist(config)][::-1]
 
@@ -194,7 +194,7 @@ def _read_tree(thread: Thread) -> tuple[SnapshotStore, Tree]:
     head = store.head(make_ref(thread.thread_id)) if store is not None else ""
     if store is None or not head:
         raise UsageError(
-            f"The files of the thread {thread.thread_id} are not recorded on this machine; leave "
-            "out --files to export its messages alone."
+            f"The files of the thread {thread.thread_id} are not recorded on this machine; omit "
+            "--files to export only its messages."
         )
     return store, store.read_tree(head)

@@ -24,7 +24,7 @@ ARCHIVE = "archive.jsonl"
 FILES = "files.jsonl"
 OBJECTS = "objects/"
 METADATA = ("graph", "profile", "workspace", "request", "started", "stood", "chosen")
-"""Metadata of a checkpoint that a run sets and that are plain texts."""
+"""Metadata of a checkpoint that a run sets as plain text."""
 LANGGRAPH_METADATA = ("source", "step", "parents", "counters_since_delta_snapshot")
 MARKS = ("journal", "compacted", "continues")
 """Metadata of a checkpoint that the graph and the store set."""
@@ -39,7 +39,7 @@ def encode(value: Any) -> list[str]:
 
 
 def decode(stored: Any) -> Any:
-    """Return the value that `encode` was given.
+    """Return the value that was passed to `encode`.
 
     Raises:
         ValueError: it has another form.
@@ -52,5 +52,5 @@ def decode(stored: Any) -> Any:
 
 
 def refuse(path: object, reason: str) -> UsageError:
-    """Build the error for a file that is no usable export."""
-    return UsageError(f"{path} cannot be imported: {reason}.")
+    """Build the error for a file that is not a usable export."""
+    return UsageError(f"Cannot import {path}: {reason}.")

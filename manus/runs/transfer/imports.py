@@ -1,4 +1,4 @@
-"""Read a thread from a zip file, which anybody may have written."""
+"""Read a thread from an untrusted zip file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNUSABLE = (
     *(KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError),
     *(StorageError, ValidationError, zipfile.BadZipFile, EOFError, NotImplementedError),
 )
-"""What reading a damaged or forged file may raise."""
+"""Exceptions from reading a damaged or forged file."""
 _ESCAPING = frozenset({"", ".", "..", REPOSITORY, PRIVATE})
 
 
@@ -92,8 +92,8 @@ class ThreadFile:
                 yield json.loads(line)
 
     def read_objects(self, identifiers: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the contents of files; those that are missing or damaged are left out."""
-        for identifier in [*identifiers]:  # the caller changes its collection meanwhile
+        """Yield the contents of files; those that are missing or damaged are skipped."""
+        for identifier in [*identifiers]:  # the caller changes its collection in the meantime
             try:
                 content = self._archive.read(f"{fmt.OBJECTS}{identifier}")
             except (KeyError, zipfile.BadZipFile):
@@ -114,13 +114,13 @@ def open_thread_file(path: Path) -> Iterator[ThreadFile]:
     """Open an exported thread.
 
     Raises:
-        UsageError: it is no exported thread, is damaged, or cannot be read.
+        UsageError: it is not an exported thread, is damaged, or cannot be read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             yield ThreadFile(path, archive)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}).") from None
+        raise UsageError(f"Cannot read {path}: {error.strerror}.") from None
     except ManusError as error:
         if type(error) is not StorageError:
             raise
@@ -141,9 +141,9 @@ async def import_thread(
     are dropped, and its messages count as untrusted text.
 
     Args:
-        store: of the threads.
+        store: the store to import into.
         file: the exported thread.
-        workspace: a folder to work in; new or empty if the file has files for it.
+        workspace: a folder to work in; it must be new or empty if the file contains files for it.
         thread_id: the new id; by default that of the file.
 
     Raises:
@@ -154,8 +154,7 @@ async def import_thread(
     imported = Imported(thread_id or file.thread_id, target.root)
     if await store.aget_tuple(thread_config(imported.thread_id)) is not None:
         raise UsageError(
-            f"There is a thread {imported.thread_id} already; give the imported one another id "
-            "with --thread."
+            f"The thread {imported.thread_id} already exists; choose another id with --thread."
         )
     if file.has_files:
         await asyncio.to_thread(_restore_files, file, target.root, imported)
@@ -198,7 +197,7 @@ async def _store_checkpoint(
 
 
 def _move_run(channel: Any, value: Any, imported: Imported) -> Any:
-    """Return the value of a channel with the workspace of this machine and a profile it has."""
+    """Return the value of a channel with a workspace and a profile of this machine."""
     if channel != "run" or not isinstance(value, dict):
         return value
     moved = {**value, "workspace": str(imported.workspace)}
@@ -243,7 +242,7 @@ def _restore_files(file: ThreadFile, root: Path, imported: Imported) -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{root} cannot be created ({error.strerror}).") from None
+        raise UsageError(f"Cannot create {root}: {error.strerror}.") from None
     links = [entry.object for entry in entries.values() if entry.kind == "link"]
     targets = dict(file.read_objects(links))
     for path, entry in list(entries.items()):
@@ -275,7 +274,7 @@ def _read_entries(file: ThreadFile) -> dict[str, Entry]:
 
 
 def _stays_inside(path: str, target: bytes | None) -> bool:
-    """Return whether a link leads to a place in the workspace, without following others."""
+    """Return whether a link's target is in the workspace, without following other links."""
     if not target or target.startswith(b"/"):
         return False
     depth = len(PurePosixPath(path).parts) - 1

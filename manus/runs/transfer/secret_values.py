@@ -13,7 +13,7 @@ from manus.config.settings import Settings
 
 _NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
 _MIN_LENGTH = 8
-"""Characters; a shorter value could be any word."""
+"""Minimum length in characters; a shorter value could be any word."""
 HIDDEN = "<secret>"
 
 

@@ -1,4 +1,4 @@
-"""Change what is inside of the values of checkpoints: mask secrets, take permissions away."""
+"""Transform the values in checkpoints: mask secrets, remove permissions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _PERMISSIONS: dict[str, Any] = {
     "mentioned": [],
     "outside": True,
 }
-"""Keys of the state, and of the input of a call, with what they get in an imported thread."""
+"""Keys of the state, and of the input of a call, with their values in an imported thread."""
 _ARGUMENTS = {"args"}
 """Keys of arguments of a call, whose names are those of its tool."""
 _LOCAL: dict[str, Any] = {"snapshot": ""}
-"""Keys that mean something on the machine of the export only."""
+"""Keys that have a meaning only on the exporting machine."""
 
 Change = Callable[[str], str]
 
 
 def map_texts(value: Any, change: Change) -> Any:
-    """Return a value with each text in it changed; what has an unknown type stays as it is."""
+    """Return a value with each text in it changed; values of unknown types stay unchanged."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, BaseMessage):
@@ -38,7 +38,7 @@ def map_texts(value: Any, change: Change) -> Any:
 
 
 def distrust(value: Any) -> Any:
-    """Return a value from somebody else without permissions: approvals, and hosts named by a user.
+    """Return an imported value without permissions: approvals, and hosts named by a user.
 
     Its messages are marked as untrusted text.
     """
@@ -64,7 +64,7 @@ def distrust_write(channel: str, value: Any) -> Any:
 
 
 def _map_parts(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a container with its parts changed; other values as they are."""
+    """Return a container with its parts changed; other values unchanged."""
     if isinstance(value, Mapping):
         return {key: change(part) for key, part in value.items()}
     if isinstance(value, list):
