@@ -64,12 +64,12 @@ async def main(base_url: str, database: str, workspace: str, *names: str, stream
         graph = build_agent(PROFILE, checkpointer=store.saver)
 
         async def run(name: str) -> str:
-            given, options = {"request": request(name)}, {"context": context, "durability": "sync"}
+            inputs, options = {"request": request(name)}, {"context": context, "durability": "sync"}
             config = RunnableConfig(configurable={"thread_id": name})
             if not streamed:
-                return str((await graph.ainvoke(given, config, **options))["output"])
+                return str((await graph.ainvoke(inputs, config, **options))["output"])
             options |= {"stream_mode": ["custom", "messages"], "subgraphs": True}
-            async for _ in graph.astream(given, config, **options):
+            async for _ in graph.astream(inputs, config, **options):
                 pass
             return str((await graph.aget_state(config)).values["output"])
 

@@ -58,9 +58,9 @@ async def look(session: Session) -> tuple[int, float]:
     """Characters and milliseconds of one look."""
     best, size = float("inf"), 0
     for _ in range(3):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         state = await browser_state(session)
-        best = min(best, time.perf_counter() - begun)
+        best = min(best, time.perf_counter() - start)
         size = len(state.text) if state else 0
     return size, best * 1000
 
@@ -68,13 +68,13 @@ async def look(session: Session) -> tuple[int, float]:
 async def plain(browser: Browser, patience: float) -> tuple[int, float] | None:
     """The same of Playwright's own snapshot; None if it takes too long."""
     tab = await browser.tab()
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         async with asyncio.timeout(patience):
             text = await tab.page.aria_snapshot(mode="ai", timeout=patience * 1000)
     except (PlaywrightError, TimeoutError):
         return None
-    return len(text), (time.perf_counter() - begun) * 1000
+    return len(text), (time.perf_counter() - start) * 1000
 
 
 async def measure(patience: float, root: str) -> list[str]:

@@ -89,9 +89,9 @@ def _call(name: str, args: dict[str, Any]) -> AIMessage:
 
 def _find_range(messages: Sequence[BaseMessage]) -> tuple[int, int]:
     """Return the first and the last number of the step of a plan, or of the request."""
-    asked = "\n".join(str(m.content) for m in messages if isinstance(m, HumanMessage))
-    steps = _STEP.findall(asked)
-    numbers = _RANGE.search(steps[-1] if steps else asked)
+    request_text = "\n".join(str(m.content) for m in messages if isinstance(m, HumanMessage))
+    steps = _STEP.findall(request_text)
+    numbers = _RANGE.search(steps[-1] if steps else request_text)
     if numbers is None:  # the request for a summary
         return 0, -1
     return int(numbers[1]), int(numbers[2])
@@ -126,16 +126,16 @@ async def work(kind: str, database: str, folder: Path, ready: int) -> list[str]:
     context = Context(workspace=str(folder / "workspace"), approve="yolo", interactive=True)
     async with open_store(Settings(checkpoint=database or str(folder / "threads.sqlite"))) as store:
         graph = build(kind, store, folder)
-        given: Any = {"request": f"Append 0 to {CALLS - 1}."}
+        inputs: Any = {"request": f"Append 0 to {CALLS - 1}."}
         if (await graph.aget_state(config)).values:
-            given = None
+            inputs = None
         os.write(ready, b".")
         while True:
             state = await graph.aget_state(config)
             if state.interrupts:
-                given = Command(resume="Yes.")
-            result = await graph.ainvoke(given, config, context=context)
-            given = None
+                inputs = Command(resume="Yes.")
+            result = await graph.ainvoke(inputs, config, context=context)
+            inputs = None
             if not result.get("__interrupt__"):
                 if kind == "compaction" and not (await graph.aget_state(config)).values.get(kind):
                     raise RuntimeError("nothing was compacted")

@@ -32,19 +32,19 @@ async def print_long_run(steps: int) -> None:
         async with open_sqlite(Path(database)) as saver:
             agent = lib.looker_on(ScriptedAgent(server, workspace, saver))
             await lib.long_run(agent, steps)
-            kept, written = await lib.measure_retention(agent, steps), await lib.written_by(agent)
+            retention = await lib.measure_retention(agent, steps)
+            bytes_written = await lib.written_by(agent)
             largest = max(len(request.raw) for request in lib.sent_by(agent))
             share = lib.prefix_share(agent)
         server.close()
-    half = len(written) // 2
-    print(f"{steps} steps, {kept.compactions} compactions, window {lib.WINDOW:,} tokens")
-    print(f"  requests kept word for word: {kept.rules}/{len(lib.INSTRUCTIONS)}")
-    print(f"  facts in the notes or found by a search: {kept.known}/{kept.facts}")
+    half = len(bytes_written) // 2
+    growth = sum(bytes_written[half:]) / sum(bytes_written[:half])
+    print(f"{steps} steps, {retention.compactions} compactions, window {lib.WINDOW:,} tokens")
+    print(f"  requests kept word for word: {retention.rules}/{len(lib.INSTRUCTIONS)}")
+    print(f"  facts in the notes or found by a search: {retention.known}/{retention.facts}")
     print(f"  bytes sent that repeat the request before: {share:.1%}; largest {largest:,}")
-    print(f"  stored: {sum(written) / steps:,.0f} bytes a step")
-    print(
-        f"  second half of the steps to the first: {sum(written[half:]) / sum(written[:half]):.2f}"
-    )
+    print(f"  stored: {sum(bytes_written) / steps:,.0f} bytes a step")
+    print(f"  second half of the steps to the first: {growth:.2f}")
 
 
 def main() -> None:

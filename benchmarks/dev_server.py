@@ -60,9 +60,9 @@ def serving(folder: Path, address: str, checkpoint: str | None, jobs: int) -> It
         served["checkpointer"] = {"path": "manus.served.checkpointer"}
         own["MANUS_CHECKPOINT"] = checkpoint
     (folder / "langgraph.json").write_text(json.dumps(served))
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     options = ["--port", str(port), "--no-browser", "--no-reload"]
     process = subprocess.Popen(
         [sys.executable, "-m", "langgraph_cli", "dev", *options, "--n-jobs-per-worker", str(jobs)],
@@ -101,14 +101,14 @@ async def at_once(url: str, pid: int, names: list[str], folder: Path) -> Sample:
     async with get_client(url=url, api_key=None) as client:
         threads = [(await client.threads.create())["thread_id"] for _ in names]
         used, began = sum(server.cpu_times()[:2]), time.monotonic()
-        ended: Any = await asyncio.gather(
+        results: Any = await asyncio.gather(
             *(
                 client.runs.wait(thread, "bench", input={"request": request(name)}, context=context)
                 for thread, name in zip(threads, names, strict=True)
             )
         )
         wall = time.monotonic() - began
-    assert {values["output"] for values in ended} == {"done"}, ended
+    assert {values["output"] for values in results} == {"done"}, results
     return Sample(len(names), wall, sum(server.cpu_times()[:2]) - used, server.memory_info().rss)
 
 
@@ -129,11 +129,11 @@ def main() -> None:
                 sys.stdout.write("runs at once | wall s | CPU s | CPU ms a step | memory MB\n")
                 for runs in (1, 1, args.at_once):
                     names = [model.new_run(args.steps, args.latency) for _ in range(runs)]
-                    found = asyncio.run(at_once(url, process.pid, names, folder))
-                    each = 1000 * found.cpu / (runs * (args.steps + 1))
+                    measured = asyncio.run(at_once(url, process.pid, names, folder))
+                    each = 1000 * measured.cpu / (runs * (args.steps + 1))
                     sys.stdout.write(
-                        f"{runs:12} | {found.wall:6.1f} | {found.cpu:5.1f} | {each:13.0f} | "
-                        f"{found.memory / 1e6:9.0f}\n"
+                        f"{runs:12} | {measured.wall:6.1f} | {measured.cpu:5.1f} | {each:13.0f} | "
+                        f"{measured.memory / 1e6:9.0f}\n"
                     )
     finally:
         model.close()

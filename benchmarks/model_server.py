@@ -66,24 +66,24 @@ async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes] | None:
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while (request := await _request(reader)) is not None:
         now = time.monotonic()
-        path, sent = request
+        path, body = request
         if path.startswith("/gaps/"):
             run = RUNS[path.removeprefix("/gaps/")]
-            told = {"gaps": run.gaps, "first": run.first, "last": run.last}
-            await _send(writer, json.dumps(told).encode())
+            summary = {"gaps": run.gaps, "first": run.first, "last": run.last}
+            await _send(writer, json.dumps(summary).encode())
             continue
         if not path.endswith("/chat/completions"):
             await _send(writer, b"{}", "404 Not Found")  # the window is looked up, and not known
             continue
-        named = _NAME.search(sent)
-        assert named is not None, "the request names no run"
-        run = RUNS.setdefault(named[1].decode(), Run())
+        match = _NAME.search(body)
+        assert match is not None, "the request names no run"
+        run = RUNS.setdefault(match[1].decode(), Run())
         if run.served:
             run.gaps.append((now - run.replied) * 1000)
         run.first, run.last = run.first or now, now
-        if latency := int(named[3]):
+        if latency := int(match[3]):
             await asyncio.sleep(latency / 1000)
-        await _send(writer, _reply(run.served, int(named[2])))
+        await _send(writer, _reply(run.served, int(match[2])))
         run.served += 1
         run.replied = time.monotonic()
     writer.close()

@@ -68,10 +68,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=7, help="runs of each kind (default 7)")
     repeat = parser.parse_args().repeat
-    found = {kind: asyncio.run(measure(kind, repeat)) for kind in KINDS}
+    results = {kind: asyncio.run(measure(kind, repeat)) for kind in KINDS}
     print(f"{'milliseconds':40}" + "".join(f"{kind:>12}" for kind in KINDS))
     for row, name in enumerate(ROWS):
-        cells = (f"{column[row]:>12.1f}" if column else f"{'–':>12}" for column in found.values())
+        cells = (f"{column[row]:>12.1f}" if column else f"{'–':>12}" for column in results.values())
         print(f"{name:40}" + "".join(cells))
 
 

@@ -71,8 +71,8 @@ class Server:
     def measured(self, name: str) -> dict[str, object]:
         """What the server measured of a run."""
         with urllib.request.urlopen(f"{self.address}/gaps/{name.split()[1]}") as answer:
-            found: dict[str, object] = json.load(answer)
-            return found
+            data: dict[str, object] = json.load(answer)
+            return data
 
     def close(self) -> None:
         """End the process."""
@@ -95,16 +95,16 @@ def measure(
         wall = time.monotonic() - began
         blocks = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock - blocks
         size = database.stat().st_size if database.exists() else 0
-    found = [server.measured(name) for name in names]
-    gaps = [float(gap) for run in found for gap in run["gaps"]]  # type: ignore[attr-defined]
-    first = min(float(run["first"]) for run in found) - began  # type: ignore[arg-type]
+    measurements = [server.measured(name) for name in names]
+    gaps = [float(gap) for run in measurements for gap in run["gaps"]]  # type: ignore[attr-defined]
+    first = min(float(run["first"]) for run in measurements) - began  # type: ignore[arg-type]
     return Sample(gaps, first, wall, size, blocks * _BLOCK)
 
 
 def _environment(home: str) -> dict[str, str]:
     dropped = ("MANUS_", "PYTHONDONTWRITEBYTECODE")
-    kept = {name: v for name, v in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, "HOME": home}
+    environment = {name: v for name, v in os.environ.items() if not name.startswith(dropped)}
+    return {**environment, "HOME": home}
 
 
 def middle(samples: list[Sample]) -> Sample:
@@ -178,15 +178,15 @@ def main() -> None:
     parser.add_argument("--steps", default="10,50,200,400")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", choices=("steps", "start", "many"))
-    chosen = parser.parse_args()
+    args = parser.parse_args()
     server = Server()
     try:
-        if chosen.only in (None, "steps"):
-            step_table(server, [int(n) for n in chosen.steps.split(",")], chosen.repeat)
-        if chosen.only in (None, "start"):
-            start_table(server, chosen.repeat)
-        if chosen.only in (None, "many"):
-            many_table(server, chosen.repeat)
+        if args.only in (None, "steps"):
+            step_table(server, [int(n) for n in args.steps.split(",")], args.repeat)
+        if args.only in (None, "start"):
+            start_table(server, args.repeat)
+        if args.only in (None, "many"):
+            many_table(server, args.repeat)
     finally:
         server.close()
 

@@ -46,9 +46,9 @@ class Crossing:
         """The node, followed from its beginning to its end."""
 
         async def followed(state: Any, runtime: Any, config: Any) -> Any:
-            found: set[CodeType] = set()
-            self._now = found
-            self.seen[name].append(found)
+            codes: set[CodeType] = set()
+            self._now = codes
+            self.seen[name].append(codes)
             try:
                 return await node(state, runtime, config)
             finally:
@@ -81,8 +81,10 @@ async def follow() -> Crossing:
                 threading.setprofile(crossing.watch)
                 sys.setprofile(crossing.watch)
                 try:
-                    said = {"request": request(server.new_run(3))}
-                    await graph.ainvoke(said, {"configurable": {"thread_id": "t"}}, context=context)
+                    inputs = {"request": request(server.new_run(3))}
+                    await graph.ainvoke(
+                        inputs, {"configurable": {"thread_id": "t"}}, context=context
+                    )
                 finally:
                     sys.setprofile(None)
                     threading.setprofile(None)
@@ -95,13 +97,13 @@ def main() -> None:
     """Print how many functions and modules the second step goes through."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="name the functions")
-    chosen = parser.parse_args()
+    args = parser.parse_args()
     for node, steps in asyncio.run(follow()).seen.items():
         modules: dict[str, list[str]] = defaultdict(list)
         for code in steps[1]:
             modules[_module(code)].append(code.co_qualname)
         print(f"{node}: {len(steps[1])} functions in {len(modules)} modules", flush=True)
-        for module, functions in sorted(modules.items()) if chosen.list else ():
+        for module, functions in sorted(modules.items()) if args.list else ():
             print(f"  {module} ({len(functions)}): {', '.join(sorted(functions))}")
 
 

@@ -57,8 +57,8 @@ def play(name: str, home: str) -> Iterator[pyte.Screen]:
             stream.feed(os.read(terminal, 65536))
         except OSError:  # the program has ended
             break
-        shown = [line.rstrip() for line in screen.display if line.strip()]
-        last = next((line for line in reversed(shown) if not _SPINNER.match(line)), "")
+        lines = [line.rstrip() for line in screen.display if line.strip()]
+        last = next((line for line in reversed(lines) if not _SPINNER.match(line)), "")
         if last.startswith(_TELLING) and last != before:
             before = last
             yield screen
@@ -101,8 +101,8 @@ def keep_report(name: str, folder: Path, home: str) -> None:
 def film(page: Page, terminal: list[str], folder: Path) -> None:
     """Join the terminal, the page that the agent built, and the report."""
     shots: list[tuple[Image.Image, int]] = []
-    for shown in terminal:
-        page.set_content(shown)
+    for screen in terminal:
+        page.set_content(screen)
         shots.append((picture(page), _READ))
     page.goto((folder / "tip.html").as_uri())
     page.fill("#bill", "80")
@@ -112,10 +112,10 @@ def film(page: Page, terminal: list[str], folder: Path) -> None:
     for top in (0, HEIGHT - 80, 2 * (HEIGHT - 80)):
         page.evaluate("top => window.scrollTo(0, top)", top)
         shots.append((picture(page), 2000))
-    first, *others = (image for image, _ in shots)
+    first, *rest = (image for image, _ in shots)
     lengths = [length for _, length in shots]
     first.save(
-        MOVIE, save_all=True, append_images=others, duration=lengths, loop=0, quality=70, method=6
+        MOVIE, save_all=True, append_images=rest, duration=lengths, loop=0, quality=70, method=6
     )
 
 
@@ -128,11 +128,11 @@ def main() -> None:
         )
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         for name in ("calculator", "rentals", "tips"):
-            seen = [as_page(screen) for screen in play(name, home)]
+            screens = [as_page(screen) for screen in play(name, home)]
             [folder] = Path(home).glob(f"manus-{name}-*")
             keep_report(name, folder, home)
             if name == FILMED:
-                film(page, seen, folder)
+                film(page, screens, folder)
         browser.close()
 
 

@@ -193,9 +193,9 @@ def tip_turns(workspace: str) -> list[object]:
     ]
 
 
-def _browse(said: str, given: int, gave: int, **arguments: object) -> object:
-    usage = tokens(given, gave, cached=1280)
-    return calls(call("browser_use", **arguments), text=said, usage=usage)
+def _browse(thought: str, input_tokens: int, output_tokens: int, **arguments: object) -> object:
+    usage = tokens(input_tokens, output_tokens, cached=1280)
+    return calls(call("browser_use", **arguments), text=thought, usage=usage)
 
 
 async def record_tips(workspace: str, recording: Path) -> str:

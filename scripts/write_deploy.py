@@ -47,11 +47,11 @@ def write_image() -> str:
             shutil.copy(ROOT / needed, folder)
         command = [sys.executable, "-m", "langgraph_cli", "dockerfile", "Dockerfile"]
         quiet = {**os.environ, "LANGGRAPH_CLI_NO_ANALYTICS": "1"}
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, env=quiet, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            sys.exit(f"langgraph dockerfile failed: {done.stderr or done.stdout}")
+        if process.returncode:
+            sys.exit(f"langgraph dockerfile failed: {process.stderr or process.stdout}")
         text = (folder / "Dockerfile").read_text()
     lines = [line.rstrip() for line in text.splitlines()]
     return HEAD + "\n".join(lines).rstrip() + "\n"

@@ -38,17 +38,17 @@ NAMED = ("roles", "prices", "profiles", "mcp")
 
 def docstrings(kind: type) -> dict[str, str]:
     """Return the docstrings of a class's attributes, those of its bases included."""
-    found: dict[str, str] = {}
-    for one in reversed([k for k in kind.__mro__ if k.__module__.startswith("manus.")]):
+    texts: dict[str, str] = {}
+    for base in reversed([k for k in kind.__mro__ if k.__module__.startswith("manus.")]):
         try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0]
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
         except OSError:  # made while the program runs: it has no source
             continue
         assert isinstance(body, ast.ClassDef)
         for field, text in zip(body.body, body.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                found[ast.unparse(field.target)] = ast.literal_eval(text.value)
-    return found
+                texts[ast.unparse(field.target)] = ast.literal_eval(text.value)
+    return texts
 
 
 def row(name: str, *cells: str) -> str:
@@ -67,7 +67,7 @@ def type_name(annotation: Any) -> str:
     if HumanMessage in inner:
         return "message"  # and not the name of each kind of message
     if origin in (Union, UnionType):
-        return " or ".join(type_name(one) for one in inner if one is not NoneType)
+        return " or ".join(type_name(member) for member in inner if member is not NoneType)
     if origin in (list, tuple, frozenset, Sequence):
         return f"list of {type_name(inner[0])}"
     if origin in (dict, Mapping):
@@ -88,11 +88,11 @@ def describe_default(field: FieldInfo) -> str:
 
 def fields(kind: type[BaseModel], besides: Sequence[str] = ()) -> Iterator[str]:
     """Return the table of a model's fields."""
-    said = docstrings(kind)
+    texts = docstrings(kind)
     yield "| Name | Type | Default | Description |\n| --- | --- | --- | --- |"
     for name, field in kind.model_fields.items():
         if name not in besides:
-            text = said.get(name) or field.description or ""
+            text = texts.get(name) or field.description or ""
             yield row(name, type_name(field.annotation), describe_default(field), text)
 
 
@@ -153,8 +153,8 @@ def command_section(name: str, command: click.Command) -> Iterator[str]:
     context = click.Context(command)
     yield "| Option | Description |\n| --- | --- |"
     for parameter in command.params:
-        shown = parameter.get_help_record(context) or (parameter.make_metavar(context), "")
-        yield row(*shown)
+        record = parameter.get_help_record(context) or (parameter.make_metavar(context), "")
+        yield row(*record)
 
 
 def tools_page() -> Iterator[str]:
@@ -197,12 +197,12 @@ def python_page() -> Iterator[str]:
     yield f"\n## `manus.Context`\n\n{docstring(Context)}\n"
     yield from fields(Context)
     for kind in (AgentOutput, FlowOutput, Usage, Profile):
-        said = docstrings(kind)
+        texts = docstrings(kind)
         yield f"\n## `{kind.__module__}.{kind.__name__}`\n\n{docstring(kind)}\n"
         yield "| Name | Type | Description |\n| --- | --- | --- |"
         # a name that the module imports for its types alone
         for name, hint in get_type_hints(kind, localns={"BaseChatModel": BaseChatModel}).items():
-            yield row(name, type_name(hint), said.get(name, ""))
+            yield row(name, type_name(hint), texts.get(name, ""))
     yield '\n## Events\n\nThe events of `astream(..., stream_mode="custom")`, by `type`.\n'
     yield "| `type` | Description | Fields |\n| --- | --- | --- |"
     for kind in vars(events).values():

@@ -92,8 +92,10 @@ def write_threads(checkpoint: str = "") -> None:
 
 def _write_agent(program: Program, server: ScriptedServer) -> None:
     write = call("str_replace_editor", command="create", path="notes.txt", file_text="One.\n数\n")
-    done = call("terminate", status="success", answer="There are two lines.")
-    server.script(calls(call("bash", command="echo 42 > answer.txt; cat answer.txt")), write, done)
+    terminate = call("terminate", status="success", answer="There are two lines.")
+    server.script(
+        calls(call("bash", command="echo 42 > answer.txt; cat answer.txt")), write, terminate
+    )
     _run(program, "run", "--thread", "agent", "Write two lines 写两行")
     server.script(text("It is 42."))
     _run(program, "run", "--thread", "agent", "What is in answer.txt?")

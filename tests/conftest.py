@@ -67,12 +67,12 @@ def sandbox_kind(
     request: pytest.FixtureRequest, scrubbed_environment: None, monkeypatch: pytest.MonkeyPatch
 ) -> Kind:
     """The sandbox that a test runs with."""
-    chosen: Kind | None = getattr(request, "param", None)
-    kind = chosen or default_kind()
+    requested: Kind | None = getattr(request, "param", None)
+    kind = requested or default_kind()
     require_sandbox(kind, request.config)
     if kind == "none" and request.node.get_closest_marker("sandboxed"):
         require_sandbox("bubblewrap", request.config)
-    if chosen or kind == "none":  # else it is what a user gets who sets nothing
+    if requested or kind == "none":  # else it is what a user gets who sets nothing
         monkeypatch.setenv(VARIABLE, kind)
     return kind
 

@@ -29,8 +29,8 @@ AEGRA_COMPOSE = (DEPLOY / "compose.yaml").read_text("utf-8")
 
 def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "write_deploy.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"run scripts/write_deploy.py {done.stderr}"
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, f"run scripts/write_deploy.py {process.stderr}"
     left_out = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert {".env", ".env.*", "manus.toml", "*.sqlite", ".git", "workspace"} <= set(left_out)
     needed = {"pyproject.toml", "langgraph.json", "graph", "nodes", "tools", "state", "prompts"}
@@ -41,15 +41,15 @@ def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
 def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_secrets(
     subtests: pytest.Subtests,
 ) -> None:
-    found: dict[str, Any] = yaml.safe_load(COMPOSE)
-    services = found["services"]
+    compose: dict[str, Any] = yaml.safe_load(COMPOSE)
+    services = compose["services"]
     [port] = services["server"]["ports"]
     assert re.fullmatch(r"127\.0\.0\.1:.*:8000", port)
     for name in ("postgres", "redis"):
         with subtests.test(name=name):
             assert "ports" not in services[name]
             assert services[name]["networks"] == ["inside"]
-    assert found["networks"]["inside"] == {"internal": True}
+    assert compose["networks"]["inside"] == {"internal": True}
     for value in re.findall(r"^ *\w*(?:PASSWORD|KEY|TOKEN): *(.*)$", COMPOSE, re.MULTILINE):
         with subtests.test(value=value):
             assert value.startswith('"${')
@@ -58,8 +58,8 @@ def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_sec
 
 
 def test_the_page_tells_every_variable_and_no_other() -> None:
-    told = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
-    assert set(re.findall(r"\$\{(\w+)", COMPOSE + AEGRA_COMPOSE)) <= told
+    names = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
+    assert set(re.findall(r"\$\{(\w+)", COMPOSE + AEGRA_COMPOSE)) <= names
     ours = set(re.findall(r"\bMANUS_[A-Z_]+\b", PAGE + COMPOSE + AEGRA_COMPOSE)) - OTHERS
     assert {name.removeprefix("MANUS_").lower() for name in ours} <= set(Settings.model_fields)
 
@@ -122,7 +122,7 @@ def test_the_pools_of_both_servers_fit_into_the_database(aegra: dict[str, Any]) 
 def test_aegra_is_not_served_without_a_token_or_its_package(token: str) -> None:
     program = "from manus.served import create_aegra_app; create_aegra_app()"
     environment = {**os.environ, "MANUS_SERVER_TOKEN": token}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         env=environment,
         cwd=ROOT,
@@ -131,9 +131,9 @@ def test_aegra_is_not_served_without_a_token_or_its_package(token: str) -> None:
         check=False,
     )
     expected = "aegra-api is not installed" if token else "MANUS_SERVER_TOKEN is not set"
-    assert done.returncode == 1
-    assert done.stderr.startswith(expected)
-    assert len(done.stderr.splitlines()) == 1
+    assert process.returncode == 1
+    assert process.stderr.startswith(expected)
+    assert len(process.stderr.splitlines()) == 1
 
 
 UV = """\
@@ -157,8 +157,8 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
     environment = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
     command = [str(folder / "scripts/setup.sh"), "run"]
     both = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(2)]
-    said = [process.communicate(timeout=120)[1].decode() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
+    errors = [process.communicate(timeout=120)[1].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], errors
     log = (tmp_path / "log").read_text().splitlines()
     assert "overlap" not in log
     assert sum(line.startswith("venv") for line in log) == 1

@@ -31,9 +31,9 @@ def read_page(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
-def plain(shown: str) -> str:
+def plain(text: str) -> str:
     """What a terminal shows, with seconds, which differ from run to run, left out."""
-    return re.sub(r"\d+\.\d+ s", "– s", shown)
+    return re.sub(r"\d+\.\d+ s", "– s", text)
 
 
 def anchors(page: Path) -> set[str]:
@@ -70,8 +70,10 @@ def test_each_public_name_is_there_and_documented(name: str) -> None:
 
 def test_importing_the_package_imports_only_its_version() -> None:
     code = "import sys, manus; print(*(name for name in sys.modules if name.startswith('manus.')))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "manus.version\n"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "manus.version\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -90,11 +92,11 @@ def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> No
 
 def test_what_the_architecture_names_and_draws_is_there() -> None:
     page = read_page("docs/architecture.md")
-    named = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / name).exists()] == []
-    drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
-    assert drawn == [block.strip() for block in find_code_blocks(page, "mermaid")[1:]]
+    paths = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
+    assert len(paths) > 15
+    assert [name for name in paths if not (ROOT / name).exists()] == []
+    diagrams = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
+    assert diagrams == [block.strip() for block in find_code_blocks(page, "mermaid")[1:]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -109,12 +111,12 @@ def test_settings_that_a_page_shows_are_settings(
 
 
 def test_each_setting_that_is_named_is_one() -> None:
-    named = re.findall(r"`MANUS_(\w+)`", read_page("README.md"))
-    known = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
-    assert {name.lower() for name in named} <= known
+    matches = re.findall(r"`MANUS_(\w+)`", read_page("README.md"))
+    names = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
+    assert {name.lower() for name in matches} <= names
     [profile] = find_code_blocks(read_page("docs/profiles.md"), "toml")
-    shown = set(re.findall(r"^(\w+) = ", profile, re.MULTILINE))
-    assert shown == set(ProfileSettings.model_fields) - {"next_step_prompt"}
+    settings = set(re.findall(r"^(\w+) = ", profile, re.MULTILINE))
+    assert settings == set(ProfileSettings.model_fields) - {"next_step_prompt"}
 
 
 def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
@@ -141,12 +143,12 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def ran(command: list[str], home: dict[str, str]) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=home["PWD"], env=home, capture_output=True, text=True, timeout=100, check=False
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, (command, said)
-    return plain(said)
+    output = process.stdout + process.stderr
+    assert process.returncode == 0, (command, output)
+    return plain(output)
 
 
 @pytest.mark.exhaustive
@@ -164,29 +166,29 @@ def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.
             elif language == "python" and "asyncio.run" not in text:
                 (folder / "my_tools.py").write_text(text)
             elif language == "python":
-                said = ran([sys.executable, "-c", text], home).splitlines()
-                assert said[:3] == ["think", "act", "stuck_check"]
-                assert said[-1] == "terminated after 5 calls"
+                output = ran([sys.executable, "-c", text], home).splitlines()
+                assert output[:3] == ["think", "act", "stuck_check"]
+                assert output[-1] == "terminated after 5 calls"
     assert (folder / "first.html").stat().st_size > 10_000
 
 
 def follow(block: str, home: dict[str, str]) -> None:
     """Type each command of a block, and find each line below it in what it prints."""
     for part in block.split("$ ")[1:]:
-        command, _, shown = part.partition("\n")
-        said = ran(["bash", "-c", command], home)
-        for line in filter(None, shown.split("\n")):
+        command, _, expected_output = part.partition("\n")
+        output = ran(["bash", "-c", command], home)
+        for line in filter(None, expected_output.split("\n")):
             expected = plain(line.strip().removesuffix("…").strip())
-            assert expected in said, (command, line, said)
+            assert expected in output, (command, line, output)
 
 
 def test_openmanus_tools_and_settings_are_mapped_to_ours(subtests: pytest.Subtests) -> None:
     page = read_page("docs/openmanus.md")
     [tools] = re.findall(r"^## Tools\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\|[^|]*\|([^|]*)\|", tools, re.MULTILINE)[2:]
-    named = {word for ours in rows for word in re.findall(r"`([^`]+)`", ours)}
-    assert len(named) > 8
-    assert named - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
+    matches = {word for ours in rows for word in re.findall(r"`([^`]+)`", ours)}
+    assert len(matches) > 8
+    assert matches - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
     for theirs, ours in TABLE.items():
         with subtests.test(theirs=theirs, ours=ours):
             row = rf"^\|[^|]*`{re.escape(theirs)}`[^|]*\|[^|]*`{re.escape(ours)}`"
@@ -236,17 +238,17 @@ def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Sub
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandboxes.environment()}
-    given: Any = {"cwd": clone, "env": bare, "capture_output": True, "text": True}
-    ran = subprocess.run(["make", "run"], check=False, **given)
+    options: Any = {"cwd": clone, "env": bare, "capture_output": True, "text": True}
+    ran = subprocess.run(["make", "run"], check=False, **options)
     printed = plain(ran.stderr + ran.stdout)
     assert ran.returncode == 0, printed
-    shown = (
+    transcript = (
         find_code_blocks(read_page("README.md"), "console")[0]
         .split("$ make run\n")[1]
         .split("\n$ ")[0]
     )
-    for line in shown.splitlines():
+    for line in transcript.splitlines():
         with subtests.test(line=line):
             assert plain(line).removesuffix("…").rstrip() in printed
     sums = [sys.executable, "workspace/calculator.py", "6", "*", "7"]
-    assert subprocess.run(sums, check=True, **given).stdout == "42\n"
+    assert subprocess.run(sums, check=True, **options).stdout == "42\n"

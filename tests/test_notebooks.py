@@ -122,11 +122,11 @@ def test_what_is_committed_is_what_it_shows_without_what_varies(
     assert notebook.metadata.kernelspec.name == "python3"
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count is None for cell in cells)
-    kept = "\n".join(shown(output) for cell in cells for output in cell.outputs)
+    text = "\n".join(shown(output) for cell in cells for output in cell.outputs)
     for line in EXPECTED[path.stem]:
         with subtests.test(line=line):
-            assert line in kept
-    assert re.findall(r"/tmp/\w+|/home/\w+|\b\d\d:\d\d:\d\d\b", kept) == []
+            assert line in text
+    assert re.findall(r"/tmp/\w+|/home/\w+|\b\d\d:\d\d:\d\d\b", text) == []
     assert "from tests" not in path.read_text()
 
 
@@ -147,13 +147,13 @@ PLAN: Plan = {"id": EVIL, "title": EVIL, "steps": [STEP]}
 
 
 def test_text_has_no_control_characters(subtests: pytest.Subtests) -> None:
-    for shown in (
+    for output in (
         show_run(VALUES),
         show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),
         show_update("act", {"messages": VALUES["messages"][2:]}),
         show_run({"plan": PLAN}),
     ):
-        with subtests.test(shown=shown):
-            assert "<script>" in repr(shown)
-            assert not {"\x1b", "\x07"} & {*repr(shown)}
-            assert shown._repr_markdown_() is None
+        with subtests.test(output=output):
+            assert "<script>" in repr(output)
+            assert not {"\x1b", "\x07"} & {*repr(output)}
+            assert output._repr_markdown_() is None

@@ -18,8 +18,12 @@ TOOL = {"type": "function", "function": {"name": "bash"}}
 
 
 def asks(arguments: str) -> dict[str, Any]:
-    made = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": arguments}}
-    return {"role": "assistant", "content": None, "tool_calls": [made]}
+    tool_call = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "bash", "arguments": arguments},
+    }
+    return {"role": "assistant", "content": None, "tool_calls": [tool_call]}
 
 
 ASKS = asks("{}")
@@ -47,8 +51,8 @@ def test_what_is_refused(messages: list[Any], fields: dict[str, Any], reason: st
 
 async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
     with ScriptedServer() as server:
-        given: Any = {"base_url": server.base_url, "api_key": "x", "model": "scripted"}
-        model = ChatOpenAI(**given)
+        options: Any = {"base_url": server.base_url, "api_key": "x", "model": "scripted"}
+        model = ChatOpenAI(**options)
         server.script(text("unused"))
         with pytest.raises(AssertionError, match=r"left unused: .*unused"):
             server.verify()

@@ -109,11 +109,11 @@ def _read_cpu(cluster: Cluster) -> _Cpu:
     pid = (cluster.postgres.folder / "data" / "postmaster.pid").read_text().split()[0]
     database = psutil.Process(int(pid))
     times = database.cpu_times()
-    ended = times.children_user + times.children_system
+    end = times.children_user + times.children_system
     running = [database, *database.children(recursive=True)]
     return _Cpu(
         instances=sum(_own_time(psutil.Process(i.pid)) for i in cluster.instances),
-        database=ended + sum(map(_own_time, running)),
+        database=end + sum(map(_own_time, running)),
     )
 
 

@@ -170,11 +170,11 @@ async def many(cluster: Cluster, graph: str, threads: int = 50) -> Result:
     started = [cluster.effects(run) for run in runs if cluster.effects(run)]
     pids = Counter(effects[-1].pid for effects in started if len(effects) < MIDDLE)
     lost_pid = pids.most_common(1)[0][0]
-    lost = next(instance for instance in cluster.instances if instance.pid == lost_pid)
-    client = cluster.client(cluster.other(lost))
-    lost.kill()
+    lost_instance = next(instance for instance in cluster.instances if instance.pid == lost_pid)
+    client = cluster.client(cluster.other(lost_instance))
+    lost_instance.kill()
     failure = time.monotonic()
-    await _start(lost)
+    await _start(lost_instance)
     await asyncio.gather(*(cluster.wait_for_end(run, client) for run in runs))
     moved = [run for run in runs if {e.pid for e in cluster.effects(run)} > {lost_pid}]
     takeovers = [_takeover(cluster, run, failure, lost_pid) or 0.0 for run in moved]

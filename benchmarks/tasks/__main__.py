@@ -66,7 +66,7 @@ def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> d
     command = [sys.executable, "-m", "manus", "run", "--json", "--quiet", *place, *options]
     store = {"MANUS_TRUST": "1", "MANUS_CHECKPOINT": str(folder / "threads.sqlite")}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--", work.instruction],
             cwd=folder,
             env={**os.environ, **store},
@@ -75,11 +75,11 @@ def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> d
             text=True,
             stdin=subprocess.DEVNULL,
         )
-        outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        outcome: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         return {"stop_reason": "it did not end"}
     except (IndexError, ValueError):
-        return {"stop_reason": (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]}
+        return {"stop_reason": (process.stderr.strip().splitlines() or ["nothing was printed"])[-1]}
     return outcome
 
 
@@ -87,20 +87,20 @@ def table(results: Sequence[Result]) -> str:
     """The results, one a line, and their sums by kind."""
     head = f"{'task':<22} {'solved':<7} {'turns':>5} {'minimum':>7} {'tokens':>9}"
     lines = [f"{head} {'cost':>8} {'seconds':>8}"]
-    for one in results:
-        why = f"  {one.stop_reason}: {one.failure}" if one.failure else ""
-        lines.append(_line(one.name, "no" if one.failure else "yes", [one]) + why[:120])
+    for entry in results:
+        why = f"  {entry.stop_reason}: {entry.failure}" if entry.failure else ""
+        lines.append(_line(entry.name, "no" if entry.failure else "yes", [entry]) + why[:120])
     lines.append("")
-    kinds = list(dict.fromkeys(one.kind for one in results))
+    kinds = list(dict.fromkeys(entry.kind for entry in results))
     for kind in [*kinds, "all"]:
-        of_kind = [one for one in results if kind in (one.kind, "all")]
-        solved = sum(not one.failure for one in of_kind)
+        of_kind = [entry for entry in results if kind in (entry.kind, "all")]
+        solved = sum(not entry.failure for entry in of_kind)
         lines.append(_line(kind, f"{solved}/{len(of_kind)}", of_kind))
     return "\n".join(lines)
 
 
 def _line(name: str, solved: str, results: Sequence[Result]) -> str:
-    costs = [one.cost for one in results if one.cost is not None]
+    costs = [entry.cost for entry in results if entry.cost is not None]
     cost = f"{sum(costs):.3f}" if costs else "-"
     turns = sum(result.turns for result in results)
     minimum = sum(result.minimum_turns for result in results)
@@ -118,22 +118,22 @@ def main() -> None:
     parser.add_argument("--only", metavar="NAMES", help="names or kinds, with commas between them")
     parser.add_argument("--seconds", type=int, default=900, help="for each task (900)")
     parser.add_argument("--out", type=Path, help="an empty folder for workspaces and threads")
-    given = parser.parse_args()
-    wanted = given.only.split(",") if given.only else None
-    tasks = [t for t in all_tasks() if wanted is None or {t.name, t.kind} & set(wanted)]
+    args = parser.parse_args()
+    names = args.only.split(",") if args.only else None
+    tasks = [t for t in all_tasks() if names is None or {t.name, t.kind} & set(names)]
     if not tasks:
         parser.error("no task has such a name or kind")
-    out = (given.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
+    out = (args.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
     results = []
     for task in tasks:
         if task.missing:
             print(f"{task.name}: skipped. {task.missing}", file=sys.stderr)
             continue
-        options = ["--profile", given.profile or task.profile, "--approve", "yolo"]
-        options += ["--model", given.model] if given.model else []
-        results.append(attempt(task, out / task.name, options, given.seconds))
+        options = ["--profile", args.profile or task.profile, "--approve", "yolo"]
+        options += ["--model", args.model] if args.model else []
+        results.append(attempt(task, out / task.name, options, args.seconds))
         print(f"{task.name}: {results[-1].failure or 'solved'}", file=sys.stderr)
-    (out / "results.json").write_text(json.dumps([asdict(one) for one in results], indent=1))
+    (out / "results.json").write_text(json.dumps([asdict(entry) for entry in results], indent=1))
     print(table(results))
     print(f"\nWorkspaces, threads and results.json: {out}")
 

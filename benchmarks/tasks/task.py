@@ -86,19 +86,19 @@ class Attempt:
         """Why the task is not solved; empty if it is."""
         program = [sys.executable, "-B", "-E", "-S", str(self.task.folder / "check.py")]
         try:
-            done = subprocess.run(program, **self._options())
+            process = subprocess.run(program, **self._options())
         except subprocess.TimeoutExpired:
             return "the check did not end"
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        return "" if done.returncode == 0 else (lines or ["the check failed"])[-1]
+        lines = (process.stderr or process.stdout).strip().splitlines()
+        return "" if process.returncode == 0 else (lines or ["the check failed"])[-1]
 
     def _options(self) -> dict[str, Any]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {"PATH": path, "SITE": self.site, "POSTED": str(self._posted)}
         environment |= {"HOME": str(self.workspace), "LC_ALL": "C.UTF-8"}
         environment |= {"REPOSITORY": str(FOLDER.parents[1]), **_GIT}
-        kept = {"cwd": self.workspace, "env": environment, "timeout": _PATIENCE}
-        return {**kept, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+        options = {"cwd": self.workspace, "env": environment, "timeout": _PATIENCE}
+        return {**options, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
 
     @property
     def _posted(self) -> Path:
@@ -110,9 +110,9 @@ def begun(task: Task, folder: Path) -> Iterator[Attempt]:
     """The task's files in a folder of their own, and its site while the block lasts."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
-    given = task.folder / "workspace"
-    if given.is_dir():
-        shutil.copytree(given, workspace, dirs_exist_ok=True)
+    source = task.folder / "workspace"
+    if source.is_dir():
+        shutil.copytree(source, workspace, dirs_exist_ok=True)
     if task.setup:
         Attempt(task, workspace, "").run(task.setup)
     site = find_pages() if task.page else task.folder / "site"
@@ -129,5 +129,5 @@ def all_tasks() -> list[Task]:
 
 
 def _read(file: Path) -> Task:
-    given = tomllib.loads(file.read_text("utf-8"))
-    return Task(name=file.parent.name, **{**given, "wrong": tuple(given["wrong"])})
+    config = tomllib.loads(file.read_text("utf-8"))
+    return Task(name=file.parent.name, **{**config, "wrong": tuple(config["wrong"])})

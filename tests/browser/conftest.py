@@ -57,21 +57,21 @@ async def join(chromium: Chromium, session: Session) -> Driver:
 @pytest_asyncio.fixture(loop_scope="session")
 async def new_driver(chromium: Chromium, tmp_path: Path, site: Site) -> AsyncIterator[NewDriver]:
     """Make sessions in contexts of their own of the shared browser."""
-    made: list[Driver] = []
+    drivers: list[Driver] = []
 
     async def make(
         settings: BrowserSettings | None = None,
         egress: EgressSettings = LOOPBACK,
         resolve: Resolve | None = None,
     ) -> Driver:
-        session = new_session(tmp_path / str(len(made)), settings, egress)
+        session = new_session(tmp_path / str(len(drivers)), settings, egress)
         await session.obtain("egress", lambda: EgressProxy.start(EgressRules(egress, resolve)))
-        made.append(await join(chromium, session))
-        made[-1].site = site
-        return made[-1]
+        drivers.append(await join(chromium, session))
+        drivers[-1].site = site
+        return drivers[-1]
 
     yield make
-    for driver in made:
+    for driver in drivers:
         await driver.session.close()
 
 
@@ -105,8 +105,8 @@ async def driver(shared: Driver, site: Site) -> AsyncIterator[Driver]:
 @pytest.fixture
 def new_site() -> Iterator[Callable[..., Site]]:
     """Make web sites, as many as wanted."""
-    with ExitStack() as opened:
-        yield lambda: opened.enter_context(closing(Site()))
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(closing(Site()))
 
 
 @pytest.fixture

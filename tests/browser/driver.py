@@ -55,28 +55,28 @@ class Driver:
         self.site.pages["/"] = page
         return await self.open(self.site.base)
 
-    def number(self, what: str) -> int:
+    def number(self, label: str) -> int:
         """The number of the one element whose line begins like that: `button "Save"`."""
-        found = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(what)}", self.text)
-        assert len(found) == 1, f"{what!r} is there {len(found)} times in:\n{self.text}"
-        return int(found[0])
+        matches = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(label)}", self.text)
+        assert len(matches) == 1, f"{label!r} is there {len(matches)} times in:\n{self.text}"
+        return int(matches[0])
 
-    def line(self, what: str) -> str:
+    def line(self, label: str) -> str:
         """The line of an element, without its number."""
-        number = self.number(what)
-        found = re.search(rf"(?m)^ *\*?\[{number}\] (.*)$", self.text)
-        assert found is not None
-        return found[1]
+        number = self.number(label)
+        match = re.search(rf"(?m)^ *\*?\[{number}\] (.*)$", self.text)
+        assert match is not None
+        return match[1]
 
-    async def click(self, what: str) -> str:
-        said = await self.say("click_element", index=self.number(what))
+    async def click(self, label: str) -> str:
+        output = await self.say("click_element", index=self.number(label))
         await self.look()
-        return said
+        return output
 
-    async def write(self, what: str, text: str) -> str:
-        said = await self.say("input_text", index=self.number(what), text=text)
+    async def write(self, label: str, text: str) -> str:
+        output = await self.say("input_text", index=self.number(label), text=text)
         await self.look()
-        return said
+        return output
 
     @property
     def browser(self) -> Browser:

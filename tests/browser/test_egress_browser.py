@@ -49,8 +49,8 @@ async def test_no_address_of_it_is_opened(
     assert proxy.incidents.since(0) == [], "the browser itself calls nobody"
     for url in ways(inner):
         with subtests.test(url=url):
-            said = await driver.fail("go_to_url", url=url)
-            assert "egress" in said, said
+            error = await driver.fail("go_to_url", url=url)
+            assert "egress" in error, error
     assert "egress" in await driver.fail("open_tab", url=url)
     assert inner.requests == []
     assert "Title: Out" in await driver.open(driver.site.base)
@@ -63,11 +63,11 @@ async def test_no_page_leads_to_it(
         site.pages["/redirect"] = Answer("", 302, headers={"Location": url})
         site.pages["/meta"] = f"<meta http-equiv=refresh content='0;url={url}'>"
         site.pages["/script"] = f"<script>location = '{url}'</script>"
-        for way in ("redirect", "meta", "script"):
-            with subtests.test(url=url, way=way):
-                said = (await driver.do("go_to_url", url=f"{site.base}/{way}")).text
-                assert "egress" in said, (way, url, said)
-                assert SECRET not in said + await driver.look(), (way, url)
+        for method in ("redirect", "meta", "script"):
+            with subtests.test(url=url, method=method):
+                output = (await driver.do("go_to_url", url=f"{site.base}/{method}")).text
+                assert "egress" in output, (method, url, output)
+                assert SECRET not in output + await driver.look(), (method, url)
     assert inner.requests == []
 
 
@@ -83,8 +83,8 @@ async def test_no_part_of_a_page_comes_from_it(driver: Driver, site: Site, inner
         for n, url in enumerate(ways(inner))
     )
     site.pages["/"] = f"<title>Parts</title><body>{parts}<p id=done>All there</p>"
-    said = await driver.say("go_to_url", url=site.base)
-    assert "egress rules" in said
+    output = await driver.say("go_to_url", url=site.base)
+    assert "egress rules" in output
     text = await driver.look()
     assert "Title: Parts" in text
     assert SECRET not in text

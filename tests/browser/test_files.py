@@ -50,9 +50,9 @@ async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> No
     assert "Downloaded downloads/report.csv (8 bytes)" in await driver.click('link "Get"')
     assert (root(driver) / "downloads/report.csv").read_text() == "a,b\n1,2\n"
     assert "downloads/report (2).csv" in await driver.click('link "Get"')
-    said = await driver.say("go_to_url", url=f"{site.base}/f")
-    assert "is a download" in said
-    assert "downloads/report (3).csv" in said
+    output = await driver.say("go_to_url", url=f"{site.base}/f")
+    assert "is a download" in output
+    assert "downloads/report (3).csv" in output
 
 
 async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ async def test_names_of_downloads(driver: Driver, site: Site, subtests: pytest.S
         with subtests.test(suggested=suggested, safe=safe):
             name = f"attachment; filename*=UTF-8''{quote(suggested)}"
             site.pages["/f"] = Answer("x", headers={"Content-Disposition": name})
-            said = await driver.say("go_to_url", url=f"{site.base}/f")
-            assert f"Downloaded downloads/{safe} (1 bytes)" in said
+            output = await driver.say("go_to_url", url=f"{site.base}/f")
+            assert f"Downloaded downloads/{safe} (1 bytes)" in output
 
 
 async def test_uploads_from_the_workspace(
@@ -104,31 +104,31 @@ async def test_uploads_from_the_workspace(
       <a href=#>Other</a>""")
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
-    said = await driver.say("upload_file", index=field, path="data.txt")
-    assert said.startswith(f'Gave data.txt to [{field}] file field "File".')
+    output = await driver.say("upload_file", index=field, path="data.txt")
+    assert output.startswith(f'Gave data.txt to [{field}] file field "File".')
     assert "| data.txt 5" in await driver.look()
     (root(driver) / "more.txt").write_text("1234567")
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")
     assert "| more.txt 7" in await driver.look()
     for path in ("/etc/passwd", "../secret", "nothing.txt"):
         with subtests.test(path=path):
-            said = await driver.fail("upload_file", index=field, path=path)
-            assert "outside the workspace" in said or "is not a file" in said
+            output = await driver.fail("upload_file", index=field, path=path)
+            assert "outside the workspace" in output or "is not a file" in output
     (root(driver) / "link").symlink_to("/etc/passwd")
     assert "outside" in await driver.fail("upload_file", index=field, path="link")
     assert "outside" in await driver.fail("screenshot", path="../x.png")
     await driver.fail("screenshot", path=".manus/x.png")
     monkeypatch.setattr(fields, "ACTION_MS", 500)
-    said = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
-    assert "takes no file" in said
+    output = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
+    assert "takes no file" in output
 
 
 async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
     site.pages["/p"] = Answer(pdf("Annual figures", "Second sheet"), type="application/pdf")
     text = await driver.open(f"{site.base}/p")
     assert "| Annual figures" in text
-    said = await driver.say("extract_content")
-    assert "## Page 2\n\nSecond sheet" in said
+    output = await driver.say("extract_content")
+    assert "## Page 2\n\nSecond sheet" in output
 
 
 async def test_a_page_in_the_workspace_sees_nothing_outside(
@@ -144,7 +144,9 @@ async def test_a_page_in_the_workspace_sees_nothing_outside(
     assert "# Built" in text
     edit = Resource("workspace/my page.html")
     waits = driver.tool.resources({"action": "refresh"})
-    assert any(edit.collides(one) for one in waits), "an edit of the same message comes first"
+    assert any(edit.collides(resource) for resource in waits), (
+        "an edit of the same message comes first"
+    )
     assert "the secret" not in text
     for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
         with subtests.test(path=path):

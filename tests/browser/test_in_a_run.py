@@ -70,12 +70,12 @@ async def test_a_button_without_effect_is_refused(surfer: ScriptedAgent, site: S
     click = call("browser_use", action="click_element", index=1)
     outcome = await agent.run(plans[0], goes, *plans[1:], *[click] * 6)
     assert outcome.stop_reason == "stuck"
-    shown = ["Nothing moves" in last_words(request) for request in agent.server.requests]
-    assert shown[:5] == [False, False, True, True, False]
-    seen = agent.server.requests[2].messages
-    assert (pictures(seen[:-1]), pictures(seen[-1:])) == (0, 1)
-    kept = "".join(str(message.content) for message in await agent.messages())
-    assert "image_url" not in kept
+    has_hint = ["Nothing moves" in last_words(request) for request in agent.server.requests]
+    assert has_hint[:5] == [False, False, True, True, False]
+    messages = agent.server.requests[2].messages
+    assert (pictures(messages[:-1]), pictures(messages[-1:])) == (0, 1)
+    history = "".join(str(message.content) for message in await agent.messages())
+    assert "image_url" not in history
     hinted = ["stuck in a loop" in r.text for r in agent.server.requests]
     assert hinted.index(True) == 7, "after the third click"
     refused = [o.startswith("Not executed") for o in await agent.observations()]
@@ -99,13 +99,13 @@ async def test_a_form_is_not_sent_after_a_field_that_was_not_filled(
         calls(use("input_text", index=1, text="Ada"), use("click_element", index=2)),
         call("terminate", status="success", answer="Done."),
     )
-    _, failed, sends, left, read, filled, sent, _ = await surfer.observations()
+    _, failed, sends, leaving, read, filled, result, _ = await surfer.observations()
     assert "[9] is not on the page" in failed
     assert sends.startswith("Not executed: an earlier call of the same message failed")
-    assert left.startswith("Not executed: an earlier call of the same message failed")
+    assert leaving.startswith("Not executed: an earlier call of the same message failed")
     assert "Form" in read, "the page is still there, and can be read"
     assert "Typed" in filled
-    assert "/sent?a=Ada" in sent
+    assert "/sent?a=Ada" in result
 
 
 async def test_what_follows_on_a_page_that_was_left_is_not_done(

@@ -28,8 +28,8 @@ async def test_nested_things_that_are_one_are_one_line(
     for html, line in ONE:
         with subtests.test(html=html):
             table = f"<table><tr>{html}</table>" if html.startswith("<td") else html
-            [found] = elements(await driver.show(table))
-            assert found.startswith(line)
+            [element] = elements(await driver.show(table))
+            assert element.startswith(line)
 
 
 CUT_MENU = """<div style="height:60px;overflow:hidden"><ul style="cursor:pointer">
@@ -188,9 +188,9 @@ async def test_what_an_area_cuts_off_is_not_shown(driver: Driver) -> None:
     await driver.show(f"""<div style='height:120px;overflow:auto' id=area>{rows}</div>
       <script>area.scrollTop = 500</script>""")
     text = await driver.look()
-    shown = [n for n in range(20) if f"Row {n}" in text and f'link "Link {n}"' in text]
-    assert shown == [10, 11, 12]
-    hidden = [n for n in range(20) if n not in shown]
+    visible = [n for n in range(20) if f"Row {n}" in text and f'link "Link {n}"' in text]
+    assert visible == [10, 11, 12]
+    hidden = [n for n in range(20) if n not in visible]
     assert not [n for n in hidden if f"Row {n}\n" in text or f'"Link {n}"' in text]
     assert "Picture 3" not in text
 

@@ -21,12 +21,12 @@ async def test_a_long_text_is_written_from_a_file_and_read_back(driver: Driver, 
     (root / "body.txt").write_text(LINES, "utf-8")
     await driver.show(FIELDS[name])
     number = driver.number('textbox "Body"')
-    said = await driver.say("input_text", index=number, path="body.txt")
-    assert said == f'Typed body.txt ({len(LINES):,} characters) into [{number}] textbox "Body".'
+    output = await driver.say("input_text", index=number, path="body.txt")
+    assert output == f'Typed body.txt ({len(LINES):,} characters) into [{number}] textbox "Body".'
     await driver.look()
-    shown = driver.line('textbox "Body"')
-    assert '= "Line 0: 数据 value 0⏎Line 1: ' in shown
-    assert f"… ({len(LINES):,} characters)" in shown
+    line = driver.line('textbox "Body"')
+    assert '= "Line 0: 数据 value 0⏎Line 1: ' in line
+    assert f"… ({len(LINES):,} characters)" in line
     text = await driver.say("extract_content", index=number)
     assert text.endswith(LINES)
     await driver.say("extract_content", index=number, path="copy.txt")
@@ -40,14 +40,14 @@ async def test_a_part_of_a_field_is_replaced(driver: Driver, name: str) -> None:
     number = driver.number('textbox "Body"')
     await driver.say("input_text", index=number, path="body.txt")
     old = "value 41\nLine 42: 数据"
-    said = await driver.say("input_text", index=number, old_text=old, text="VALUE\nZeile 42: 新")
-    assert "Replaced a part of" in said
+    output = await driver.say("input_text", index=number, old_text=old, text="VALUE\nZeile 42: 新")
+    assert "Replaced a part of" in output
     text = await driver.say("extract_content", index=number)
     assert text.endswith(LINES.replace(old, "VALUE\nZeile 42: 新"))
-    said = await driver.fail("input_text", index=number, old_text="Line 9", text="x")
-    assert "contains 11 times the `old_text`" in said
-    said = await driver.fail("input_text", index=number, old_text="nowhere", text="x")
-    assert "does not contain the `old_text`" in said
+    output = await driver.fail("input_text", index=number, old_text="Line 9", text="x")
+    assert "contains 11 times the `old_text`" in output
+    output = await driver.fail("input_text", index=number, old_text="nowhere", text="x")
+    assert "does not contain the `old_text`" in output
 
 
 async def test_a_part_of_one_line_is_replaced_and_removed(driver: Driver) -> None:
@@ -77,8 +77,8 @@ async def test_a_page_hears_the_same_of_a_short_text_and_of_a_long_one(
 ) -> None:
     await driver.show(HEARD)
     await driver.write('textbox "Notes"', text)
-    heard = next(line for line in driver.text.splitlines() if line.startswith("| "))
-    assert set(heard[2:].split()) == {"keydown", "beforeinput", "input", "keyup"}
+    quoted = next(line for line in driver.text.splitlines() if line.startswith("| "))
+    assert set(quoted[2:].split()) == {"keydown", "beforeinput", "input", "keyup"}
     assert "Title: sent" not in driver.text, "a line break is no pressed Enter"
 
 
@@ -100,9 +100,9 @@ async def test_files_that_cannot_be_entered_or_written_are_said(driver: Driver) 
     assert "not both" in await driver.fail("input_text", index=1, path="a.bin", text="x")
     assert "needs `text`" in await driver.fail("input_text", index=1)
     assert "outside" in await driver.fail("extract_content", index=1, path="/tmp/x.txt")
-    said = await driver.fail("extract_content", index=2)
-    assert "is a password" in said
-    assert "hunter2" not in said
+    error = await driver.fail("extract_content", index=2)
+    assert "is a password" in error
+    assert "hunter2" not in error
 
 
 CODE = 'def double(x):\n    if x > (1):\n        return [x, x]\n    return "one"\n'

@@ -36,11 +36,11 @@ async def test_only_text_of_the_page_is_framed(driver: Driver, subtests: pytest.
     for arguments, own_words in CALLS:
         with subtests.test(arguments=arguments):
             result = await observe_call(driver.tool, arguments)
-            told = framed(result.text, result.source, result.own_text)
-            outside = FRAME.sub("", told)
+            text = framed(result.text, result.source, result.own_text)
+            outside = FRAME.sub("", text)
             assert own_words in outside
             assert "page-words" not in outside
-            assert told.count("[from the web") <= 1
+            assert text.count("[from the web") <= 1
 
 
 async def test_the_state_frames_the_page_alone(driver: Driver, site: Site) -> None:
@@ -93,8 +93,8 @@ async def test_the_picture_carries_the_numbers_and_the_page_does_not_keep_them(
     await browser_state(driver.session, screenshot=True)
     front = driver.browser.active
     assert front is not None
-    left = await front.page.evaluate("document.documentElement.children.length")
-    assert left == 2, "head and body"
+    remaining = await front.page.evaluate("document.documentElement.children.length")
+    assert remaining == 2, "head and body"
 
 
 async def test_of_a_long_label_the_tool_quotes_the_beginning(driver: Driver) -> None:

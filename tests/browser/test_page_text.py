@@ -29,7 +29,7 @@ async def test_elements_have_number_role_name_value_and_state(
     assert "Title: Order" in text
     assert "## Your order" in text
     assert "| Pick a size." in text
-    for what, line in (
+    for case, line in (
         ('link "Terms"', ""),
         ('button "Pay"', " (disabled)"),
         ('textbox "Name"', ' = "Ann" (required)'),
@@ -39,8 +39,8 @@ async def test_elements_have_number_role_name_value_and_state(
         ('button "Help"', " (collapsed)"),
         ('tab "Cart"', " (selected)"),
     ):
-        with subtests.test(what=what, line=line):
-            assert driver.line(what) == what + line
+        with subtests.test(case=case, line=line):
+            assert driver.line(case) == case + line
     assert numbers(text) == list(range(1, 9))
 
 
@@ -53,8 +53,8 @@ async def test_what_lies_behind_something_and_passwords_are_not_shown(driver: Dr
     hidden = ("Under", "under it", "Unseen", '"None"', "hunter2")
     assert not [word for word in hidden if word in text]
     assert "••••" in driver.line('password field "Secret"')
-    said = await driver.write('password field "Secret"', "swordfish")
-    assert "swordfish" not in said + driver.text
+    output = await driver.write('password field "Secret"', "swordfish")
+    assert "swordfish" not in output + driver.text
 
 
 async def test_frames_and_shadow_roots_are_part_of_the_page(driver: Driver, site: Site) -> None:
@@ -94,12 +94,12 @@ async def test_numbers_stay_and_new_elements_are_marked(driver: Driver) -> None:
 async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(driver: Driver) -> None:
     await driver.show("<button onclick='this.remove()'>Save</button><button>Save as</button><p>Low")
     await driver.click('button "Save"\n')
-    said = await driver.fail("click_element", index=1)
-    assert said.startswith("Nothing was done: [1]")
-    assert said.endswith('[2] button "Save as".')
-    assert "\n" not in said
-    assert said in await driver.look()
-    assert said not in await driver.look()
+    error = await driver.fail("click_element", index=1)
+    assert error.startswith("Nothing was done: [1]")
+    assert error.endswith('[2] button "Save as".')
+    assert "\n" not in error
+    assert error in await driver.look()
+    assert error not in await driver.look()
     assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 
@@ -150,9 +150,9 @@ PAGE = f"""<title>Report</title><nav><a href=/>Home</a></nav><article><h1>Yearly
 async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Site) -> None:
     site.pages["/in"] = "<p>Inside words</p>"
     await driver.show("<p>Outside</p><iframe src=/in></iframe>")
-    said = await driver.say("extract_content")
-    assert "Outside" in said
-    assert "Inside words" in said
+    output = await driver.say("extract_content")
+    assert "Outside" in output
+    assert "Inside words" in output
     await driver.show("<canvas></canvas>")
     assert "no text" in await driver.fail("extract_content")
     await driver.show(PAGE)
@@ -162,31 +162,31 @@ async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Sit
     assert len(first) < 8_200
     last = await driver.say("extract_content", page=count)
     assert f"page {count} of {count}" in last
-    said = await driver.fail("extract_content", page=count + 1)
-    assert f"no page {count + 1}" in said
+    output = await driver.fail("extract_content", page=count + 1)
+    assert f"no page {count + 1}" in output
 
 
 async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Driver) -> None:
     await driver.show(PAGE)
-    said = await driver.say("extract_content", goal="How many penguins are there?")
-    assert "4,211 penguins" in said
-    assert len(said) < 6_500
-    asked: list[tuple[str, list[BaseMessage]]] = []
+    output = await driver.say("extract_content", goal="How many penguins are there?")
+    assert "4,211 penguins" in output
+    assert len(output) < 6_500
+    requests: list[tuple[str, list[BaseMessage]]] = []
 
     async def complete(role: str, messages: list[BaseMessage]) -> str:
-        asked.append((role, messages))
-        if len(asked) > 1:
+        requests.append((role, messages))
+        if len(requests) > 1:
             raise ModelUnavailableError("The model does not answer.")
         return "4,211"
 
     driver.session.complete = complete
-    said = await driver.say("extract_content", goal="How many penguins?")
-    assert said == f"What {driver.site.base}/ says about the goal:\n4,211"
-    role, messages = asked[0]
+    output = await driver.say("extract_content", goal="How many penguins?")
+    assert output == f"What {driver.site.base}/ says about the goal:\n4,211"
+    role, messages = requests[0]
     assert (role, [message.type for message in messages]) == ("extract", ["system", "human"])
     assert "Goal: How many penguins?" in messages[1].text
     assert "4,211 penguins" in messages[1].text
     assert len(messages[1].text) < 41_000
-    said = await driver.say("extract_content", goal="How many penguins?")
-    assert "does not answer" in said
-    assert "4,211 penguins" in said
+    output = await driver.say("extract_content", goal="How many penguins?")
+    assert "does not answer" in output
+    assert "4,211 penguins" in output

@@ -79,11 +79,11 @@ KINDS = [
 async def test_kinds_of_pages_and_what_cannot_be_read(
     proxy: EgressProxy, site: Site, subtests: pytest.Subtests
 ) -> None:
-    for said, answer in UNREADABLE.items():
-        with subtests.test(said=said):
+    for message, answer in UNREADABLE.items():
+        with subtests.test(message=message):
             site.pages["/"] = answer
-            with pytest.raises(ToolError, match=said):
-                await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
+            with pytest.raises(ToolError, match=message):
+                await read_page(proxy, f"{site.base}/", 0.3 if "within" in message else 20.0)
     for data, kind, text in KINDS:
         with subtests.test(data=data, kind=kind):
             site.pages["/"] = Answer(data, type=kind)
@@ -119,12 +119,12 @@ async def test_reading_is_given_up_when_it_takes_too_long() -> None:
     slow = b"<p>" + b"<a href=/x>word</a> and <b>more</b> " * 100_000
     reading = asyncio.ensure_future(parse("html", "http://x.test/", slow))
     async with asyncio.timeout(60):
-        while not (begun := set(psutil.Process().children()) - before):
+        while not (children := set(psutil.Process().children()) - before):
             await asyncio.sleep(0.01)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    assert not any(process.is_running() for process in begun)
+    assert not any(process.is_running() for process in children)
 
 
 WANTED = {
@@ -139,9 +139,9 @@ def test_an_excerpt_keeps_order_and_limit(subtests: pytest.Subtests) -> None:
     around = "what the weather is for the day, and what the other one is for. " * 100
     for needle, query in WANTED.items():  # where most of the words stand
         with subtests.test(needle=needle, query=query):
-            shown = excerpt(around + needle + around, query, 300)
-            assert needle in shown
-            assert len(shown) <= 400
+            output = excerpt(around + needle + around, query, 300)
+            assert needle in output
+            assert len(output) <= 400
     parts = [f"## Part {n}\n\n" + f"filler words {n} " * 40 for n in range(50)]
     parts[7] += " the walrus sleeps"
     parts[31] += " a walrus wakes"

@@ -35,9 +35,9 @@ def search(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Searc
     }
 
     def make(*engines: str, **settings: object) -> Session:
-        given = {"engines": engines, "timeout": 1.0, **places, **settings}
+        options = {"engines": engines, "timeout": 1.0, **places, **settings}
         allowed = EgressSettings(allow_private=(site.place,), deny=("duckduckgo.com", "mojeek.com"))
-        searching = SearchSettings.model_validate(given)
+        searching = SearchSettings.model_validate(options)
         return session_in(tmp_path, settings=Settings(search=searching, egress=allowed))
 
     return make
@@ -49,9 +49,9 @@ async def ask(session: Session, **arguments: object) -> Observation:
     return observation
 
 
-def rows(site: Site, *names: str, **more: str) -> Answer:
-    found = [{"title": n, "url": f"{site.base}/{n}", "content": f"About {n}"} for n in names]
-    return Answer(json.dumps({"results": found, **more}), type="application/json")
+def rows(site: Site, *names: str, **options: str) -> Answer:
+    results = [{"title": n, "url": f"{site.base}/{n}", "content": f"About {n}"} for n in names]
+    return Answer(json.dumps({"results": results, **options}), type="application/json")
 
 
 ENGINES: list[tuple[str, str, dict[str, object]]] = [
@@ -64,19 +64,21 @@ ENGINES: list[tuple[str, str, dict[str, object]]] = [
 async def test_an_engine_is_asked_for_what_was_asked_for(
     search: Search, site: Site, subtests: pytest.Subtests
 ) -> None:
-    found = json.loads(rows(site, "a", "b", "c").body)["results"]
-    listed = [{**one, "description": one["content"]} for one in found]
-    answer = Answer(json.dumps({"results": found, "web": {"results": listed}}))
-    for engine, path, asked in ENGINES:
+    results = json.loads(rows(site, "a", "b", "c").body)["results"]
+    listed = [{**item, "description": item["content"]} for item in results]
+    answer = Answer(json.dumps({"results": results, "web": {"results": listed}}))
+    for engine, path, expected in ENGINES:
         with subtests.test(engine=engine, path=path):
             site.pages[path] = answer
-            said = await ask(search(engine), num_results=2, lang="de", country="at")
+            message = await ask(search(engine), num_results=2, lang="de", country="at")
             request = site.requests[-1]
-            seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
-            assert {name: seen.get(name) for name in asked} == asked
-            assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
-            assert f"1. a\n   {site.base}/a\n   About a" in said.text
-            assert "About b" in said.text
+            parameters = (
+                json.loads(request.body) if request.body else dict(parse_qsl(request.query))
+            )
+            assert {name: parameters.get(name) for name in expected} == expected
+            assert [f"\n{n}. " in message.text for n in (1, 2, 3)] == [True, True, False]
+            assert f"1. a\n   {site.base}/a\n   About a" in message.text
+            assert "About b" in message.text
 
 
 REASONS = {
@@ -95,26 +97,26 @@ async def test_an_engine_that_fails_leads_to_the_next_one(
         with subtests.test(reason=reason, answer=answer):
             site.pages["/brave"] = answer
             site.pages["/searx/search"] = rows(site, "a")
-            said = await ask(search("brave_api", "searxng"))
-            assert not said.is_error
-            assert "(searxng)" in said.text
-            assert reason in said.text.split("Asked before")[1]
+            message = await ask(search("brave_api", "searxng"))
+            assert not message.is_error
+            assert "(searxng)" in message.text
+            assert reason in message.text.split("Asked before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
-    said = await ask(search("brave_api", "searxng"))
-    assert said.is_error
-    assert said.source == WEB, "the words of an engine are of the web, too"
-    assert reason in said.text
+    message = await ask(search("brave_api", "searxng"))
+    assert message.is_error
+    assert message.source == WEB, "the words of an engine are of the web, too"
+    assert reason in message.text
 
 
 async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Site) -> None:
     site.pages["/searx/search"] = Answer('{"results": []}', type="application/json")
-    said = await ask(search("tavily", "searxng", tavily_api_key=None))
-    assert said.is_error
+    message = await ask(search("tavily", "searxng", tavily_api_key=None))
+    assert message.is_error
     assert site.paths() == ["/searx/search"]
     assert "`search.engines`" in (await ask(search("searxng", searxng_url=None))).text
-    said = await ask(search("duckduckgo", "mojeek"))
-    assert said.is_error
-    assert "deny list" in said.text, "the engines of the library keep the egress rules"
+    message = await ask(search("duckduckgo", "mojeek"))
+    assert message.is_error
+    assert "deny list" in message.text, "the engines of the library keep the egress rules"
 
 
 async def test_pages_are_read_in_parallel(
@@ -129,8 +131,8 @@ async def test_pages_are_read_in_parallel(
     site.pages["/tavily"] = rows(site, "a", "b", "c", "gone")
     for name in "abc":
         site.pages[f"/{name}"] = page
-    said = await ask(search("tavily"), fetch_content=True)
+    message = await ask(search("tavily"), fetch_content=True)
     for name in "abc":
         with subtests.test(name=name):
-            assert f"The otter called /{name} lives here." in said.text
-    assert f"({site.base}/gone was not read: " in said.text
+            assert f"The otter called /{name} lives here." in message.text
+    assert f"({site.base}/gone was not read: " in message.text

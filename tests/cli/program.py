@@ -74,7 +74,7 @@ class Program:
 
     def cold(self, *arguments: str, by: Sequence[str] = (), **environment: str) -> Result:
         """Run to the end in a new interpreter, as a shell would, or by another command."""
-        done = subprocess.run(
+        process = subprocess.run(
             [*by, sys.executable, "-m", "manus", *arguments],
             cwd=self.home,
             env={**self.environment, **environment},
@@ -83,7 +83,7 @@ class Program:
             timeout=100,
             check=False,
         )
-        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Result(process.returncode, process.stdout.decode(), process.stderr.decode())
 
     @contextmanager
     def start(
@@ -98,16 +98,16 @@ class Program:
 
         `out` and `err` are descriptors to write to instead of files.
         """
-        with TemporaryFile() as given, TemporaryFile() as stdout, TemporaryFile() as stderr:
+        with TemporaryFile() as stdin_file, TemporaryFile() as stdout, TemporaryFile() as stderr:
             streams = (
-                given.fileno(),
+                stdin_file.fileno(),
                 stdout.fileno() if out is None else out,
                 stderr.fileno() if err is None else err,
             )
-            given.write(stdin.encode())
-            given.seek(0)
-            chosen = {**self.environment, **(environment or {})}
-            with fork(arguments, self.home, chosen, streams) as child:
+            stdin_file.write(stdin.encode())
+            stdin_file.seek(0)
+            variables = {**self.environment, **(environment or {})}
+            with fork(arguments, self.home, variables, streams) as child:
                 yield Running(child, *streams[1:])
 
     @contextmanager
@@ -230,10 +230,10 @@ class Terminal:
         return bool(piece)
 
 
-def wait_until(is_so: Any, what: str) -> None:
+def wait_until(is_so: Any, description: str) -> None:
     end = time.monotonic() + _LIMIT
     while not is_so():
-        assert time.monotonic() < end, f"{what} did not come"
+        assert time.monotonic() < end, f"{description} did not come"
         select.select([], [], [], 0.01)
 
 

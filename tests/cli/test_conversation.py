@@ -72,7 +72,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
 def test_a_question_left_open_is_answered_by_what_is_said_next(
     manus: Program, server: ScriptedServer
 ) -> None:
-    asks = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "room")]
+    asks = [call("ask_human", inquire=f"Which {subject}?") for subject in ("colour", "room")]
     server.script(*asks, text("Painted."))
     with manus.terminal() as terminal:
         ask(terminal, "paint", "Which colour?", "later):")
@@ -147,17 +147,17 @@ def test_files_and_pictures_that_are_named_go_along(manus: Program, server: Scri
         terminal.type("\t")
         terminal.expect("@notes.txt")
         ask(terminal, f" with '{picture}', a@b.c", "Seen.")
-    asked = server.requests[0].messages[-2]["content"]
-    assert "buy milk" in asked[0]["text"]
-    assert [part["type"] for part in asked] == ["text", "image_url"]
+    content = server.requests[0].messages[-2]["content"]
+    assert "buy milk" in content[0]["text"]
+    assert [part["type"] for part in content] == ["text", "image_url"]
 
 
 def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
     manus: Program, server: ScriptedServer
 ) -> None:
     plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
-    said = map(text, ("Packed.", "All is packed.", "A bag."))
-    server.script(text("The sea is near."), plan, *said)
+    replies = map(text, ("Packed.", "All is packed.", "A bag."))
+    server.script(text("The sea is near."), plan, *replies)
     with manus.terminal() as terminal:
         ask(terminal, "where is the sea?", "The sea is near.")
         ask(terminal, "/plan go there", "Plan: Trip", "later):")

@@ -29,9 +29,13 @@ def test_one_line_for_each_change_and_show_looks_into_each_step(
     ]
     assert "Finished: 2 steps, " in result.err
     assert "\x1b" not in result.err
-    shown = manus("show", "t").out
-    assert "0. [✓] alpha\n1. [✓] beta" in shown
-    assert shown.index("call  bash: echo 42") < shown.index("It is 42.") < shown.index("Beta done.")
+    listing = manus("show", "t").out
+    assert "0. [✓] alpha\n1. [✓] beta" in listing
+    assert (
+        listing.index("call  bash: echo 42")
+        < listing.index("It is 42.")
+        < listing.index("Beta done.")
+    )
     data = manus("show", "t", "--json").json
     assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
     assert [len(messages) for messages in data["steps"].values()] == [5, 3]
@@ -50,10 +54,10 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
     with manus.terminal("flow", "Do it.") as terminal:
         terminal.expect("All is done.")
         terminal.expect("Finished")
-        shown = terminal.raw
-    assert "0. [→] alpha" in shown
+        output = terminal.raw
+    assert "0. [→] alpha" in output
     used = r"\([\d,]+ tokens, \$\d+\.\d+\)"
-    assert re.search(rf"0\. \[✓\] alpha {used}\S*\r\n\S*1\. \[[→✓]\] 宽", shown)
+    assert re.search(rf"0\. \[✓\] alpha {used}\S*\r\n\S*1\. \[[→✓]\] 宽", output)
     [cut] = [line for line in terminal.text.splitlines() if line.startswith("1. [✓] 宽")]
     assert re.search(rf"宽… {used}$", cut)
     assert cell_len(cut) <= 80

@@ -110,6 +110,6 @@ def test_azures_deployment_and_what_is_no_key() -> None:
     address, version = "https://me.openai.azure.com", {"api_version": "2024-08-01-preview"}
     deployed = {"base_url": f"{address}/openai/deployments/mine", "api_key": "sk-..."}
     azure = {"api_type": "azure", "model": "gpt-4o-mini", **deployed, **version}
-    done, _ = translate({"llm": azure}, {})
-    Settings.model_validate(done)
-    assert done == {"model": "azure:mine", "base_url": address, **version}
+    settings, _ = translate({"llm": azure}, {})
+    Settings.model_validate(settings)
+    assert settings == {"model": "azure:mine", "base_url": address, **version}

@@ -38,8 +38,8 @@ def working(request: Request) -> Any:
     effect = call("bash", command="echo ran >> effects; seq 3000")
     if is_planner(request):
         return makes("alpha")
-    done = is_summary(request) or any(m["role"] == "tool" for m in request.messages)
-    return text(ALL_DONE) if done else effect
+    is_done = is_summary(request) or any(m["role"] == "tool" for m in request.messages)
+    return text(ALL_DONE) if is_done else effect
 
 
 @contextmanager
@@ -61,13 +61,13 @@ def commits(trace: Path) -> list[int]:
     To be killed at any other write of a transaction leaves the same behind. A frame is a header of
     24 bytes and a page; the last header of a transaction holds the size of the database.
     """
-    found = [1]
+    numbers = [1]
     calls = [line for line in trace.read_text().splitlines() if ") = " in line or "<unf" in line]
     for number, line in enumerate(calls, 1):
         header = re.search(r'"((?:\\x..){24})", 24,', line)
         if header is not None and header[1][16:32] != r"\x00\x00\x00\x00":
-            found.append(number + 2)
-    return found
+            numbers.append(number + 2)
+    return numbers
 
 
 @pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
@@ -105,14 +105,14 @@ async def test_a_run(
             inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
             first = watched(place, "-e", inject)
             killed += first.code == -signal.SIGKILL
-            ended = manus("resume", "--json", place) if first.code else first
-            if "There is no thread" in ended.err:  # as a user does who reads that
-                ended = begin(place)
-            assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
+            result = manus("resume", "--json", place) if first.code else first
+            if "There is no thread" in result.err:  # as a user does who reads that
+                result = begin(place)
+            assert (result.code, result.json["output"]) == (0, ALL_DONE), (number, result.err)
             assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"
-    async with open_store(Settings(checkpoint=str(manus.database))) as opened:
-        graph = build_graph("flow" if command == "flow" else "agent", "swe", opened.saver)
+    async with open_store(Settings(checkpoint=str(manus.database))) as store:
+        graph = build_graph("flow" if command == "flow" else "agent", "swe", store.saver)
         for place in points:  # one request, each call answered once, one last word
             with subtests.test(place=place):
                 history = (await graph.aget_state(thread_config(place))).values["messages"]

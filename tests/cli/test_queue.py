@@ -53,11 +53,11 @@ def program(manus: Program, url: str) -> Program:
 def work(request: Request) -> Any:
     """Append the next line to the file that the request names, or end."""
     name = re.findall(r"Write (\w+)", request.text)[-1]
-    done = sum(message["role"] == "tool" for message in request.messages)
-    if done == STEPS:
+    results = sum(message["role"] == "tool" for message in request.messages)
+    if results == STEPS:
         return succeeds("Done.")
-    wait = f"until [ -e go{done} ]; do sleep 0.05; done" if done in HELD_UP else ""
-    return call("bash", command=f"echo {done} >> {name}; {wait}")
+    wait = f"until [ -e go{results} ]; do sleep 0.05; done" if results in HELD_UP else ""
+    return call("bash", command=f"echo {results} >> {name}; {wait}")
 
 
 def effects(program: Program) -> dict[str, list[str]]:
@@ -101,24 +101,24 @@ def listed(program: Program) -> dict[str, dict[str, Any]]:
 
 def in_doubt(program: Program, threads: list[str]) -> int:
     """How many calls of the threads were reported as having perhaps taken effect."""
-    shown = [program("show", "--full", thread).out for thread in threads]
-    return "".join(shown).count("not executed again")
+    listing = [program("show", "--full", thread).out for thread in threads]
+    return "".join(listing).count("not executed again")
 
 
 def test_tasks_are_queued_and_executed(program: Program, server: ScriptedServer) -> None:
     server.always(work)
     release(program)
     threads = queue(program, "Write task1", "Write task2")
-    named = program("run", "--queue", "--json", "--thread", "t", "--max-steps", "2", "Write 任务3")
-    assert named.json == {"thread_id": "t", "status": "queued"}
+    queued = program("run", "--queue", "--json", "--thread", "t", "--max-steps", "2", "Write 任务3")
+    assert queued.json == {"thread_id": "t", "status": "queued"}
     cancelled = program("threads", "--cancel", threads[1])
     assert cancelled.err == f"Cancelled the run of the thread {threads[1]}.\n"
     waiting = program("threads")
     assert waiting.err == "Queue: 2 runs waiting, 0 at a worker.\n"
     rows = [line.split()[:3] for line in waiting.out.splitlines()[1:]]
     assert sorted(rows) == sorted([[threads[0], "queued", "0"], ["t", "queued", "0"]])
-    done = program("worker", "--until-empty")
-    assert done.code == 0, done.err
+    result = program("worker", "--until-empty")
+    assert result.code == 0, result.err
     assert effects(program) == {"task1": WHOLE}
     assert (program.workspace / "任务3").read_text().split() == WHOLE[:2]
     statuses = {name: thread["status"] for name, thread in listed(program).items()}
@@ -138,10 +138,10 @@ def test_the_runs_of_a_killed_worker_are_resumed(
         release(program)
         wait_until(lambda: is_empty(url), "an empty queue")
         second.send_signal(signal.SIGTERM)
-        ended = second.end()
-    assert ended.code == 0, ended.err
+        result = second.end()
+    assert result.code == 0, result.err
     resumed = workers.count(str(first.pid))
-    assert ended.err.count(": resumed") == resumed > 0
+    assert result.err.count(": resumed") == resumed > 0
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
     assert effects(program) == {f"task{number}": WHOLE for number in range(4)}
     assert in_doubt(program, threads) == resumed
@@ -169,8 +169,8 @@ def test_a_worker_that_comes_back_does_nothing_twice(
             release(program, HELD_UP[1])
             wait_until(lambda: is_empty(url), "an empty queue")
             second.send_signal(signal.SIGINT)
-            ended = second.end()
-            assert (ended.code, ended.err.count(": tried again")) == (130, 0), "it kept its runs"
+            result = second.end()
+            assert (result.code, result.err.count(": tried again")) == (130, 0), "it kept its runs"
         first.send_signal(signal.SIGTERM)
         assert first.end().code == 0
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
@@ -192,8 +192,8 @@ def test_a_worker_that_is_asked_to_end_hands_its_run_back(
         first.send_signal(signal.SIGTERM)
         first.expect("Stopping after the current steps")
         release(program)
-        ended = first.end()
-    assert (ended.code, f"{thread}: handed back" in ended.err) == (0, True)
+        result = first.end()
+    assert (result.code, f"{thread}: handed back" in result.err) == (0, True)
     assert effects(program)["task1"] == WHOLE[: HELD_UP[0] + 1], "the step is complete"
     assert listed(program)[thread]["status"] == "queued"
     assert program("worker", "--until-empty").code == 0
@@ -222,8 +222,8 @@ def test_a_question_waits_and_a_run_is_cancelled(
     """A run that asks is done for its worker; one that is cancelled can be resumed."""
     server.script(call("bash", command="touch asked"))
     program("run", "--queue", "--thread", "t", "--approve", "ask", "Ask me")
-    asked = program("worker", "--until-empty")
-    assert "t: waits for an answer; `manus resume t` gives it" in asked.err
+    result = program("worker", "--until-empty")
+    assert "t: waits for an answer; `manus resume t` gives it" in result.err
     assert listed(program)["t"]["status"] == "waiting"
     server.script(text("Thank you."))
     assert program("resume", "t", "--answer", "yes").code == 0

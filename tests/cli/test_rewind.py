@@ -31,18 +31,18 @@ def edit(path: str, content: str) -> Call:
 
 def read(folder: Path) -> dict[str, object]:
     """Return what is in a workspace."""
-    found: dict[str, object] = {}
+    entries: dict[str, object] = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
         if name.startswith((".manus", ".git")):
             continue
         if path.is_symlink():
-            found[name] = path.readlink()
+            entries[name] = path.readlink()
         elif path.is_dir():
-            found[name] = "folder"
+            entries[name] = "folder"
         else:
-            found[name] = (path.stat().st_mode, path.read_bytes())
-    return found
+            entries[name] = (path.stat().st_mode, path.read_bytes())
+    return entries
 
 
 @pytest.fixture
@@ -89,8 +89,8 @@ def test_files_and_messages_go_back_together(
     rewound = manus("rewind", "t", "--to", str(step))
     assert rewound.code == 0, rewound.err
     if message:
-        told = " ".join(rewound.err.split())
-        assert f"the next run reads them: use tabs ({message})." in told
+        stderr = " ".join(rewound.err.split())
+        assert f"the next run reads them: use tabs ({message})." in stderr
         assert manus("send", "t", "--withdraw", message).code == 0
     else:
         assert "nread" not in rewound.err
@@ -122,8 +122,8 @@ def test_other_peoples_work_is_kept(manus: Program, states: list[dict[str, objec
     (workspace / "data" / "ignored.bin").write_bytes(b"\0")
     rewound = manus("rewind", "t", "--to", "1")
     assert rewound.code == 0, rewound.err
-    kept = "Kept, because someone else has changed them since: new.py."
-    assert kept in " ".join(rewound.err.split())
+    message = "Kept, because someone else has changed them since: new.py."
+    assert message in " ".join(rewound.err.split())
     expected = states[1] | {
         name: read(workspace)[name] for name in ("new.py", "mine.txt", "data/ignored.bin")
     }
@@ -177,12 +177,12 @@ def test_without_git_nothing_else_changes(
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "sh", "cat", "ls", "env", "python3", "bwrap", "mkdir", "rm"):
-        if (found := shutil.which(name)) is not None:
-            (programs / name).symlink_to(found)
+        if (program := shutil.which(name)) is not None:
+            (programs / name).symlink_to(program)
     server.script(edit("a.txt", "1"), text("Done."))
-    ended = manus("run", "--thread", "t", "Edit.", PATH=str(programs))
-    assert ended.code == 0, ended.err
-    assert "Git is not installed" in ended.err
+    result = manus("run", "--thread", "t", "Edit.", PATH=str(programs))
+    assert result.code == 0, result.err
+    assert "Git is not installed" in result.err
     rewound = manus("rewind", "t", "--to", "0")
     assert rewound.code == 0
     assert "Files were not restored" in rewound.err
@@ -281,9 +281,9 @@ async def test_work_of_a_person_after_a_kill_is_kept(
         (workspace / "mine.txt").write_text("mine, changed again")
     rewound = manus("rewind", "t", "--to", "0")
     assert rewound.code == 0, rewound.err
-    said = " ".join(rewound.err.split())
-    assert "Restored: old.csv." in said
-    assert "either it or someone else has changed them: made.txt, mine.txt." in said
+    stderr = " ".join(rewound.err.split())
+    assert "Restored: old.csv." in stderr
+    assert "either it or someone else has changed them: made.txt, mine.txt." in stderr
     assert (workspace / "old.csv").read_text() == "1"
     assert (workspace / "made.txt").read_text() == "the work of a person"
     assert "mine, changed" in (workspace / "mine.txt").read_text()

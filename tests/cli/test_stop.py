@@ -103,8 +103,8 @@ def test_two_processes_on_one_thread(
         for arguments in (["run", "--thread", "t", "more"], ["resume", "t"]):
             with subtests.test(arguments=arguments):
                 second = manus(*arguments)
-                said = f"manus: The thread t is in use by process {process.pid}; "
-                assert (second.code, second.err.startswith(said)) == (2, True)
+                message = f"manus: The thread t is in use by process {process.pid}; "
+                assert (second.code, second.err.startswith(message)) == (2, True)
         assert manus("threads", "--delete", "t").code == 2
         assert manus("threads").out.splitlines()[1].split()[1] == "running"
         server.script(text("Another thread."))
@@ -116,10 +116,10 @@ def test_a_question_without_a_terminal_waits_for_its_answer(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
-    asked = manus("run", "--thread", "t", "paint it")
-    assert (asked.code, asked.out) == (1, "Which colour?\n")
-    assert "Waiting for an answer: 1 step" in asked.err
-    assert asked.err.endswith("Answer with: manus resume t --answer TEXT\n")
+    result = manus("run", "--thread", "t", "paint it")
+    assert (result.code, result.out) == (1, "Which colour?\n")
+    assert "Waiting for an answer: 1 step" in result.err
+    assert result.err.endswith("Answer with: manus resume t --answer TEXT\n")
     assert "waiting" in manus("threads").out
     again = manus("resume", "t", "--json")
     assert (again.code, again.json["stop_reason"]) == (1, "interrupted")
@@ -133,20 +133,20 @@ def test_a_question_without_a_terminal_waits_for_its_answer(
 def test_several_questions_are_answered_in_the_order_of_show(
     manus: Program, server: ScriptedServer
 ) -> None:
-    asked = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "size", "day")]
+    asks = [call("ask_human", inquire=f"Which {subject}?") for subject in ("colour", "size", "day")]
     server.when(is_planner, makes("paint"))
-    server.when(is_step("paint"), calls(*asked), succeeds())
+    server.when(is_step("paint"), calls(*asks), succeeds())
     server.when(is_summary, text("Painted."))
     assert manus("flow", "--thread", "t", "paint it").code == 1
-    shown = manus("show", "t").out
-    questions = re.findall(r"^\d\. (W.*)$", shown, re.M)
+    listing = manus("show", "t").out
+    questions = re.findall(r"^\d\. (W.*)$", listing, re.M)
     answers = [f"--answer={question}!" for question in questions]
     assert manus("resume", "t", *answers, "--answer=x").code == 2
     assert manus("resume", "t", answers[0]).out.splitlines() == questions[1:]
     assert manus("resume", "t", *answers[1:]).out == "Painted.\n"
     step = next(request for request in server.requests if "Which day?!" in request.text)
-    heard = ["Which colour?!", "Which size?!", "Which day?!"]
-    assert [*step.tool_results.values()] == heard
+    prompts = ["Which colour?!", "Which size?!", "Which day?!"]
+    assert [*step.tool_results.values()] == prompts
 
 
 def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:
@@ -161,9 +161,9 @@ def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedSe
     assert len(again.json["results"]) == 2, "as many steps again"
     assert manus("resume", "t", "--max-steps", "2").code == 2
     server.script(text("Done."))
-    done = manus("resume", "--json", "t", "--max-steps", "30")
-    assert (done.code, done.json["output"], len(done.json["results"])) == (0, "Done.", 3)
-    assert done.json["usage"]["model_calls"] == 3
+    result = manus("resume", "--json", "t", "--max-steps", "30")
+    assert (result.code, result.json["output"], len(result.json["results"])) == (0, "Done.", 3)
+    assert result.json["usage"]["model_calls"] == 3
     assert (manus.workspace / "runs").read_text() == "ran\n"
 
 
@@ -184,8 +184,8 @@ def test_what_is_printed_can_go_to_a_reader_that_leaves(
     server.script(text(answer))
     reading, writing = os.pipe()
     os.close(reading)
-    left: dict[str, Any] = {stream: writing}
-    with manus.start("run", "--thread", "t", "count", **left) as process:
+    streams: dict[str, Any] = {stream: writing}
+    with manus.start("run", "--thread", "t", "count", **streams) as process:
         result = process.end()
     os.close(writing)
     assert (result.code, result.out) == (code, f"{answer}\n" if stream == "err" else "")
@@ -207,7 +207,7 @@ def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> No
     assert manus("resume", "t", "--answer", "no: enough").out == "Well.\n"
     assert "enough" in str(server.requests[-1].messages)
     assert (manus.workspace / "said").read_text() == "hi\n"
-    shown = manus("show", "t").out
-    assert shown.count("asked: May it call `bash`") == 2
-    assert "enough" in shown
+    listing = manus("show", "t").out
+    assert listing.count("asked: May it call `bash`") == 2
+    assert "enough" in listing
     assert manus("run", "--approve", "never", "say hi").code == 2

@@ -42,12 +42,12 @@ def test_without_a_terminal_only_what_is_harmless_counts_and_that_is_said(
     assert {request.body["model"] for request in server.requests} == {"mine"}
 
 
-@pytest.mark.parametrize("how", ["command", "variable"])
+@pytest.mark.parametrize("mode", ["command", "variable"])
 def test_once_trusted_they_count_until_they_change(
-    cloned: Program, server: ScriptedServer, how: str
+    cloned: Program, server: ScriptedServer, mode: str
 ) -> None:
     server.script(text("One."))
-    variable = {"MANUS_TRUST": "1"} if how == "variable" else {}
+    variable = {"MANUS_TRUST": "1"} if mode == "variable" else {}
     if not variable:
         assert cloned("trust").code == 0
     assert cloned("run", "hello", **variable).out == "One.\n"
@@ -87,8 +87,8 @@ def test_an_env_file_never_leads_programs_elsewhere(bare: Program) -> None:
     (bare.home / ".env").write_text("".join(f"{n}={v}\n" for n, v in planted.items()))
     (bare.home / "show.py").write_text("import os\nprofile = print(*sorted(os.environ))\n")
     # trusted, and still
-    shown = bare("run", "--profile", "show:profile", "x", MANUS_MODEL="m").out.split()
-    assert {*planted} & {*shown} == {"GITHUB_TOKEN"}
+    output = bare("run", "--profile", "show:profile", "x", MANUS_MODEL="m").out.split()
+    assert {*planted} & {*output} == {"GITHUB_TOKEN"}
 
 
 def test_an_env_file_of_a_folder_that_is_not_trusted(bare: Program, server: ScriptedServer) -> None:

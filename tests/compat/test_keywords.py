@@ -52,11 +52,11 @@ class TestStateSchema:
 
     def test_tools_read_and_write_it(self, build: Build) -> None:
         @tool
-        def buy(what: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+        def buy(item: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
             """Buy something."""
             message = ToolMessage("bought", tool_call_id=runtime.tool_call_id)
             rest = runtime.state["budget"] - 3
-            return Command(update={"budget": rest, "basket": [what], "messages": [message]})
+            return Command(update={"budget": rest, "basket": [item], "messages": [message]})
 
         replies = call("buy", what="tea"), call("buy", what="milk"), "Done."
         agent = build(*replies, tools=[buy], state_schema=self.Shopping)

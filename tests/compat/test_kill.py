@@ -42,8 +42,8 @@ with SqliteSaver.from_conn_string("threads.db") as saver:
 '''
 
 
-def run(folder: Path, how: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", PROGRAM, how]
+def run(folder: Path, mode: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, mode]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 

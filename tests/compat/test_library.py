@@ -246,9 +246,9 @@ class TestTools:
             call("grep_search", pattern="answer", output_mode="content"),
         )
         result = build(both, "42.", middleware=[middleware]).invoke(HELLO)
-        found = [message.text for message in result["messages"] if message.type == "tool"]
-        assert "/notes.txt" in found[0]
-        assert "the answer is 42" in found[1]
+        observations = [message.text for message in result["messages"] if message.type == "tool"]
+        assert "/notes.txt" in observations[0]
+        assert "the answer is 42" in observations[1]
 
     # LangChain does not close the pipes of its shell
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

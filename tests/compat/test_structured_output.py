@@ -102,9 +102,9 @@ def test_a_strict_schema_is_sent_as_openai_demands(
     strategy: ProviderStrategy[Any] = ProviderStrategy(SCHEMA, strict=True)
     agent = build(model=model, response_format=strategy)
     agent.invoke(HELLO, context=Context(base_url=server.base_url))
-    sent = server.requests[0].body["response_format"]["json_schema"]
-    assert (sent["name"], sent["strict"]) == ("weather_object", True)
-    assert sent["schema"]["additionalProperties"] is False
+    schema = server.requests[0].body["response_format"]["json_schema"]
+    assert (schema["name"], schema["strict"]) == ("weather_object", True)
+    assert schema["schema"]["additionalProperties"] is False
     assert "additionalProperties" not in SCHEMA
 
 

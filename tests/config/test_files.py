@@ -42,16 +42,16 @@ def test_what_is_private_is_never_open(tmp_path: Path, monkeypatch: pytest.Monke
     """Seen at the moment when the content is there and the file is not yet in its place."""
     path = tmp_path / "secret"
     path.touch(0o600)
-    met = []
+    modes = []
     fchmod = os.fchmod
 
     def looking(descriptor: int, mode: int) -> None:
-        met.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
         fchmod(descriptor, mode)
 
     monkeypatch.setattr(os, "fchmod", looking)
     write_atomically(path, b"new")
-    assert met == [0o600]
+    assert modes == [0o600]
 
 
 def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
@@ -130,5 +130,5 @@ def test_stdout_by_a_name_is_written_after_what_is_there(tmp_path: Path, name: s
 def _write_in_a_process(folder: Path, name: str, out: int) -> bytes | None:
     command = [sys.executable, "-c", _TO_STDOUT, name]
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, stdout=out, cwd=folder, env=environment, check=True)
-    return done.stdout
+    process = subprocess.run(command, stdout=out, cwd=folder, env=environment, check=True)
+    return process.stdout

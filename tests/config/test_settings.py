@@ -34,7 +34,9 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
     assert load_settings({}, file) == Settings()
     assert (Settings().workspace, Settings().profile) == ("./workspace", "manus")
     assert Settings().api_key is None
-    settings = load_settings({f"MANUS_{name.upper()}": given for name, given, _ in GIVEN}, file)
+    settings = load_settings(
+        {f"MANUS_{name.upper()}": variable for name, variable, _ in GIVEN}, file
+    )
     assert [getattr(settings, name) for name, _, _ in GIVEN] == [value for *_, value in GIVEN]
     file.write_text('model = "from-file"\nworkspace = "w"\nmax_steps = 3\n')
     settings = load_settings({"MANUS_MODEL": "from-env", "MANUS_TIMEOUT": "2.5"}, file)
@@ -85,21 +87,21 @@ def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> Non
         f"{file}: `roles.plan.timeout` is -1, which is not valid: input should be greater than 0."
     )
     file.write_text('api_key = ["hush"]\n')  # a key is never shown
-    said = _refusal({}, file)
-    assert said.startswith(f"{file}: `api_key` is not valid: ")
-    assert "hush" not in said
+    message = _refusal({}, file)
+    assert message.startswith(f"{file}: `api_key` is not valid: ")
+    assert "hush" not in message
     assert "hush" not in repr(load_settings({"MANUS_API_KEY": "hush"}, file))
 
 
 def test_a_file_that_cannot_be_read_or_sets_what_is_none_is_named(file: Path) -> None:
     file.write_text("max_step = 3\n")
-    said = _refusal({}, file)
-    assert said.startswith(f"{file} sets `max_step`, which is not a setting; did you mean")
-    assert "`max_steps`?" in said
+    message = _refusal({}, file)
+    assert message.startswith(f"{file} sets `max_step`, which is not a setting; did you mean")
+    assert "`max_steps`?" in message
     file.write_text("[roles.plan]\nxyzzy = 3\n")
-    said = _refusal({}, file)
-    assert "`roles.plan.xyzzy`, which" in said
-    assert "max_steps" not in said
+    message = _refusal({}, file)
+    assert "`roles.plan.xyzzy`, which" in message
+    assert "max_steps" not in message
     file.write_text("model = \n")
     assert _refusal({}, file).startswith(f"{file} is not valid TOML: Invalid value (at line 1")
     file.write_bytes(b'model = "\xff"\n')

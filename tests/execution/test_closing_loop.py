@@ -44,7 +44,7 @@ for turns in range(5):
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_loop_closes_while_a_program_starts(tmp_path: Path, start: str) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CLOSE.replace("START", STARTS[start])],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
@@ -53,4 +53,4 @@ def test_a_loop_closes_while_a_program_starts(tmp_path: Path, start: str) -> Non
         timeout=100,
         check=False,
     )
-    assert done.stdout.splitlines() == [f"closed {turns}" for turns in range(5)], done.stderr
+    assert process.stdout.splitlines() == [f"closed {turns}" for turns in range(5)], process.stderr

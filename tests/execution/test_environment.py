@@ -45,12 +45,12 @@ class Watch:
 
     def found(self) -> tuple[list[str], set[str]]:
         """The commands of all of them, and the names of those that live; none has a key."""
-        names, seen = set(), list(self.started)
+        names, processes = set(), list(self.started)
         for process in _family() - self._before:
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                seen.append((str(process.cmdline()), process.environ()))
+                processes.append((str(process.cmdline()), process.environ()))
                 names.add(process.name())
-        for command, environment in seen:
+        for command, environment in processes:
             assert environment is not None, f"{command} inherits everything"
             assert SECRET not in str(environment) or _DRIVER in command, command
         return [command for command, _ in self.started], names
@@ -79,9 +79,9 @@ async def test_what_tools_start(
     }
     for tool, args in zip(build_catalog(tuple(calls), session), calls.values(), strict=True):
         with subtests.test(tool=tool, args=args):
-            said = (await execute_alone(session, tool, args, key=tool.name)).message
-            assert said.status == "success", said.text
-            assert SECRET not in str(said.content)
+            output = (await execute_alone(session, tool, args, key=tool.name)).message
+            assert output.status == "success", output.text
+            assert SECRET not in str(output.content)
     commands, names = watch.found()
     assert "bash" in names
     probes = ("-- true", "config --file")  # of bubblewrap, and of the user's git settings
@@ -108,8 +108,8 @@ async def test_the_browser(session: Session, watch: Watch) -> None:
     page = session.workspace.writable("a.html")
     page.write_text("<p>Tea")
     args = {"action": "go_to_url", "url": page.as_uri()}
-    said = (await execute_alone(session, BrowserUse(session=session), args)).message
-    assert said.status == "success", said.text
+    output = (await execute_alone(session, BrowserUse(session=session), args)).message
+    assert output.status == "success", output.text
     commands, names = watch.found()
     assert any("chrom" in name or "headless" in name for name in names), names
     assert any("node" in name for name in names), names

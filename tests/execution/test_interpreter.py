@@ -38,15 +38,15 @@ def test_a_path_has_no_parent_steps_and_keeps_its_links(
     machine: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(machine)
-    found = remove_parent_steps(path.format(machine))
-    assert str(found) == PATHS[path].format(machine)
+    result = remove_parent_steps(path.format(machine))
+    assert str(result) == PATHS[path].format(machine)
 
 
 def test_a_demo_runs_with_a_python_named_by_a_path_with_parent_steps(tmp_path: Path) -> None:
     """The folder that `..` leaves is not in the sandbox."""
     folder = tmp_path / "project"
     folder.mkdir()
-    done = subprocess.run(
+    process = subprocess.run(
         [os.path.relpath(sys.executable, folder), "-m", "manus", "demo", "calculator"],
         cwd=folder,
         env={
@@ -60,4 +60,4 @@ def test_a_demo_runs_with_a_python_named_by_a_path_with_parent_steps(tmp_path: P
         timeout=100,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -65,15 +65,15 @@ def test_whatever_is_cut_off_or_damaged_is_noticed(
 ) -> None:
     journal.begin("k", "bash")
     journal.finish("k", MESSAGE)
-    whole = path.read_bytes()
-    ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
-    cuts = {*range(0, len(whole), 7), *(end - 1 for end in ends)} - set(ends)
-    for content in (*(whole[:cut] for cut in cuts), *(whole[end:] for end in ends), whole):
+    data = path.read_bytes()
+    ends = [place + 1 for place, byte in enumerate(data) if byte == 10]
+    cuts = {*range(0, len(data), 7), *(end - 1 for end in ends)} - set(ends)
+    for content in (*(data[:cut] for cut in cuts), *(data[end:] for end in ends), data):
         with subtests.test(content=content):
             path.write_bytes(content)
-            found = _opened(path)
-            found.close()
-            assert found.is_whole is (content is whole)
+            reopened = _opened(path)
+            reopened.close()
+            assert reopened.is_whole is (content is data)
 
 
 @pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b'{"key": "k"}\n'])
@@ -146,10 +146,10 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
 ) -> None:
     for thread in ("../../etc", "", "ü" * 300, "\ud800"):
         with subtests.test(thread=thread):
-            found = workspace_log(tmp_path, thread).path
-            assert found.parent == tmp_path / "journal"
-            assert found != workspace_log(tmp_path, thread + "/").path
-            _opened(found).close()
+            path = workspace_log(tmp_path, thread).path
+            assert path.parent == tmp_path / "journal"
+            assert path != workspace_log(tmp_path, thread + "/").path
+            _opened(path).close()
 
 
 def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
@@ -175,14 +175,14 @@ def test_a_line_that_the_key_does_not_fit_is_damage(
     other = _opened(path.with_name("other.jsonl"))
     other.finish("k", MESSAGE)
     other.close()
-    whole = path.read_bytes()
+    content = path.read_bytes()
     for line in (
         Seal(b"guess", path.stem).seal({"key": "k", "state": "released"}),
-        whole.splitlines()[-1].replace(b"begun", b"released") + b"\n",
+        content.splitlines()[-1].replace(b"begun", b"released") + b"\n",
         path.with_name("other.jsonl").read_bytes().splitlines()[-1] + b"\n",
     ):
         with subtests.test(line=line):
-            path.write_bytes(whole + line)
+            path.write_bytes(content + line)
             again = _opened(path)
             again.close()
             assert not again.is_whole
@@ -207,5 +207,5 @@ def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> 
     _opened(path).close()  # which shortens it
     again = _opened(path)
     again.close()
-    assert {one.newest for one in (journal, again)} == {None}
+    assert {log.newest for log in (journal, again)} == {None}
     assert again.look_up("b") == JournalEntry("done", MESSAGE)

@@ -23,7 +23,7 @@ def test_what_listens(
     with socket.create_server((HOSTS[family], 0), family=family) as server:
         host, port, *_ = server.getsockname()
         with socket.create_connection((host, port)):
-            found = listeners.read_listeners()
-        assert [listener.inode for listener in found if listener.port == port] == [
+            result = listeners.read_listeners()
+        assert [listener.inode for listener in result if listener.port == port] == [
             os.fstat(server.fileno()).st_ino
         ]

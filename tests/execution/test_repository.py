@@ -38,9 +38,9 @@ def commit(folder: Path) -> None:
 
 
 def changes_in(folder: Path) -> str:
-    found = find_repository(folder)
-    assert found is not None
-    return describe_changes(found, folder)
+    result = find_repository(folder)
+    assert result is not None
+    return describe_changes(result, folder)
 
 
 def test_each_kind_of_change_is_named(repository: Path) -> None:

@@ -61,12 +61,12 @@ def test_why_it_does_not_work_and_what_helps(tmp_path: Path, machine: str) -> No
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"{value}\n")
     fault = f"{UID_MAP}\n" if is_installed else "it is not installed"
-    found = advise(fault, is_installed=is_installed, is_root=is_root, settings=tmp_path)
-    assert reason in found.reason
-    assert remedy in found.remedy
+    advice = advise(fault, is_installed=is_installed, is_root=is_root, settings=tmp_path)
+    assert reason in advice.reason
+    assert remedy in advice.remedy
 
 
 def test_of_a_long_message_the_first_clause_is_said(tmp_path: Path) -> None:
     fault = "bwrap: No permissions to create new namespace, likely because …. See <https://x>.\n"
-    found = advise(fault, is_installed=True, is_root=False, settings=tmp_path)
-    assert found.reason == "does not start (bwrap: No permissions to create new namespace)"
+    advice = advise(fault, is_installed=True, is_root=False, settings=tmp_path)
+    assert advice.reason == "does not start (bwrap: No permissions to create new namespace)"

@@ -43,8 +43,8 @@ ALONE = sorted(set(EXAMPLES) - {"ask_human", "delegate"} - SLOW)
 def site() -> Iterator[Site]:
     """A search engine on loopback."""
     site = Site()
-    found = {"title": "Otters", "url": f"{site.base}/otters", "content": "They swim."}
-    site.pages["/searx/search"] = Answer(json.dumps({"results": [found]}), type="application/json")
+    result = {"title": "Otters", "url": f"{site.base}/otters", "content": "They swim."}
+    site.pages["/searx/search"] = Answer(json.dumps({"results": [result]}), type="application/json")
     yield site
     site.close()
 
@@ -65,8 +65,8 @@ class BuiltIn:
     @property
     def tool_constructor(self) -> type[BaseTool]:
         module, _, name = BUILT_IN[self.chosen].partition(":")
-        made: type[BaseTool] = getattr(import_module(module), name)
-        return made
+        constructor: type[BaseTool] = getattr(import_module(module), name)
+        return constructor
 
     @property
     def tool_constructor_params(self) -> dict[str, Any]:

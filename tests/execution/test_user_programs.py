@@ -125,8 +125,8 @@ def test_hidden_programs_are_reported(home: Path) -> None:
     assert list(report.hidden) == names
     assert "`read` under `[sandbox]` shows more" in report.describe()
     assert report_tools(home / "project", SandboxSettings(kind="none")).hidden == ()
-    shown = SandboxSettings(read=("~/.local/bin", "~/scripts"))
-    assert report_tools(home / "project", shown).hidden == ()
+    settings = SandboxSettings(read=("~/.local/bin", "~/scripts"))
+    assert report_tools(home / "project", settings).hidden == ()
 
 
 def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
@@ -175,13 +175,13 @@ IN_OPT = {
 
 @pytest.mark.parametrize("name", IN_OPT)
 def test_an_installation_in_opt(home: Path, tmp_path: Path, name: str) -> None:
-    files, shown = IN_OPT[name]
+    files, count = IN_OPT[name]
     prefix = tmp_path / "opt" / "app"
     for file in files:
         write(prefix / file, "#!/bin/sh\n", 0o755)
     programs = expose_user_programs(f"{prefix}/bin:/usr/bin", home, tmp_path / "opt")
     visible = [f for f in files if any(map((prefix / f).is_relative_to, programs.exposure.read))]
-    assert visible[:shown] == list(files[:shown])
+    assert visible[:count] == list(files[:count])
     assert not {"secret", "conf/settings.xml", ".condarc", "envs/a/b"} & set(visible)
 
 

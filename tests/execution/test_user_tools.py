@@ -106,10 +106,10 @@ async def test_an_active_environment_is_first_on_the_path_and_nothing_beside_it_
         app / "bin" / "greet", f"#!{app}/bin/python\nimport greeter; print(greeter.WORD)\n", 0o755
     )
     monkeypatch.setenv("VIRTUAL_ENV", str(app))
-    said = await bash(session, f"greet; command -v python; echo $VIRTUAL_ENV; echo a > {app}/new")
-    assert said.splitlines()[:3] == ["from app", f"{app}/bin/python", str(app)]
-    said = await python(session, CODE)
-    assert said.splitlines() == [
+    output = await bash(session, f"greet; command -v python; echo $VIRTUAL_ENV; echo a > {app}/new")
+    assert output.splitlines()[:3] == ["from app", f"{app}/bin/python", str(app)]
+    output = await python(session, CODE)
+    assert output.splitlines() == [
         *(f"from app {app}", "[exit code 0]", f"[Python: {app}/bin/python]"),
     ]
     if sandbox_kind != "none":
@@ -126,8 +126,10 @@ async def test_the_environment_of_the_workspace_comes_before_another_and_can_be_
 ) -> None:
     monkeypatch.setenv("VIRTUAL_ENV", str(make_environment(home / "other", "from other")))
     make_environment(root / ".venv", "from here")
-    said = await bash(session, "python -c 'import greeter; print(greeter.WORD)'; command -v python")
-    assert said.splitlines()[:2] == ["from here", f"{root}/.venv/bin/python"]
+    output = await bash(
+        session, "python -c 'import greeter; print(greeter.WORD)'; command -v python"
+    )
+    assert output.splitlines()[:2] == ["from here", f"{root}/.venv/bin/python"]
     assert (await python(session, CODE)).splitlines()[-1] == "[Python: .venv/bin/python]"
     module = next(root.glob(".venv/lib/*/site-packages"))
     await bash(session, f"echo 'WORD = \"changed\"' > {module}/greeter.py")
@@ -163,9 +165,9 @@ async def test_an_environment_of_conda(
     write(prefix / "bin" / "tool", "#!/bin/sh\necho from conda\n", 0o755)
     monkeypatch.setenv("CONDA_PREFIX", str(prefix))
     monkeypatch.setenv("CONDA_DEFAULT_ENV", "app")
-    said = await bash(session, "tool; command -v python; echo $CONDA_PREFIX $CONDA_DEFAULT_ENV")
+    output = await bash(session, "tool; command -v python; echo $CONDA_PREFIX $CONDA_DEFAULT_ENV")
     expected = ["from conda", f"{prefix}/bin/python", f"{prefix} app"]
-    assert said.splitlines()[:3] == expected
+    assert output.splitlines()[:3] == expected
     if sandbox_kind != "none":
         assert "sk-secret" not in await bash(session, f"cat {' '.join(map(str, tokens))}")
 
@@ -244,11 +246,11 @@ async def test_the_packages_of_the_user(session: Session, home: Path, sandbox_ki
     code = (
         "import greeter, site; print(greeter.WORD); open(site.getusersitepackages() + '/new', 'w')"
     )
-    said = await bash(session, f'{base} -c "{code}"; cat {home}/.local/share/keyring/key')
-    assert said.startswith("from the user\n")
+    output = await bash(session, f'{base} -c "{code}"; cat {home}/.local/share/keyring/key')
+    assert output.startswith("from the user\n")
     if sandbox_kind != "none":
-        assert "Error" not in said
-        assert "sk-secret" not in said
+        assert "Error" not in output
+        assert "sk-secret" not in output
         assert not (packages / "new").exists()
 
 
@@ -362,10 +364,10 @@ async def test_code_runs_with_any_python_that_pyenv_has(
     settings = Settings(sandbox=SandboxSettings(kind=sandbox_kind))
     session = session_in(home / "project", settings=settings)
     try:
-        said = await python(session, "import sys; print('%d.%d.%d' % sys.version_info[:3])")
+        output = await python(session, "import sys; print('%d.%d.%d' % sys.version_info[:3])")
     finally:
         await session.close()
-    assert said.startswith(f"{version}\n[exit code 0]\n[Python: ")
+    assert output.startswith(f"{version}\n[exit code 0]\n[Python: ")
 
 
 OWN = """\
@@ -394,14 +396,14 @@ def test_the_environment_that_manus_runs_in_cannot_be_changed(home: Path) -> Non
     prefix = make_environment(root / ".venv", "from here")
     [packages] = prefix.glob("lib/python3*/site-packages")
     write(packages / "manus.pth", f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
-    done = subprocess.run(
+    process = subprocess.run(
         [str(prefix / "bin" / "python"), "-c", OWN, str(root)],
         env={"PATH": "/usr/bin:/bin", "HOME": str(home), "VIRTUAL_ENV": str(prefix)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "read-only" in done.stdout.lower()
+    assert "read-only" in process.stdout.lower()
     assert sorted(path.name for path in root.iterdir()) == [".manus", ".venv", "made"]
     assert not (prefix / "lib" / "new").exists()
 
@@ -433,20 +435,20 @@ def test_what_stays_hidden_is_told(
     (home / "library").mkdir()
     write(root / ".nvmrc", "22\n")
     monkeypatch.setenv("VIRTUAL_ENV", str(home / "gone"))
-    said = report_tools(root, settings).describe()
+    description = report_tools(root, settings).describe()
     version = ".".join(map(str, sys.version_info[:3]))
-    assert said == (
+    assert description == (
         f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "
         f"{home}/mine/bin, {home}/library (`read` under `[sandbox]` shows more). "
         f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
         "`.nvmrc` requests node 22, which is not installed."
     )
     resolved = resolve_settings(Settings(sandbox=settings))
-    told = describe_environment(Workspace(root), resolved, own_python=False)
+    environment_text = describe_environment(Workspace(root), resolved, own_python=False)
     python = f"`python3` and `python_execute` run Python {version} in .venv."
     for part in (python, f"{home}/mine/bin", f"{home}/library", "22"):
         with subtests.test(part=part):
-            assert part in told, part
+            assert part in environment_text, part
 
 
 def test_the_environment_whose_python_is_gone(home: Path) -> None:

@@ -103,18 +103,18 @@ PAIRS = [
 
 
 def test_two_resources(subtests: pytest.Subtests) -> None:
-    for one, other, collide in PAIRS:
-        with subtests.test(one=one, other=other):
-            assert one.collides(other) is other.collides(one) is collide, (one, other)
+    for first, second, collide in PAIRS:
+        with subtests.test(first=first, second=second):
+            assert first.collides(second) is second.collides(first) is collide, (first, second)
 
 
 async def test_one_that_stops_waiting_lets_the_others_in() -> None:
-    locks, inside, done = ResourceLocks(), list[str](), asyncio.Event()
+    locks, inside, release = ResourceLocks(), list[str](), asyncio.Event()
 
     async def work(name: str) -> None:
         async with locks.hold([Resource(name)]):
             inside.append(name)
-            await done.wait()
+            await release.wait()
 
     async def settled() -> list[str]:
         """Who is inside, once every task has gone as far as it can."""
@@ -129,7 +129,7 @@ async def test_one_that_stops_waiting_lets_the_others_in() -> None:
         assert await settled() == ["a"]
         waiting.cancel()
         assert await settled() == ["a", "b"]
-        done.set()
+        release.set()
 
 
 _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
@@ -138,14 +138,14 @@ _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.
 @settings(max_examples=40, deadline=None)
 @given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
 def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resource]]) -> None:
-    locks, begun, inside = ResourceLocks(), list[int](), list[int]()
+    locks, order, inside = ResourceLocks(), list[int](), list[int]()
 
     async def call(number: int) -> None:
         async with locks.hold(calls[number]):
             for other in inside:
                 assert not any(a.collides(b) for a in calls[number] for b in calls[other])
             inside.append(number)
-            begun.append(number)
+            order.append(number)
             for _ in range(number % 3):
                 await asyncio.sleep(0)
             inside.remove(number)
@@ -154,8 +154,8 @@ def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resour
         await asyncio.wait_for(asyncio.gather(*map(call, range(len(calls)))), 60)
 
     asyncio.run(everything())
-    assert sorted(begun) == list(range(len(calls)))
+    assert sorted(order) == list(range(len(calls)))
     for earlier in range(len(calls)):
         for later in range(earlier + 1, len(calls)):
             if any(a.collides(b) for a in calls[earlier] for b in calls[later]):
-                assert begun.index(earlier) < begun.index(later), (earlier, later)
+                assert order.index(earlier) < order.index(later), (earlier, later)

@@ -73,8 +73,8 @@ def is_step(words: str) -> Any:
     """Whether a request is that of the executor of the step with these words."""
 
     def matches(request: Request) -> bool:
-        said = [str(m["content"]) for m in request.messages if m["role"] == "user"]
-        steps = (re.search(r"Your step is number \d+: (.*)", s) for s in said)
+        messages = [str(m["content"]) for m in request.messages if m["role"] == "user"]
+        steps = (re.search(r"Your step is number \d+: (.*)", s) for s in messages)
         return any(step is not None and words in step[1] for step in steps)
 
     return matches
@@ -93,14 +93,14 @@ def revises(*steps: Any, **options: Any) -> Call:
     return call("planning", {"command": "update", **options, "steps": list(steps)})
 
 
-def succeeds(said: str = "Done.") -> Message:
+def succeeds(answer: str = "Done.") -> Message:
     """The executor says that the step is done."""
-    return calls(call("terminate", status="success"), text=said)
+    return calls(call("terminate", status="success"), text=answer)
 
 
-def gives_up(said: str = "Impossible.") -> Message:
+def gives_up(answer: str = "Impossible.") -> Message:
     """The executor says that the step cannot be done."""
-    return calls(call("terminate", status="failure"), text=said)
+    return calls(call("terminate", status="failure"), text=answer)
 
 
 def free(step: str, *depends_on: int) -> dict[str, Any]:

@@ -51,8 +51,8 @@ def test_answers(subtests: pytest.Subtests) -> None:
             decision = read_decision(answer, PLAN)
             assert decision.kind == "edit"
             assert [s["text"] for s in decision.plan["steps"]] == texts
-    for answer, said in UNFIT:
-        with subtests.test(answer=answer), pytest.raises(PlanError, match=said):
+    for answer, message in UNFIT:
+        with subtests.test(answer=answer), pytest.raises(PlanError, match=message):
             read_decision(answer, PLAN)
 
 
@@ -115,9 +115,9 @@ async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
     flow.plans(makes("alpha"))
     await flow.run(approve_plan=True)
     before = await flow.graph.aget_state(T)
-    for values, named in WRONG:
-        with subtests.test(values=values, named=named):
-            with pytest.raises(ValueError, match=named) as refused:  # the server's answer is 400
+    for values, pattern in WRONG:
+        with subtests.test(values=values, pattern=pattern):
+            with pytest.raises(ValueError, match=pattern) as refused:  # the server's answer is 400
                 await flow.graph.aupdate_state(T, values)
             assert isinstance(refused.value, UsageError | PlanError)
     after = await flow.graph.aget_state(T)

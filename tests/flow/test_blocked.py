@@ -178,10 +178,10 @@ async def test_a_revision_may_say_otherwise(flow: ScriptedFlow, kind: str) -> No
 
 
 async def test_revisions_are_bounded_then_what_depends_is_given_up(flow: ScriptedFlow) -> None:
-    others = (free("beta", 0), free("gamma"))
-    flow.plans(makes(free("one"), *others))
+    rest = (free("beta", 0), free("gamma"))
+    flow.plans(makes(free("one"), *rest))
     for name in ("two", "three"):
-        flow.plans(revises(free(name), *others))
+        flow.plans(revises(free(name), *rest))
     for name in ("one", "two", "three"):
         flow.step(name, gives_up(f"{name} is impossible."))
     flow.step("gamma", succeeds("Gamma."))
@@ -236,8 +236,8 @@ async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
     flow.server.allow_unused()
     await flow.run(max_replans=0)
     used = (await flow.values())["usage"]["seconds"]
-    chosen: dict[str, Any] = {"budget": {"seconds": used + 0.8}, "max_replans": 0}
-    outcome = await flow.invoke(Command(resume="yes"), **chosen)
+    settings: dict[str, Any] = {"budget": {"seconds": used + 0.8}, "max_replans": 0}
+    outcome = await flow.invoke(Command(resume="yes"), **settings)
     assert outcome.stop_reason == "budget"
     assert (await flow.plan())["steps"][0]["notes"] == "the run's time is used up"
 
@@ -245,9 +245,9 @@ async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
 T = thread_config("t")
 
 
-async def go_on(flow: ScriptedFlow, **chosen: Any) -> Outcome:
+async def go_on(flow: ScriptedFlow, **settings: Any) -> Outcome:
     assert await reopen(flow.graph, T)
-    return await flow.invoke(None, **chosen)
+    return await flow.invoke(None, **settings)
 
 
 async def test_a_blocked_step_is_tried_again_and_what_was_done_is_kept(flow: ScriptedFlow) -> None:
@@ -324,9 +324,9 @@ async def test_a_cycle_that_stays_is_put_in_order(
     (flow.workspace / "prices.csv").write_text("chair,45\n")
     assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
-    for asked in flow.asked(is_planner):  # it sees the workspace as it is
-        with subtests.test(asked=asked):
-            assert "\n  prices.csv\n" in str(asked.messages[0]["content"])
+    for request in flow.asked(is_planner):  # it sees the workspace as it is
+        with subtests.test(request=request):
+            assert "\n  prices.csv\n" in str(request.messages[0]["content"])
 
 
 async def test_without_tools_there_is_a_plan_too(flow: ScriptedFlow) -> None:

@@ -51,9 +51,9 @@ async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests)
     assert "Step 0 [✓]\nResult: Looked: 42." in write.text
     assert "Results of" not in apart.text
     [summary] = flow.asked(is_summary)
-    for said in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
-        with subtests.test(said=said):
-            assert said in summary.text
+    for message in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
+        with subtests.test(message=message):
+            assert message in summary.text
     usage = outcome.usage
     assert (usage["input_tokens"], usage["output_tokens"]) == (13_105, 33)
     assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 5, 2)
@@ -70,14 +70,14 @@ async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(
     flow.sums_up(text("All."))
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     await flow.invoke({"messages": [HumanMessage([{"type": "text", "text": "See."}, picture])]})
-    asked = [request for name in names for request in flow.asked(is_step(name))]
-    seconds = [r.messages[0]["content"].startswith("You are the second one") for r in asked]
+    requests = [request for name in names for request in flow.asked(is_step(name))]
+    seconds = [r.messages[0]["content"].startswith("You are the second one") for r in requests]
     assert seconds == [True, False, False]
-    for request in asked:
+    for request in requests:
         with subtests.test(request=request):
-            said, shown = request.messages[1]["content"]
-            assert "See." in said["text"]
-            assert shown == picture
+            request_text, image = request.messages[1]["content"]
+            assert "See." in request_text["text"]
+            assert image == picture
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 
@@ -117,11 +117,11 @@ async def test_the_recording_that_we_ship(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     recording = Path(__file__).parents[2] / "manus" / "recordings" / "flow_calculator.jsonl"
     context = Context(workspace="w", model=f"replay:{recording}")
-    ended = await build_flow(all_executors()).ainvoke({"request": TASK}, context=context)
-    assert ended["stop_reason"] == "completed", ended["output"]
-    results = [step["result"] for step in ended["plan"]["steps"]]
-    made = [result["files"] for result in results if result is not None]
-    assert made == [["calculator.py"], ["test_calculator.py"], [], []]
+    outcome = await build_flow(all_executors()).ainvoke({"request": TASK}, context=context)
+    assert outcome["stop_reason"] == "completed", outcome["output"]
+    results = [step["result"] for step in outcome["plan"]["steps"]]
+    files = [result["files"] for result in results if result is not None]
+    assert files == [["calculator.py"], ["test_calculator.py"], [], []]
     sums = [sys.executable, "w/calculator.py", "6", "*", "7"]
     assert subprocess.run(sums, capture_output=True, check=True).stdout == b"42\n"
 
@@ -139,15 +139,15 @@ async def test_planner_executor_and_summary_see_its_ends_and_the_file(
     flow.sums_up(text("All is counted."))
     outcome = await flow.run(request=PASTED)
     assert (outcome.stop_reason, outcome.success) == ("completed", True)
-    sent = flow.server.requests
-    assert len(sent) == 3
-    for request in sent:
+    requests = flow.server.requests
+    assert len(requests) == 3
+    for request in requests:
         with subtests.test(request=request):
             assert len(request.raw) < 4 * WINDOW
             assert "Count the foxes.\\n一只" in request.raw.decode()
-            found = re.search(r"all [\d,]+ are in (\S+) …\]", request.text)
-            assert found is not None
-            assert PASTED in (flow.workspace / found[1]).read_text("utf-8")
+            match = re.search(r"all [\d,]+ are in (\S+) …\]", request.text)
+            assert match is not None
+            assert PASTED in (flow.workspace / match[1]).read_text("utf-8")
 
 
 async def test_each_request_of_a_long_thread_is_carried_out(
@@ -179,8 +179,8 @@ async def test_storage_grows_with_the_steps(flow: ScriptedFlow) -> None:
         await flow.run(thread=thread)
     saver: Any = flow.saver
     own = "WHERE thread_id = :thread AND checkpoint_ns = ''"
-    kept = f"(SELECT SUM(LENGTH(checkpoint)) FROM checkpoints {own})"
-    stored = f"SELECT {kept} + (SELECT SUM(LENGTH(value)) FROM writes {own})"
+    checkpoint_size = f"(SELECT SUM(LENGTH(checkpoint)) FROM checkpoints {own})"
+    stored = f"SELECT {checkpoint_size} + (SELECT SUM(LENGTH(value)) FROM writes {own})"
     six, twelve = (
         saver.conn.execute(stored, {"thread": t}).fetchone()[0] for t in ("six", "twelve")
     )

@@ -35,11 +35,11 @@ Steps:
 
 def build_plan(*steps: str | tuple[str, list[int]], **statuses: str) -> Plan:
     """A plan; a step is a text, or a text and what it depends on; `s1="blocked"` sets a status."""
-    asked = [
+    new_steps = [
         {"text": step} if isinstance(step, str) else {"text": step[0], "depends_on": step[1]}
         for step in steps
     ]
-    plan = create("p", "Plan", asked)  # type: ignore[arg-type]
+    plan = create("p", "Plan", new_steps)  # type: ignore[arg-type]
     for name, status in statuses.items():
         plan = mark(plan, int(name[1:]), status)  # type: ignore[arg-type]
     return plan
@@ -111,11 +111,11 @@ CHOSEN = [
 
 
 def test_the_executor_of_a_step(subtests: pytest.Subtests) -> None:
-    for text, named, chosen in CHOSEN:
-        with subtests.test(text=text, named=named):
+    for text, names, executor in CHOSEN:
+        with subtests.test(text=text, names=names):
             step = build_plan(text)["steps"][0]
-            step["executor"] = named
-            assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)
+            step["executor"] = names
+            assert executor_for(step, ["manus", "browser", "SWE"]) == executor, (text, names)
 
 
 HYPHENS = [
@@ -127,9 +127,9 @@ HYPHENS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "names", "chosen"), HYPHENS)
-def test_a_hyphen_stands_for_an_underscore(text: str, names: list[str], chosen: str) -> None:
-    assert executor_for(build_plan(text)["steps"][0], names) == chosen
+@pytest.mark.parametrize(("text", "names", "executor"), HYPHENS)
+def test_a_hyphen_stands_for_an_underscore(text: str, names: list[str], executor: str) -> None:
+    assert executor_for(build_plan(text)["steps"][0], names) == executor
 
 
 AFTER_PLAN = [
@@ -183,9 +183,9 @@ def test_after_execute_step(subtests: pytest.Subtests) -> None:
                 "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
                 "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
             }
-            chosen = route_after_execute_step(state)
+            route = route_after_execute_step(state)
             assert (
-                chosen if isinstance(chosen, str) else [send.arg["step"] for send in chosen]
+                route if isinstance(route, str) else [send.arg["step"] for send in route]
             ) == label
 
 

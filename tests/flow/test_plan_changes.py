@@ -34,13 +34,13 @@ def depends(plan: Plan) -> list[list[int]]:
 
 
 def test_steps_depend_on_the_one_before_unless_they_say_otherwise() -> None:
-    asked: Any = [
+    steps: Any = [
         {"text": "a"},
         {"text": "b"},
         {"text": "c", "depends_on": []},
         {"text": "d", "depends_on": [2, 0, 2]},
     ]
-    assert depends(create("p", "P", asked)) == [[], [0], [], [0, 2]]
+    assert depends(create("p", "P", steps)) == [[], [0], [], [0, 2]]
 
 
 def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> None:
@@ -73,8 +73,8 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
     # a step of the same words as a completed one is still to be done
     plan = build_plan("check", "repair", "check", s0="completed", s1="blocked")
     steps = revise(plan, texts("fix", "check"))["steps"]
-    done = [(step["text"], step["status"] == "completed") for step in steps]
-    assert done == [("check", True), ("fix", False), ("check", False)]
+    is_completed = [(step["text"], step["status"] == "completed") for step in steps]
+    assert is_completed == [("check", True), ("fix", False), ("check", False)]
 
 
 UNFIT: list[tuple[Callable[[], object], str]] = [
@@ -95,9 +95,9 @@ UNFIT: list[tuple[Callable[[], object], str]] = [
 
 
 def test_what_does_not_fit_is_said(subtests: pytest.Subtests) -> None:
-    for change, said in UNFIT:
-        is_refused = pytest.raises(PlanError, match=re.escape(said))
-        with subtests.test(message=said), is_refused:
+    for change, message in UNFIT:
+        is_refused = pytest.raises(PlanError, match=re.escape(message))
+        with subtests.test(message=message), is_refused:
             change()
 
 
@@ -122,9 +122,9 @@ def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Su
         (["z", a, b, c, {**d, "depends_on": [3]}], [[], [0], [], [1], [3]]),
         ([a, b, c, d, "e"], [[], [], [0], [1], [3]]),
     ]
-    for steps, wanted in before:
-        with subtests.test(steps=steps, wanted=wanted):
-            assert depends(merge_edit(plan, {"steps": steps})) == wanted
+    for steps, expected in before:
+        with subtests.test(steps=steps, expected=expected):
+            assert depends(merge_edit(plan, {"steps": steps})) == expected
 
 
 def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
@@ -138,8 +138,8 @@ def test_the_first_unfinished_step_is_started_once() -> None:
     started = start_first(plan)
     assert [s["status"] for s in started["steps"]] == ["completed", "in_progress", "not_started"]
     assert start_first(started) is started
-    done = mark(mark(started, 1, "completed"), 2, "completed")
-    assert start_first(done) is done
+    result = mark(mark(started, 1, "completed"), 2, "completed")
+    assert start_first(result) is result
 
 
 writes = st.lists(

@@ -37,11 +37,16 @@ class Desk:
 
     async def __call__(self, command: str, **arguments: Any) -> str:
         """One call; an error begins with `error: `."""
-        given = {"command": command, **arguments, "plans": self.plans, "active": self.active}
-        said = await observe_call(self.tool, given)
-        self.plans = fold_plans(self.plans, [said.update.get("plans", {})])
-        self.active = said.update.get("active_plan", self.active)
-        return f"error: {said.text}" if said.is_error else said.text
+        call_arguments = {
+            "command": command,
+            **arguments,
+            "plans": self.plans,
+            "active": self.active,
+        }
+        output = await observe_call(self.tool, call_arguments)
+        self.plans = fold_plans(self.plans, [output.update.get("plans", {})])
+        self.active = output.update.get("active_plan", self.active)
+        return f"error: {output.text}" if output.is_error else output.text
 
 
 @pytest.fixture
@@ -51,8 +56,8 @@ def desk(tmp_path: Path) -> Desk:
 
 async def test_all_commands(desk: Desk) -> None:
     assert await desk("list") == "There are no plans yet; make one with the command `create`."
-    made = await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
-    assert made.startswith("Plan created.\n\nPlan: Trip (ID: trip)\n=====================\n")
+    result = await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
+    assert result.startswith("Plan created.\n\nPlan: Trip (ID: trip)\n=====================\n")
     assert desk.active == "trip"
     marked = await desk("mark_step", step_index=0, step_status="completed", step_notes="light")
     assert "0. [✓] pack\n   Notes: light\n1. [ ] go" in marked
@@ -70,8 +75,8 @@ async def test_all_commands(desk: Desk) -> None:
     await desk("set_active", plan_id="trip")
     assert "Plan: Trip to the sea" in await desk("get")
     assert await desk("delete", plan_id="trip") == "Plan `trip` deleted."
-    left: Any = (list(desk.plans), desk.active)
-    assert left == (["home"], None)
+    state: Any = (list(desk.plans), desk.active)
+    assert state == (["home"], None)
 
 
 async def test_a_blocked_step_that_is_repeated_stays_blocked_and_says_so(desk: Desk) -> None:
@@ -124,26 +129,31 @@ async def test_errors_say_what_is_wrong_and_what_would_be_right(
 ) -> None:
     await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
     before = (desk.plans, desk.active)
-    for command, arguments, said in WRONG:
+    for command, arguments, message in WRONG:
         with subtests.test(command=command, arguments=arguments):
             answer = await desk(command, **arguments)
             assert answer.startswith("error: ")
-            assert said in answer
+            assert message in answer
             assert (desk.plans, desk.active) == before
 
 
 def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
-    made: list[tuple[str, dict[str, Any]]] = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("Planning", {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}),
         ("Planning", {"command": "nonsense"}),
         ("Planning", {"command": "mark_step", "step_index": 0}),
         ("bash", {}),
     ]
-    tasks = [ToolTask(index=i, id=str(i), name=n, args=args) for i, (n, args) in enumerate(made)]
-    given = inject_plans(tasks, PlanCollection({}, None))
-    assert [list(t.get("injected", {}).get("plans", {})) for t in given] == [[], ["p"], ["p"], []]
-    assert [t.get("injected", {}).get("active") for t in given] == [None, "p", "p", None]
-    assert "injected" not in given[3]
+    tasks = [ToolTask(index=i, id=str(i), name=n, args=args) for i, (n, args) in enumerate(calls)]
+    injected = inject_plans(tasks, PlanCollection({}, None))
+    assert [list(t.get("injected", {}).get("plans", {})) for t in injected] == [
+        [],
+        ["p"],
+        ["p"],
+        [],
+    ]
+    assert [t.get("injected", {}).get("active") for t in injected] == [None, "p", "p", None]
+    assert "injected" not in injected[3]
     assert "injected" not in tasks[0]
 
 

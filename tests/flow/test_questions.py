@@ -44,8 +44,8 @@ def questions(outcome: Outcome) -> list[str]:
 async def answer(flow: ScriptedFlow, outcome: Outcome, **answers: str) -> Outcome:
     """The run resumed with answers to the questions that begin with these words."""
     by_word = {format_question(q).split("?")[0]: q.id for q in outcome.questions}
-    given = {by_word[word]: said for word, said in answers.items()}
-    return await flow.invoke(Command(resume=given))
+    answers_by_id = {by_word[word]: reply for word, reply in answers.items()}
+    return await flow.invoke(Command(resume=answers_by_id))
 
 
 async def restart(flow: ScriptedFlow) -> None:
@@ -87,9 +87,13 @@ async def test_who_watches_is_told_that_a_step_waits(flow: ScriptedFlow) -> None
     flow.step("alpha", asks("Red?"))
     flow.step("beta", succeeds())
     events = await flow.events()
-    [told] = [event for event in events if event.get("question")]
-    assert (told["type"], told["step"], told["status"]) == ("plan_step", 0, "in_progress")
-    assert told["question"] == "Red?"
+    [question_event] = [event for event in events if event.get("question")]
+    assert (question_event["type"], question_event["step"], question_event["status"]) == (
+        "plan_step",
+        0,
+        "in_progress",
+    )
+    assert question_event["question"] == "Red?"
 
 
 def test_the_keys_are_langgraphs() -> None:
@@ -122,27 +126,31 @@ async def test_questions_come_in_the_order_in_which_they_were_asked(flow: Script
     for name in ("one", "two", "three"):
         flow.step(name, succeeds())
     config = thread_config("t")
-    found = await flow.graph.ainvoke({"request": "Do it."}, config, context=flow.context())
+    result = await flow.graph.ainvoke({"request": "Do it."}, config, context=flow.context())
     outcome = await flow.outcome()
     assert questions(outcome) == ["first?", "second?", "third?", "fourth?"]
-    assert found["output"] == outcome.output == "first?\nsecond?\nthird?\nfourth?"
-    assert [one.id for one in found["__interrupt__"]] == [one.id for one in outcome.questions]
+    assert result["output"] == outcome.output == "first?\nsecond?\nthird?\nfourth?"
+    assert [interrupt.id for interrupt in result["__interrupt__"]] == [
+        interrupt.id for interrupt in outcome.questions
+    ]
 
 
 async def test_questions_of_one_message_come_in_call_order(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
-    wanted = [f"{number}?" for number in range(6)]
-    flow.step("alpha", calls(*(asks(question) for question in wanted)), succeeds())
+    expected = [f"{number}?" for number in range(6)]
+    flow.step("alpha", calls(*(asks(question) for question in expected)), succeeds())
     flow.step("beta", succeeds())
     outcome = await flow.run()
-    assert questions(outcome) == wanted
+    assert questions(outcome) == expected
     flow.sums_up(text("All."))
-    given = {question.id: f"answer {format_question(question)}" for question in outcome.questions}
-    assert (await flow.invoke(Command(resume=given))).stop_reason == "completed"
+    answers_by_id = {
+        question.id: f"answer {format_question(question)}" for question in outcome.questions
+    }
+    assert (await flow.invoke(Command(resume=answers_by_id))).stop_reason == "completed"
     answers = [
         m["content"] for m in flow.asked(is_step("alpha"))[-1].messages if m["role"] == "tool"
     ]
-    assert answers == [f"answer {question}" for question in wanted]
+    assert answers == [f"answer {question}" for question in expected]
 
 
 async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
@@ -160,8 +168,8 @@ async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
     flow.sums_up(text("All."))
     outcome = await answer(flow, outcome, Red="crimson")
     assert outcome.stop_reason == "completed"
-    [said] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
-    assert "navy" not in said
+    [request_text] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
+    assert "navy" not in request_text
     assert len(flow.asked(is_planner)) == 1
     assert flow.lines("g") == ["once"]
 
@@ -191,8 +199,8 @@ async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> No
     assert set(questions(outcome)) == {"Two?", "Blue?"}
     by_word = {format_question(q): q.id for q in outcome.questions}
     flow.sums_up(text("All."))
-    given = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
-    outcome = await flow.invoke(Command(resume=given), approve="yolo")
+    answers = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
+    outcome = await flow.invoke(Command(resume=answers), approve="yolo")
     assert outcome.stop_reason == "completed"
     assert "first and second" in flow.asked(is_step("alpha"))[-1].text
 
@@ -341,6 +349,6 @@ async def test_without_a_checkpointer_it_asks_at_once(flow: ScriptedFlow, tmp_pa
     alone.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     alone.step("alpha", call("append", path="a", line="once"), asks("Red?"))
     alone.step("beta", succeeds())
-    found = await alone.graph.ainvoke({"request": "Do it."}, context=alone.context())
-    assert (found["stop_reason"], found["output"]) == ("interrupted", "Red?")
+    result = await alone.graph.ainvoke({"request": "Do it."}, context=alone.context())
+    assert (result["stop_reason"], result["output"]) == ("interrupted", "Red?")
     assert alone.lines("a") == ["once"]

@@ -59,6 +59,6 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "result"), HEADINGS)
-def test_a_heading_that_says_summary_is_left_out(said: str, result: str) -> None:
-    assert SubagentResult({"output": said}).output == result
+@pytest.mark.parametrize(("text", "result"), HEADINGS)
+def test_a_heading_that_says_summary_is_left_out(text: str, result: str) -> None:
+    assert SubagentResult({"output": text}).output == result

@@ -45,9 +45,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "turns"), PAIRS)
-def test_steps_that_write_one_file_take_turns(one: str, other: str, turns: bool) -> None:
-    first, second = build_plan(one, other)["steps"]
+@pytest.mark.parametrize(("left_step", "right_step", "turns"), PAIRS)
+def test_steps_that_write_one_file_take_turns(left_step: str, right_step: str, turns: bool) -> None:
+    first, second = build_plan(left_step, right_step)["steps"]
     assert must_take_turns(first, second) is turns
     assert must_take_turns(second, first) is turns
 
@@ -63,11 +63,11 @@ DECLARED: list[tuple[list[str], list[str], bool]] = [
 
 @pytest.mark.parametrize(("mine", "theirs", "turns"), DECLARED)
 def test_what_the_plan_says_counts(mine: list[str], theirs: list[str], turns: bool) -> None:
-    asked: Any = [
+    steps: Any = [
         {"text": "fill clean.csv", "writes": mine},
         {"text": "write clean.csv", "writes": theirs, "depends_on": []},
     ]
-    first, second = create("p", "P", asked)["steps"]
+    first, second = create("p", "P", steps)["steps"]
     assert must_take_turns(first, second) is turns
 
 
@@ -81,9 +81,9 @@ TOGETHER: list[tuple[list[Any], int, list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("steps", "most", "chosen"), TOGETHER)
-def test_steps_that_start_together(steps: list[Any], most: int, chosen: list[int]) -> None:
-    assert [*choose_steps(build_plan(*steps), most, ["manus", "browser"], {"browser"})] == chosen
+@pytest.mark.parametrize(("steps", "most", "ready"), TOGETHER)
+def test_steps_that_start_together(steps: list[Any], most: int, ready: list[int]) -> None:
+    assert [*choose_steps(build_plan(*steps), most, ["manus", "browser"], {"browser"})] == ready
 
 
 NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
@@ -104,10 +104,10 @@ def test_files_made(tmp_path: Path, subtests: pytest.Subtests) -> None:
     os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as an unpacked file has it
     assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
     assert changed_since(tmp_path / "not there", began) == []
-    for said, named in NAMED.items():
-        with subtests.test(said=said, named=named):
-            history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
-            assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
+    for sentence, is_mentioned in NAMED.items():
+        with subtests.test(sentence=sentence, is_mentioned=is_mentioned):
+            history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(sentence)]
+            assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if is_mentioned else [])
 
 
 THREE = (free("alpha"), free("beta"), free("gamma"), free("join", 0, 1, 2))

@@ -16,9 +16,9 @@ EXECUTORS = ("swe", "data_analysis", "manus")
 @pytest.fixture
 def real(flow: ScriptedFlow) -> ScriptedFlow:
     """A flow whose executors have real tools."""
-    made = ScriptedFlow(flow.server, flow.workspace, flow.saver, EXECUTORS)
-    (made.workspace / "counts.json").write_text("{}")
-    return made
+    scripted_flow = ScriptedFlow(flow.server, flow.workspace, flow.saver, EXECUTORS)
+    (scripted_flow.workspace / "counts.json").write_text("{}")
+    return scripted_flow
 
 
 def build_update(name: str, *, wait_for: str) -> str:
@@ -50,11 +50,11 @@ def observation(request: Request) -> str:
 WAYS = {"shell": ("swe", shell), "python": ("data_analysis", python)}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", WAYS)
 async def test_a_lost_change_is_reported(
-    real: ScriptedFlow, way: str, subtests: pytest.Subtests
+    real: ScriptedFlow, method: str, subtests: pytest.Subtests
 ) -> None:
-    executor, change = WAYS[way]
+    executor, change = WAYS[method]
     names = ("alpha", "beta", "gamma")
     real.plans(makes(*(free(f"[{executor}] Count {name}") for name in names)))
     everybody = " ".join(f"{name}.ready" for name in names)
@@ -64,8 +64,10 @@ async def test_a_lost_change_is_reported(
     outcome = await real.run()
     assert outcome.stop_reason == "completed"
     assert len((real.workspace / "counts.json").read_text().split(",")) == 1, "two were lost"
-    told = [observation(real.asked(is_step(name))[1]) for name in names]
-    conflicts = [text for text in told if "`counts.json` has been changed at the same time" in text]
+    observations = [observation(real.asked(is_step(name))[1]) for name in names]
+    conflicts = [
+        text for text in observations if "`counts.json` has been changed at the same time" in text
+    ]
     assert len(conflicts) == 2, "the first to end could not know"
     assert "All counted." in outcome.output
     assert "\n- counts.json: " in outcome.output
@@ -129,9 +131,9 @@ async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -
     real.sums_up(text("All."))
     assert questions(outcome) == ["Red?"]
     await answer(real, outcome, Red="crimson")
-    seen = observation(real.asked(is_step("alpha"))[-1])
-    assert seen.startswith("crimson")
-    assert "`notes.md` has been changed by somebody else" in seen
+    observed = observation(real.asked(is_step("alpha"))[-1])
+    assert observed.startswith("crimson")
+    assert "`notes.md` has been changed by somebody else" in observed
 
 
 PROGRAMS = [

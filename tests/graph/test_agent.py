@@ -25,8 +25,8 @@ class TestEndings:
         assert len(agent.server.requests) == 1
 
         # it can be an ordinary step, too
-        chosen: Any = {"text_reply": "continue", "thread": "continued"}
-        outcome = await agent.run(text("First I think."), DONE, **chosen)
+        options: Any = {"text_reply": "continue", "thread": "continued"}
+        outcome = await agent.run(text("First I think."), DONE, **options)
         assert outcome.stop_reason == "terminated"
         assert outcome.results == [
             "Step 1: First I think.",
@@ -56,8 +56,8 @@ class TestEndings:
         assert (outcome.stop_reason, outcome.success) == ("terminated", True)
         assert len(agent.server.requests) == 3
         assert "`answer`" in agent.server.requests[2].messages[-2]["content"]
-        _, asked, accepted = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
-        assert (asked.status, accepted.status) == ("error", "success")
+        _, reminder, accepted = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
+        assert (reminder.status, accepted.status) == ("error", "success")
         assert outcome.usage["tool_calls"] == 2, "the first was not carried out"
         last = await agent.run(ends, thread="last", max_steps=1)
         assert (last.stop_reason, last.success) == ("terminated", True), "no step is left to ask in"
@@ -97,8 +97,8 @@ class TestEndings:
         warned = ["Most of this run" in r.last["content"] for r in agent.server.requests[:5]]
         assert warned == [False] * 4 + [True]
         assert "tool calls (4 of 5)" in agent.server.requests[4].last["content"]
-        one = calls(call("poll"), usage=tokens(100, 10))
-        outcome = await agent.run(one, budget=Budget(tokens=100), thread="tokens")
+        step = calls(call("poll"), usage=tokens(100, 10))
+        outcome = await agent.run(step, budget=Budget(tokens=100), thread="tokens")
         assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
         assert "Terminated: Budget used up: tokens (110 of 100)" in outcome.output
 
@@ -142,14 +142,14 @@ class TestCalls:
         self, agent: ScriptedAgent, subtests: pytest.Subtests
     ) -> None:
         """Whatever happens."""
-        made = [made for made, _ in self.MADE]
+        calls_made = [calls_made for calls_made, _ in self.MADE]
         # `../a` may mean any file, so it would not be tried after a failed call on one
-        await agent.run(calls(*made[:9]), calls(*made[9:]), text("Done."))
+        await agent.run(calls(*calls_made[:9]), calls(*calls_made[9:]), text("Done."))
         history = await agent.messages()
         assert_paired(history)
-        for said, (_, words) in zip(await agent.observations(), self.MADE, strict=True):
-            with subtests.test(said=said, words=words):
-                assert all(word in said for word in words), said
+        for observation, (_, words) in zip(await agent.observations(), self.MADE, strict=True):
+            with subtests.test(observation=observation, words=words):
+                assert all(word in observation for word in words), observation
         errors = [m.status for m in history if isinstance(m, ToolMessage)]
         assert errors == ["error"] * 10 + ["success"]
         assert agent.lines("a") == []
@@ -185,17 +185,17 @@ class TestEvents:
         events = await agent.events(look, text("Done."), max_steps=5)
         by_type = {event["type"]: event for event in reversed(events)}
         assert (by_type["step"]["step"], by_type["step"]["max_steps"]) == (1, 5)
-        thought = by_type["thought"]
-        assert thought["text"] == "Let me see."
-        assert thought["calls"] == [{"id": "c1", "name": "read", "args": {"path": "a"}}]
-        assert (thought["input_tokens"], thought["output_tokens"]) == (9, 3)
+        reasoning = by_type["thought"]
+        assert reasoning["text"] == "Let me see."
+        assert reasoning["calls"] == [{"id": "c1", "name": "read", "args": {"path": "a"}}]
+        assert (reasoning["input_tokens"], reasoning["output_tokens"]) == (9, 3)
         observation = by_type["observation"]
         assert observation["text"] == "There is no file a."
         assert observation["is_error"] is True
-        told = [
+        emitted = [
             (e["status"], e["stop_reason"]) if e["type"] == "status" else e["type"] for e in events
         ]
-        assert told == [
+        assert emitted == [
             ("running", None),
             ("thinking", None),
             "step",
@@ -255,8 +255,8 @@ def test_after_think_and_stuck_check(subtests: pytest.Subtests) -> None:
 
 
 def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there() -> None:
-    asked = asks("bash", "read")
-    state: AgentState = {"messages": [USER, asked, ToolMessage("x", tool_call_id="c0")]}
+    message = asks("bash", "read")
+    state: AgentState = {"messages": [USER, message, ToolMessage("x", tool_call_id="c0")]}
     sends = route_after_think(state)
     assert isinstance(sends, list)
     assert [send.arg["id"] for send in sends] == ["c1"]
@@ -288,9 +288,9 @@ def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped() -> None:
         "refused": [],
         "since": 4,
     }
-    made = asks("Bash", "bash", "read")
-    assert not any("refusal" in task for task in after(made, loop))
+    message = asks("Bash", "bash", "read")
+    assert not any("refusal" in task for task in after(message, loop))
     loop["measure"] = "refuse"
-    first, *others = after(made, loop)
+    first, *rest = after(message, loop)
     assert "4 times" in first["refusal"]
-    assert not any("refusal" in task for task in others)
+    assert not any("refusal" in task for task in rest)

@@ -62,10 +62,10 @@ class Streaming(Custom):
         self, messages: list[BaseMessage], *_: Any, **__: Any
     ) -> Iterator[ChatGenerationChunk]:
         reply = self.left.pop(0)
-        for made in reply.tool_calls:
+        for tool_call in reply.tool_calls:
             args = '{"city": "Graz, 世界"}'
-            for name, piece in ((made["name"], args[:9]), (None, args[9:])):
-                chunk = tool_call_chunk(name=name, args=piece, id=made["id"], index=0)
+            for name, piece in ((tool_call["name"], args[:9]), (None, args[9:])):
+                chunk = tool_call_chunk(name=name, args=piece, id=tool_call["id"], index=0)
                 message = AIMessageChunk(content="", tool_call_chunks=[chunk])
                 yield ChatGenerationChunk(message=message)
         if reply.text:
@@ -93,14 +93,14 @@ async def test_a_parsed_call_is_a_call_without_a_finish_reason(kind: str, is_wat
     agent = build_agent(MODELS[kind](), tools=[weather])
     modes: Any = ["values", "messages"] if is_watched else ["values"]
     stream = agent.astream(REQUEST, context=CONTEXT, stream_mode=modes)
-    *_, (_, found) = [part async for part in stream if part[0] == "values"]
-    assert (found["stop_reason"], found["output"]) == ("answered", "It is sunny.")
-    assert [m.text for m in found["messages"] if m.type == "tool"] == ["sunny in Graz, 世界"]
+    *_, (_, result) = [part async for part in stream if part[0] == "values"]
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
+    assert [m.text for m in result["messages"] if m.type == "tool"] == ["sunny in Graz, 世界"]
 
 
 def openai(server: ScriptedServer) -> ChatOpenAI:
-    made: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "x"}
-    return ChatOpenAI(**made, max_retries=0)
+    options: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "x"}
+    return ChatOpenAI(**options, max_retries=0)
 
 
 WRAPPERS: dict[str, Callable[[BaseChatModel], Any]] = {
@@ -116,8 +116,8 @@ WRAPPERS: dict[str, Callable[[BaseChatModel], Any]] = {
 async def test_a_wrapped_model_works(server: ScriptedServer, wrapper: str) -> None:
     server.script(call("weather", city="Graz"), text("It is sunny."))
     agent = build_agent(model=WRAPPERS[wrapper](openai(server)), tools=[weather])
-    found = await agent.ainvoke(REQUEST, context=CONTEXT)
-    assert (found["stop_reason"], found["output"]) == ("answered", "It is sunny.")
+    result = await agent.ainvoke(REQUEST, context=CONTEXT)
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
     assert {request.model for request in server.requests} == {"scripted"}
     assert all(request.tools for request in server.requests)
     if wrapper in ("bind", "all"):
@@ -130,8 +130,8 @@ async def test_a_fallback_is_asked_with_the_same_tools(
     broken = new_server().always(fail(400, message="No."))
     server.script(call("weather", city="Graz"), text("It is sunny."))
     model = openai(broken).with_fallbacks([openai(server).bind(temperature=0.25)])
-    found = await build_agent(model, tools=[weather]).ainvoke(REQUEST, context=CONTEXT)
-    assert found["output"] == "It is sunny."
+    result = await build_agent(model, tools=[weather]).ainvoke(REQUEST, context=CONTEXT)
+    assert result["output"] == "It is sunny."
     assert [len(r.tools or ()) for r in server.requests] == [1, 1]
     assert server.requests[0].body["temperature"] == 0.25
 
@@ -221,5 +221,5 @@ async def test_ollama_is_asked_in_its_own_protocol(
         await model.ainvoke([HumanMessage("Hi.")])
     assert server.violations == ["There is no POST /api/chat."]
     server.violations.clear()
-    found: Any = model
-    assert (found.num_ctx, found.num_predict, found.temperature) == (20_000, 77, 0.5)
+    ollama: Any = model
+    assert (ollama.num_ctx, ollama.num_predict, ollama.temperature) == (20_000, 77, 0.5)

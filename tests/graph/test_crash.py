@@ -39,10 +39,10 @@ def read_key(agent: ScriptedAgent) -> bytes:
 
 
 def killed(
-    agent: ScriptedAgent, ready: Callable[[], bool], given: Any = REQUEST, **chosen: Any
+    agent: ScriptedAgent, ready: Callable[[], bool], inputs: Any = REQUEST, **settings: Any
 ) -> None:
     """A process that works on the request is killed once something has happened."""
-    with started(agent, given, **chosen) as child:
+    with started(agent, inputs, **settings) as child:
         killed_when(child, ready)
 
 
@@ -69,9 +69,9 @@ async def test_between_two_parallel_calls(agent: ScriptedAgent, request_: str | 
 def _keep_first_effect(journal: Path, key: bytes) -> None:
     """As a store finds it that is older than the journal's trail: another call ended last."""
     lines = journal.read_bytes().splitlines(keepends=True)
-    done = next(line for line in lines if b'"done"' in line)
-    other = {**json.loads(done), "key": "another call, of which the store knows nothing"}
-    journal.write_bytes(lines[0] + done + Seal(key, journal.stem).seal(other))
+    done_line = next(line for line in lines if b'"done"' in line)
+    other = {**json.loads(done_line), "key": "another call, of which the store knows nothing"}
+    journal.write_bytes(lines[0] + done_line + Seal(key, journal.stem).seal(other))
 
 
 def _forge(journal: Path, key: bytes) -> None:
@@ -138,20 +138,20 @@ async def test_in_think(agent: ScriptedAgent) -> None:
     outcome = await agent.invoke(None)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
     assert agent.lines("a") == ["1"]
-    lost, again = agent.server.requests[1:]
-    assert lost.body == again.body
+    unanswered, again = agent.server.requests[1:]
+    assert unanswered.body == again.body
     assert_paired(await agent.messages())
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
 async def test_in_a_compaction(agent: ScriptedAgent) -> None:
-    asked = mentions(prompts.SUMMARIZER[:40])
-    agent.server.when(asked).script(hang()).always(text("- The wall is red [#2]"))
+    is_summary_request = mentions(prompts.SUMMARIZER[:40])
+    agent.server.when(is_summary_request).script(hang()).always(text("- The wall is red [#2]"))
     for number in range(6):
         (agent.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 100)
     reads = [call("read", path=f"{number}") for number in range(6)]
     agent.server.script(*reads, text("Gone on."))
-    killed(agent, lambda: any(map(asked, agent.server.requests)))
+    killed(agent, lambda: any(map(is_summary_request, agent.server.requests)))
     outcome = await agent.invoke(None)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
     values = await agent.values()
@@ -159,9 +159,9 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
     [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     archive = Archive(path)
     numbers = range(1, values["compaction"]["evicted"] + 1)
-    found = [message.id for number in numbers for message in archive.numbered(number)]
-    assert len(found) == len(set(found)) == len(numbers), "each of them once, each with its number"
-    assert not set(found) & {m.id for m in values["messages"] if not is_summary(m)}
+    ids = [message.id for number in numbers for message in archive.numbered(number)]
+    assert len(ids) == len(set(ids)) == len(numbers), "each of them once, each with its number"
+    assert not set(ids) & {m.id for m in values["messages"] if not is_summary(m)}
 
 
 async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_records(
@@ -204,7 +204,7 @@ async def test_approvals_and_budget_survive_a_repeated_input(agent: ScriptedAgen
     await agent.invoke(REQUEST, run_id="r1", **limits)
     agent.server.script(call("append", path="a", line="2"), hang())
     answer: Command[Any] = Command(resume="run")
-    killed(agent, lambda: len(agent.server.requests) == 3, given=answer, run_id="r2", **limits)
+    killed(agent, lambda: len(agent.server.requests) == 3, inputs=answer, run_id="r2", **limits)
     agent.server.script(call("append", path="a", line="3"), text("Unreachable."))
     outcome = await agent.invoke(answer, run_id="r2", **limits)
     assert outcome.stop_reason == "budget"

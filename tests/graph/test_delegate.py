@@ -35,9 +35,9 @@ def asked_for(request: Request) -> str:
 @pytest.fixture
 async def lead(agent: ScriptedAgent) -> AsyncIterator[Delegator]:
     Path("manus.toml").write_text(HELPER)
-    made = Delegator(agent.server, agent.workspace, agent.saver, DELEGATOR)
-    yield made
-    await made.graph.close_waiting()
+    delegator = Delegator(agent.server, agent.workspace, agent.saver, DELEGATOR)
+    yield delegator
+    await delegator.graph.close_waiting()
 
 
 async def test_only_the_answer_comes_back(lead: Delegator) -> None:
@@ -55,10 +55,10 @@ async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
     lead.given("Count the birds.").always(call("append", path="a", line="1"))
     outcome = await lead.run(COUNT, budget={"model_calls": 3})
     assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
-    written = len(lead.lines("a"))
+    count = len(lead.lines("a"))
     outcome = await lead.run(COUNT, text("So far."), thread="calls", budget={"tool_calls": 2})
     assert outcome.stop_reason == "budget"
-    assert len(lead.lines("a")) == written + 2
+    assert len(lead.lines("a")) == count + 2
     lead.given("Name the fish.", call("ask_human", inquire="Where?"))
     few: Any = {"thread": "asks", "budget": {"model_calls": 2}}
     await lead.run(NAME, **few)
@@ -81,8 +81,8 @@ async def test_side_by_side(lead: Delegator) -> None:
 async def test_one_that_does_not_come_to_an_end(lead: Delegator) -> None:
     lead.given("Count the birds.").always(lambda _: call("append", path="a", line="1"))
     await lead.run(COUNT, text("It failed."))
-    [said] = await lead.observations()
-    assert "ran out of steps" in said
+    [observation] = await lead.observations()
+    assert "ran out of steps" in observation
     assert len(lead.lines("a")) == 4
 
 

@@ -68,8 +68,8 @@ def view(path: str) -> Call:
     return call(EDITOR, command="view", path=path)
 
 
-def bash(command: str, **more: Any) -> Call:
-    return call("bash", command=command, **more)
+def bash(command: str, **arguments: Any) -> Call:
+    return call("bash", command=command, **arguments)
 
 
 MARK = bash("echo done > mark")
@@ -82,9 +82,9 @@ PROFILE = replace(
 async def worker(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
     """An agent with the editor, the shell and the small tools."""
     (agent.workspace / "a.txt").write_text("text\n")
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILE)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILE)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 def settings(agent: ScriptedAgent, lines: str) -> None:
@@ -135,9 +135,9 @@ async def test_what_stops_nothing(worker: ScriptedAgent, name: str) -> None:
 async def test_what_was_not_done_is_said_with_its_cause(worker: ScriptedAgent) -> None:
     after = [view("a.txt"), edit("a.txt", "text", "new"), create("b.txt"), MARK, edit("b.txt", "x")]
     await worker.run(calls(edit("a.txt"), *after), text("I see."))
-    failed, seen, stopped, beside, shell, last = await worker.observations()
+    failed, content, stopped, beside, shell, last = await worker.observations()
     assert "is not in a.txt" in failed
-    assert "text" in seen, "reading is always possible"
+    assert "text" in content, "reading is always possible"
     assert NOT_EXECUTED in stopped
     assert '`str_replace_editor` with {"command": "str_replace", "path": "a.txt"' in stopped
     assert beside.startswith("Created b.txt")
@@ -159,11 +159,11 @@ async def test_other_tools_do_not_depend_on_each_other(worker: ScriptedAgent) ->
     """As in LangGraph's ToolNode: nobody knows what a function of the user's works on."""
     words = [call("look_up", word=word) for word in ("missing", "otter")]
     steers = [call("steer", path="p"), call("steer", path="p", line="1")]
-    others = [call("steer", path="q", line="1"), MARK]
-    await worker.run(calls(*words, *steers, *others), text("Done."))
-    missing, found, failed, stopped, *rest = await worker.observations()
+    other_calls = [call("steer", path="q", line="1"), MARK]
+    await worker.run(calls(*words, *steers, *other_calls), text("Done."))
+    missing, result, failed, stopped, *rest = await worker.observations()
     assert "LookupError" in missing
-    assert found == "otter: found"
+    assert result == "otter: found"
     assert "`line`" in failed
     assert NOT_EXECUTED in stopped
     assert rest[0] == "Steered."
@@ -178,9 +178,9 @@ ENV = create(".env", "KEY=1\n")
 async def test_calls_wait_with_one_that_waits_for_a_person(
     worker: ScriptedAgent, answer: str, resumed: str
 ) -> None:
-    seen = bash("cat .env a.txt; echo done > mark")
-    done, beside = create("b.txt"), create("c.txt")
-    waiting = await worker.run(calls(done, ENV, view(".env"), beside, seen, MARK))
+    command = bash("cat .env a.txt; echo done > mark")
+    create_b, beside = create("b.txt"), create("c.txt")
+    waiting = await worker.run(calls(create_b, ENV, view(".env"), beside, command, MARK))
     assert waiting.stop_reason == "interrupted"
     assert len(waiting.questions) == 1
     assert worker.lines("b.txt") == worker.lines("c.txt") == ["x"], "unrelated calls are made"
@@ -240,10 +240,10 @@ async def test_a_failure_is_remembered_when_the_process_is_killed(agent: Scripte
         killed_when(child, lambda: agent.lines("held") == ["1"] and finished(agent) >= 2)
     (agent.workspace / "release").touch()
     await agent.invoke(None, text("Done."))
-    failed, done, held, stopped = await agent.observations()
+    failed, appended, unknown, stopped = await agent.observations()
     assert "IsADirectoryError" in failed
-    assert done == "Appended to b."
-    assert "may have taken effect" in held
+    assert appended == "Appended to b."
+    assert "may have taken effect" in unknown
     assert '`append` with {"path": "sub"' in stopped
     assert agent.lines("held") == ["1"]
     assert agent.lines("x") == []

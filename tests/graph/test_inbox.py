@@ -240,9 +240,9 @@ async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
     agent.server.script(sends(agent, "Use tabs.", WRITE), hanging)
     with started(agent, REQUEST) as child:
         killed_when(child, lambda: len(agent.server.requests) == 2)
-    [taken] = agent.saver.records.inbox.read("t")  # type: ignore[attr-defined]
-    assert taken.reader == ""
-    assert not withdraw_message(agent.saver, "t", taken.id)
+    [message] = agent.saver.records.inbox.read("t")  # type: ignore[attr-defined]
+    assert message.reader == ""
+    assert not withdraw_message(agent.saver, "t", message.id)
     outcome = await agent.invoke(None, WRITE, text("Done."))
     assert outcome.output == "Done."
     assert [count(request, "Use tabs.") for request in agent.server.requests[1:]] == [1, 1, 1]
@@ -301,8 +301,8 @@ async def test_between_two_steps_the_plan_is_revised_for_it(flow: ScriptedFlow) 
     outcome = await flow.run()
     assert outcome.output == "All."
     assert [step["text"] for step in (await flow.plan())["steps"]] == ["gamma"]
-    made, revised = flow.asked(is_planner)
-    assert count(made, "No beta.") == 0
+    plan, revised = flow.asked(is_planner)
+    assert count(plan, "No beta.") == 0
     assert "the rest of the plan must follow it: No beta." in revised.text
 
 
@@ -323,8 +323,8 @@ async def test_killed_after_a_step_of_a_plan_has_taken_it(flow: ScriptedFlow) ->
     flow.sums_up(text("All."))
     with started(flow, REQUEST) as child:
         killed_when(child, lambda: len(flow.asked(is_step("alpha"))) == 2)
-    [taken] = flow.saver.records.inbox.read("t")  # type: ignore[attr-defined]
-    assert taken.reader
+    [message] = flow.saver.records.inbox.read("t")  # type: ignore[attr-defined]
+    assert message.reader
     outcome = await flow.invoke(None)
     assert outcome.output == "All."
     assert [count(r, "In Celsius.") for r in flow.asked(is_step("alpha"))] == [0, 1, 1]

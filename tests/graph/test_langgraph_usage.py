@@ -111,19 +111,19 @@ class TestAsTool:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "sent"),
+    ("prompt", "expected"),
     [
         ("It costs $5.", "It costs $5."),
         ("$HOME and ${PATH}, $ and $$", "$HOME and ${PATH}, $ and $"),
         ("$workspace", "WORKSPACE"),
     ],
 )
-def test_a_dollar_in_the_system_prompt(prompt: str, sent: str) -> None:
+def test_a_dollar_in_the_system_prompt(prompt: str, expected: str) -> None:
     model = says("Yes.")
     result = build_agent(model=model, tools=[], system_prompt=prompt).invoke(REQUEST)
     assert result["output"] == "Yes."
     workspace = str(Path("workspace").resolve())
-    assert model.requests[0]["messages"][0].text.replace(workspace, "WORKSPACE") == sent
+    assert model.requests[0]["messages"][0].text.replace(workspace, "WORKSPACE") == expected
 
 
 class FailingStore(SqliteStore):

@@ -32,9 +32,9 @@ def _write(home: Path, toml: str) -> None:
 def _refusal(name: str = "mine") -> str:
     with pytest.raises(SettingsError) as caught:
         find_profile(name)
-    said = str(caught.value)
-    assert "\n" not in said
-    return said
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
 
 
 GENERAL = "python_execute bash browser_use web_search str_replace_editor skill delegate remember"
@@ -69,10 +69,10 @@ def test_profiles_have_the_tools_and_limits_of_the_contract(
 
 
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
-    known = "manus, browser, swe, data_analysis, planner"
-    assert _refusal("poet") == f"There is no profile `poet`; known are: {known}."
+    names = "manus, browser, swe, data_analysis, planner"
+    assert _refusal("poet") == f"There is no profile `poet`; known are: {names}."
     _write(home, "[profiles.Poet]\n")
-    assert _refusal("pot").endswith(f"known are: {known}, Poet.")
+    assert _refusal("pot").endswith(f"known are: {names}, Poet.")
 
 
 def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) -> None:
@@ -114,10 +114,10 @@ _WRONG = {
 
 def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path, subtests: pytest.Subtests) -> None:
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
-    for toml, said in _WRONG.items():
-        with subtests.test(toml=toml, said=said):
+    for toml, message in _WRONG.items():
+        with subtests.test(toml=toml, message=message):
             _write(home, toml)
-            assert said in _refusal()
+            assert message in _refusal()
 
 
 def test_a_profile_made_in_python(home: Path) -> None:

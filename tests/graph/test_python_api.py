@@ -103,12 +103,12 @@ async def test_a_node_of_a_graph(server: ScriptedServer, context: Any, saver: Sq
     graph = around(build_agent(TESTER)).compile(checkpointer=saver)
     theirs = ParentContext(**{k: v for k, v in context.items() if v}, max_steps=2)
     server.script(call("append", path="a", line="1"), call("ask_human", inquire="On?"))
-    asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
-    assert "On?" in str(asked["__interrupt__"])
-    found = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
-    kinds = [m.type for m in found["messages"]]
+    waiting = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
+    assert "On?" in str(waiting["__interrupt__"])
+    result = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
+    kinds = [m.type for m in result["messages"]]
     assert kinds == ["human", *["ai", "tool"] * 2], "two steps: the parent's max_steps"
-    assert found["messages"][-1].text == "yes"
+    assert result["messages"][-1].text == "yes"
     assert Path(context["workspace"], "a").read_text() == "1\n"
 
 
@@ -151,26 +151,26 @@ class TestAsCreateAgent:
     def test_a_chat_model_and_functions(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         store = InMemoryStore()
         server.script(call("weather", city="Rome"), call("remember", text="blue"), text("Sunny."))
-        given: Any = {"tools": [weather, remember], "system_prompt": "You know the weather."}
-        agent = build_agent(model, **given, store=store)
-        found = agent.invoke({"messages": [{"role": "user", "content": "And in Rome?"}]})
-        assert [m.type for m in found["messages"]] == ["human", *["ai", "tool"] * 2, "ai"]
-        kept = store.get(("notes",), "newest")
-        assert kept is not None
-        assert kept.value == {"text": "blue"}
-        assert found["messages"][-1].content == "Sunny."
-        asked = server.requests[-1]
-        assert asked.headers["authorization"] == "Bearer theirs"
-        assert asked.body["messages"][0]["content"] == "You know the weather."
-        assert "terminate" not in asked.text  # it is not among the tools
+        options: Any = {"tools": [weather, remember], "system_prompt": "You know the weather."}
+        agent = build_agent(model, **options, store=store)
+        result = agent.invoke({"messages": [{"role": "user", "content": "And in Rome?"}]})
+        assert [m.type for m in result["messages"]] == ["human", *["ai", "tool"] * 2, "ai"]
+        stored = store.get(("notes",), "newest")
+        assert stored is not None
+        assert stored.value == {"text": "blue"}
+        assert result["messages"][-1].content == "Sunny."
+        request = server.requests[-1]
+        assert request.headers["authorization"] == "Bearer theirs"
+        assert request.body["messages"][0]["content"] == "You know the weather."
+        assert "terminate" not in request.text  # it is not among the tools
 
     def test_a_name_may_come_first(self, server: ScriptedServer, context: Any) -> None:
         server.always(text("Hi."))
         del context["model"]
         agent = build_agent("azure_openai:scripted", tools=[weather])
         assert agent.profile.model == "azure_openai:scripted"
-        found = build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
-        assert (found["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
+        result = build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
+        assert (result["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
         context["model"] = "other"
         build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
         assert server.requests[-1].body["model"] == "other", "the context's comes before"
@@ -182,18 +182,18 @@ class TestAsCreateAgent:
         server.always(call("who"))
         agent = build_agent(model, tools=[who], context_schema=ParentContext)
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
-        for given in (theirs, vars(theirs)):
-            with subtests.test(given=given):
-                found = agent.invoke(REQUEST, context=given)
-                assert [m.text for m in found["messages"]] == ["Do it.", "", "red"]
+        for context in (theirs, vars(theirs)):
+            with subtests.test(context=context):
+                result = agent.invoke(REQUEST, context=context)
+                assert [m.text for m in result["messages"]] == ["Do it.", "", "red"]
 
     async def test_in_a_stream(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         """Of the graph around it, whose context it has."""
         server.script(call("who"))
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
-        given: Any = {"messages": [("user", "Do it.")]}
+        inputs: Any = {"messages": [("user", "Do it.")]}
         graph = around(build_agent(model, tools=[who])).compile()
-        stream = graph.astream(given, context=theirs, subgraphs=True)
+        stream = graph.astream(inputs, context=theirs, subgraphs=True)
         nodes = [(len(space), *part) async for space, part in stream]
         assert nodes == [(1, "think"), (1, "act"), (1, "stuck_check"), (0, "agent")]
 
@@ -204,8 +204,8 @@ class TestAsCreateAgent:
         with ScriptedServer() as other:
             other.when(is_step("alpha"), succeeds())
             worker = build_agent(chat_model("other", other), tools=["terminate"])
-            found = build_flow([worker], model=model).invoke({"messages": "Do it."})
-            assert (found["output"], len(other.requests)) == ("All.", 1)
+            result = build_flow([worker], model=model).invoke({"messages": "Do it."})
+            assert (result["output"], len(other.requests)) == ("All.", 1)
 
 
 async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedAgent) -> None:
@@ -240,16 +240,19 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
 async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgent) -> None:
     agent.server.always(call("read", path="missing"))
     assert (await agent.run(max_steps=50)).stop_reason == "stuck"
-    asked = len(agent.server.requests)
+    count = len(agent.server.requests)
     assert await reopen(agent.graph, T)
     outcome = await agent.invoke(None, max_steps=50)
     assert outcome.stop_reason == "stuck"
-    assert len(agent.server.requests) > asked + 2, "it is found anew, not at once"
+    assert len(agent.server.requests) > count + 2, "it is found anew, not at once"
 
 
 def _open_to(server: ScriptedServer) -> int:
     connections = psutil.Process().net_connections("tcp")
-    return sum(bool(one.raddr) and one.raddr.port == server.port for one in connections)
+    return sum(
+        bool(connection.raddr) and connection.raddr.port == server.port
+        for connection in connections
+    )
 
 
 def test_a_loop_that_ends_leaves_no_connection_open(
@@ -282,8 +285,8 @@ def test_a_scripted_model_says_a_reply_twice(context: dict[str, Any]) -> None:
     model.when("else", scripted.text("Other."))
     graph = build_agent("swe", model=model)
     here = {"workspace": context["workspace"]}
-    done = graph.invoke(REQUEST, context=here)
-    assert [m.type for m in done["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
-    assert (done["output"], len(model.requests)) == ("Done.", 3)
+    result = graph.invoke(REQUEST, context=here)
+    assert [m.type for m in result["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
+    assert (result["output"], len(model.requests)) == ("Done.", 3)
     assert graph.invoke({"request": "Something else."}, context=here)["output"] == "Other."
     assert "The script is over" in graph.invoke(REQUEST, context=here)["output"]

@@ -93,9 +93,9 @@ class TestLimits:
 
     async def test_the_last_call_of_a_budget_is_for_the_answer(self, agent: ScriptedAgent) -> None:
         Path("manus.toml").write_text(PRICES)
-        one = calls(call("poll"), usage=tokens(50_000, 0))
+        step = calls(call("poll"), usage=tokens(50_000, 0))
         last = text("Half of it is done.", usage=tokens(50_000, 0))
-        outcome = await agent.run(one, one, last, budget=Budget(cost=0.11))
+        outcome = await agent.run(step, step, last, budget=Budget(cost=0.11))
         assert outcome.stop_reason == "budget"
         head, why = outcome.output.split("\n\nTerminated: Budget used up: ")
         assert head == "Half of it is done."

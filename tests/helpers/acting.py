@@ -45,14 +45,14 @@ class Act(AgentTool):
     @override
     async def observe(self, *_: Any, text: str = "", **__: Any) -> Observation:
         self.begun.append(text)
-        done = self.does(text)
-        observation: Observation = await done if asyncio.iscoroutine(done) else done
+        result = self.does(text)
+        observation: Observation = await result if asyncio.iscoroutine(result) else result
         return observation
 
 
 async def execute_alone(
     session: Session,
-    held: BaseTool,
+    tool: BaseTool,
     args: dict[str, Any] | None = None,
     *,
     key: str = "key",
@@ -61,16 +61,16 @@ async def execute_alone(
     refusal: str = "",
 ) -> ToolResult:
     """Execute a call of a tool, alone in its catalogue."""
-    task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
+    task = ToolTask(index=0, id="c1", name=name or tool.name, args=args or {})
     if refusal:
         task["refusal"] = refusal
     session.settings = replace(session.settings, max_observe=limit)
-    return await call_tool(task, session=session, catalog=Catalog([held]), key=key)
+    return await call_tool(task, session=session, catalog=Catalog([tool]), key=key)
 
 
-async def get_error(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:
+async def get_error(session: Session, tool: BaseTool, args: dict[str, Any] | None = None) -> str:
     """What a call that must fail says."""
-    message = (await execute_alone(session, held, args)).message
+    message = (await execute_alone(session, tool, args)).message
     assert message.status == "error", message
     return str(message.text)
 

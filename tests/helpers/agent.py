@@ -56,33 +56,33 @@ class ScriptedAgent:
         folder: Path = self.saver.records.folder  # type: ignore[attr-defined]
         return folder
 
-    def context(self, **chosen: Any) -> Context:
+    def context(self, **settings: Any) -> Context:
         """The context of a run on the server, with what the test chooses."""
-        given = {
+        defaults = {
             "workspace": str(self.workspace),
             "model": "scripted",
             "base_url": self.server.base_url,
         }
-        return Context(**{**given, **chosen})
+        return Context(**{**defaults, **settings})
 
     async def run(
-        self, *replies: Scripted, request: Any = "Do it.", thread: str = "t", **chosen: Any
+        self, *replies: Scripted, request: Any = "Do it.", thread: str = "t", **settings: Any
     ) -> Outcome:
         """A run of a request in words, with the model's replies to it."""
-        return await self.invoke({"request": request}, *replies, thread=thread, **chosen)
+        return await self.invoke({"request": request}, *replies, thread=thread, **settings)
 
     async def invoke(
         self,
-        given: Any,
+        inputs: Any,
         *replies: Scripted,
         thread: str = "t",
         run_id: str | None = None,
-        **chosen: Any,
+        **settings: Any,
     ) -> Outcome:
         """The graph with any input: a `Command`, None to go on, a dict."""
         self.server.script(*replies)
         config = thread_config(thread, run_id)
-        await self.graph.ainvoke(given, config, context=self.context(**chosen))
+        await self.graph.ainvoke(inputs, config, context=self.context(**settings))
         return await self.outcome(thread)
 
     async def events(self, *replies: Scripted, **options: Any) -> list[dict[str, Any]]:
@@ -99,11 +99,11 @@ class ScriptedAgent:
         *replies: Scripted,
         request: str = "Do it.",
         thread: str = "t",
-        **chosen: Any,
+        **settings: Any,
     ) -> list[Any]:
         """All that a run streams in a mode, or in several."""
         self.server.script(*replies)
-        context = self.context(**chosen)
+        context = self.context(**settings)
         stream: Any = self.graph.astream(
             {"request": request}, thread_config(thread), context=context, stream_mode=mode
         )
@@ -118,8 +118,8 @@ class ScriptedAgent:
         return values
 
     async def messages(self, thread: str = "t") -> list[AnyMessage]:
-        found: list[AnyMessage] = (await self.values(thread)).get("messages", [])
-        return found
+        result: list[AnyMessage] = (await self.values(thread)).get("messages", [])
+        return result
 
     async def observations(self, thread: str = "t") -> list[str]:
         return [str(m.text) for m in await self.messages(thread) if isinstance(m, ToolMessage)]

@@ -42,16 +42,16 @@ Process = multiprocessing.context.ForkServerProcess
 
 
 def started(
-    agent: ScriptedAgent, given: Any = None, run_id: str | None = None, **chosen: Any
+    agent: ScriptedAgent, inputs: Any = None, run_id: str | None = None, **settings: Any
 ) -> AbstractContextManager[Process]:
     """A process that works on the thread `t` of an agent, or of a flow; it ends with the block.
 
     What is given is a request, or None to go on.
     """
     config = thread_config("t", run_id)
-    context = agent.context(**chosen)
+    context = agent.context(**settings)
     place = (agent.address, agent.workspace.parent)
-    return forked(_main, *place, config, context, given, agent.graph.name, dict(os.environ))
+    return forked(_main, *place, config, context, inputs, agent.graph.name, dict(os.environ))
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _main(
     folder: Path,
     config: RunnableConfig,
     context: Context,
-    given: Any,
+    inputs: Any,
     who: str,
     environment: dict[str, str],
 ) -> None:
@@ -107,7 +107,7 @@ def _main(
             else:
                 profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
                 graph = build_agent(profiles[who], checkpointer=saver)
-            await graph.ainvoke(given, config, context=context)
+            await graph.ainvoke(inputs, config, context=context)
 
     asyncio.run(work())
 
@@ -129,8 +129,8 @@ class Stream:
         return _received, (DupFd(self.descriptor),)
 
 
-def _received(sent: Any) -> Stream:
-    return Stream(sent.detach())
+def _received(descriptor: Any) -> Stream:
+    return Stream(descriptor.detach())
 
 
 def fork(

@@ -34,8 +34,8 @@ def typed(
 
     def run(*arguments: str) -> Result:
         code = execute(list(arguments))
-        said = capsys.readouterr()
-        return Result(code, said.out, said.err)
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
 
     return run
 
@@ -45,9 +45,9 @@ QUESTION = "Do you trust the files in this folder?"
 
 @pytest.fixture
 def internet() -> Iterator[Internet]:
-    made = Internet()
-    yield made
-    made.close()
+    server = Internet()
+    yield server
+    server.close()
 
 
 @pytest.fixture

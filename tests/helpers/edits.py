@@ -16,9 +16,9 @@ def build_editor(session: Session) -> Edit:
     """A function that carries out one command of the editor."""
     catalog = Catalog([StrReplaceEditor(session=session)])
 
-    async def edit(command: str, path: str, **more: Any) -> Observation:
+    async def edit(command: str, path: str, **arguments: Any) -> Observation:
         return await catalog.execute(
-            "str_replace_editor", {"command": command, "path": path, **more}
+            "str_replace_editor", {"command": command, "path": path, **arguments}
         )
 
     return edit

@@ -44,9 +44,9 @@ async def agent(
     server: ScriptedServer, saver: SqliteStore, own_workspace: Path
 ) -> AsyncIterator[ScriptedAgent]:
     """An agent on the scripted server, with the tools of `tests.helpers.tools`."""
-    made = ScriptedAgent(server, own_workspace, saver)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(server, own_workspace, saver)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ async def flow(
     server: ScriptedServer, saver: SqliteStore, own_workspace: Path
 ) -> AsyncIterator[ScriptedFlow]:
     """A flow with the executors `tester` (the first) and `second`."""
-    made = ScriptedFlow(server, own_workspace, saver, (TESTER, SECOND))
-    yield made
-    await made.graph.close_waiting()
+    scripted_flow = ScriptedFlow(server, own_workspace, saver, (TESTER, SECOND))
+    yield scripted_flow
+    await scripted_flow.graph.close_waiting()
 
 
 @pytest.fixture(scope="session")
@@ -78,16 +78,16 @@ def new_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Scripte
     """Make scripted servers, as many as wanted; each is closed and verified at the end."""
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1,localhost")
-    made: list[ScriptedServer] = []
+    servers: list[ScriptedServer] = []
 
     def make() -> ScriptedServer:
-        made.append(ScriptedServer())
-        return made[-1]
+        servers.append(ScriptedServer())
+        return servers[-1]
 
     yield make
-    for server in made:
+    for server in servers:
         server.close()
-    if complaints := "\n".join(filter(None, (server.complaint() for server in made))):
+    if complaints := "\n".join(filter(None, (server.complaint() for server in servers))):
         pytest.fail(complaints, pytrace=False)
 
 

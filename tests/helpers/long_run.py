@@ -103,7 +103,7 @@ async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
     archive = Archive(path)
     facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
     present = "\n".join(map(get_text, history))
-    known = [
+    recalled = [
         place
         for place, code in facts.items()
         if code in present
@@ -114,23 +114,23 @@ async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
         compactions=compaction["count"],
         rules=sum(rule in last for rule in INSTRUCTIONS),
         facts=len(facts),
-        known=len(known),
+        known=len(recalled),
     )
 
 
 def prefix_share(agent: ScriptedAgent) -> float:
     """Part of all bytes sent with which a request begins as the one before it did."""
-    sent = [request.raw for request in sent_by(agent)]
+    requests = [request.raw for request in sent_by(agent)]
     alike = sum(
         len(os.path.commonprefix(pair))  # noqa: RUF071 - these are no paths
-        for pair in itertools.pairwise(sent)
+        for pair in itertools.pairwise(requests)
     )
-    return alike / sum(map(len, sent))
+    return alike / sum(map(len, requests))
 
 
 async def written_by(agent: ScriptedAgent) -> list[int]:
     """Bytes that each superstep has written to the database, in order."""
-    written = (
+    size_query = (
         "SELECT id, sum(bytes) FROM ("
         " SELECT checkpoint_id AS id, length(checkpoint) + length(metadata) AS bytes"
         " FROM checkpoints UNION ALL"
@@ -138,7 +138,7 @@ async def written_by(agent: ScriptedAgent) -> list[int]:
         ") GROUP BY id ORDER BY id"
     )
     saver: Any = agent.saver
-    return [int(row[1]) for row in saver.conn.execute(written)]
+    return [int(row[1]) for row in saver.conn.execute(size_query)]
 
 
 async def long_run(agent: ScriptedAgent, steps: int) -> Outcome:

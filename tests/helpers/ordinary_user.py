@@ -32,17 +32,17 @@ def become(home: Path) -> None:
 
 def show(folders: list[Path]) -> None:
     """Let everybody reach folders that lie below a closed one."""
-    wanted = [Path(os.path.realpath(folder)) for folder in folders]
+    real_folders = [Path(os.path.realpath(folder)) for folder in folders]
     aside = Path(tempfile.mkdtemp())
     aside.chmod(0o755)
-    for number, folder in enumerate(wanted):
+    for number, folder in enumerate(real_folders):
         (aside / str(number)).mkdir()
         mount(str(folder), aside / str(number), BIND | RECURSIVE)
-    closed = {parent for folder in wanted for parent in folder.parents if is_closed(parent)}
-    for parent in sorted(closed):
+    private = {parent for folder in real_folders for parent in folder.parents if is_closed(parent)}
+    for parent in sorted(private):
         if parent.is_dir() and is_closed(parent):  # not hidden by one above it
             mount("none", parent, 0, "tmpfs", "mode=755")
-    for number, folder in enumerate(wanted):
+    for number, folder in enumerate(real_folders):
         folder.mkdir(parents=True, exist_ok=True)
         mount(str(aside / str(number)), folder, BIND | RECURSIVE)
 
@@ -67,6 +67,8 @@ if __name__ == "__main__":
     become(own)
     variables = {"HOME": str(own), "TMPDIR": str(own), "USER": "nobody", "LOGNAME": "nobody"}
     left_out = {name: "" for name in os.environ if name.startswith(("XDG_", "PYTEST_"))}
-    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     os.chdir(ROOT)
-    os.execvpe(sys.argv[2], sys.argv[2:], {**kept, **variables, "PYTHONDONTWRITEBYTECODE": "1"})
+    os.execvpe(
+        sys.argv[2], sys.argv[2:], {**environment, **variables, "PYTHONDONTWRITEBYTECODE": "1"}
+    )

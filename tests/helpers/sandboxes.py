@@ -54,5 +54,5 @@ def with_sandbox(settings: Settings) -> Settings:
     kind = os.environ.get(VARIABLE)
     if not kind or settings.sandbox.kind != "auto":
         return settings
-    chosen = settings.sandbox.model_copy(update={"kind": kind})
-    return settings.model_copy(update={"sandbox": chosen})
+    sandbox = settings.sandbox.model_copy(update={"kind": kind})
+    return settings.model_copy(update={"sandbox": sandbox})

@@ -67,9 +67,9 @@ class Consult(Append):
 
     async def observe(self, path: str, line: str, **_: Any) -> Observation:
         assert self.session.complete is not None
-        said = await self.session.complete("extract", [HumanMessage(line)])
-        await super().observe(path=path, line=said)
-        return Observation(f"Written down: {said}")
+        answer = await self.session.complete("extract", [HumanMessage(line)])
+        await super().observe(path=path, line=answer)
+        return Observation(f"Written down: {answer}")
 
 
 class Read(AgentTool):
@@ -101,9 +101,9 @@ class Poll(AgentTool):
 
     async def observe(self, **_: Any) -> Observation:
         file = self.session.workspace.root / "polled"
-        seen = int(file.read_text()) + 1 if file.exists() else 1
-        file.write_text(str(seen))
-        return Observation(f"{seen} %")
+        count = int(file.read_text()) + 1 if file.exists() else 1
+        file.write_text(str(count))
+        return Observation(f"{count} %")
 
 
 class Shelf:

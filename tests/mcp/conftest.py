@@ -31,12 +31,12 @@ SEEN = SandboxSettings(read=(str(Path(ODD).parent), str(Path(ODD).parents[1] / "
 Connect = Callable[..., Awaitable[tuple[Catalog, Session]]]
 
 
-def odd(**more: object) -> McpServer:
+def odd(**options: object) -> McpServer:
     """The odd server as a program."""
     # on a busy machine a start takes its time
-    given = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90}
+    defaults = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90}
     # it keeps its notes where it is started
-    return McpServer.model_validate({**given, "directory": ".", **more})
+    return McpServer.model_validate({**defaults, "directory": ".", **options})
 
 
 @contextmanager

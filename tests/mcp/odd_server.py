@@ -84,8 +84,8 @@ async def paint(context: Context) -> str:  # type: ignore[type-arg]
 @mcp.tool()
 async def think(context: Context) -> str:  # type: ignore[type-arg]
     """Have the client's model think."""
-    asked = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))
-    return str(await context.session.create_message([asked], max_tokens=10))
+    request = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))
+    return str(await context.session.create_message([request], max_tokens=10))
 
 
 @mcp.tool()
@@ -100,8 +100,10 @@ def guarded(app: ASGIApp, token: str) -> ASGIApp:
     """Refuse who does not bear the token."""
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        given = Request(scope).headers.get("authorization") if scope["type"] == "http" else None
-        bears = scope["type"] != "http" or given == f"Bearer {token}"
+        authorization = (
+            Request(scope).headers.get("authorization") if scope["type"] == "http" else None
+        )
+        bears = scope["type"] != "http" or authorization == f"Bearer {token}"
         await (app if bears else PlainTextResponse("no", 401))(scope, receive, send)
 
     return guard

@@ -29,8 +29,8 @@ from tests.server import replies
 
 def running_server() -> psutil.Process:
     """The server that this process has started; other tests' children are not counted."""
-    [found] = [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
-    return found
+    [process] = [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
+    return process
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
@@ -39,17 +39,17 @@ async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
     connect: Connect, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with odd_at_address(kind, TOKEN="open sesame") as (url, port):
-        given = {"url": url, "transport": kind}
-        mine = McpServer.model_validate({**given, "token": "${THE_TOKEN}"})
-        catalog, _ = await connect(mine=mine, other=McpServer.model_validate(given))
+        options = {"url": url, "transport": kind}
+        mine = McpServer.model_validate({**options, "token": "${THE_TOKEN}"})
+        catalog, _ = await connect(mine=mine, other=McpServer.model_validate(options))
         assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
         assert not any(name.startswith("mcp_other") for name in catalog.names())
     [line] = warnings(caplog)
     assert f"`other` ({url})" in line
     assert "401" in line
-    gone = await catalog.execute("mcp_mine_note", {"line": "x"})
-    assert gone.is_error
-    assert "`mine`" in gone.text
+    observation = await catalog.execute("mcp_mine_note", {"line": "x"})
+    assert observation.is_error
+    assert "`mine`" in observation.text
     if kind == "http":
         with odd_at_address(kind, port, TOKEN="open sesame"):
             assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
@@ -58,8 +58,10 @@ async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    told = (r.message for r in caplog.records if r.name == "manus" and r.levelno >= logging.WARNING)
-    return sorted(told)
+    messages = (
+        r.message for r in caplog.records if r.name == "manus" and r.levelno >= logging.WARNING
+    )
+    return sorted(messages)
 
 
 async def test_those_that_are_down_are_told(
@@ -95,11 +97,11 @@ async def test_a_server_that_died_or_hangs_is_started_again(
     inside = server.children(recursive=True)  # which end a moment after the sandbox around them
     server.kill()
     psutil.wait_procs([server, *inside])
-    said = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
-    assert said[-1].text == "5"
+    observations = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
+    assert observations[-1].text == "5"
     # one that hangs is ended too
-    hanging, known = running_server(), session.peek("mcp:odd")
-    known.settings = odd(call_timeout=0.5)
+    hanging, connection = running_server(), session.peek("mcp:odd")
+    connection.settings = odd(call_timeout=0.5)
     frozen = await catalog.execute("mcp_odd_freeze")
     assert frozen.is_error
     assert "within 0.5 s" in frozen.text
@@ -113,8 +115,8 @@ async def test_a_server_that_died_or_hangs_is_started_again(
 @pytest.mark.sandboxes
 @pytest.mark.environ(OPENAI_API_KEY="secret")
 async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect) -> None:
-    given = odd(env={"GIVEN": "for the server"}, read_only=["add"])
-    catalog, session = await connect(odd=given)
+    settings = odd(env={"GIVEN": "for the server"}, read_only=["add"])
+    catalog, session = await connect(odd=settings)
     server = running_server()
     assert server.environ()["GIVEN"] == "for the server"
     assert "OPENAI_API_KEY" not in server.environ()
@@ -144,10 +146,10 @@ NAMES = {
 def test_names_fit_for_any_provider_and_are_no_other_tools(subtests: pytest.Subtests) -> None:
     for (server, tool), name in NAMES.items():
         with subtests.test(server=server, tool=tool):
-            taken = {"mcp_a_b_c"} if server == "a_b" else set[str]()
-            made = tool_name(server, tool, taken.__contains__)
-            assert re.fullmatch(name, made)
-            assert len(made) <= MAX_NAME
+            names = {"mcp_a_b_c"} if server == "a_b" else set[str]()
+            full_name = tool_name(server, tool, names.__contains__)
+            assert re.fullmatch(name, full_name)
+            assert len(full_name) <= MAX_NAME
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -195,11 +197,11 @@ async def test_what_a_server_answers_and_cannot_have(
         ("paint", {}, "Elicitation not supported"),  # the user is not at the servers' disposal
         ("think", {}, "Sampling not supported"),  # nor is the model
     ]
-    for tool, arguments, said in refused:
+    for tool, arguments, message in refused:
         with subtests.test(tool=tool, arguments=arguments):
-            found = await catalog.execute(f"mcp_odd_{tool}", arguments)
-            assert found.is_error
-            assert said in found.text
+            observation = await catalog.execute(f"mcp_odd_{tool}", arguments)
+            assert observation.is_error
+            assert message in observation.text
 
 
 async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> None:
@@ -209,14 +211,14 @@ async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> Non
     png = types.BlobResourceContents(uri=uri, mimeType="image/png", blob=data)
     content: list[types.ContentBlock] = [
         types.ResourceLink(type="resource_link", uri=uri, name="tides", mimeType="text/csv"),
-        *(types.EmbeddedResource(type="resource", resource=found) for found in (text, png)),
+        *(types.EmbeddedResource(type="resource", resource=result) for result in (text, png)),
         types.AudioContent(type="audio", data=data, mimeType="audio/x-wav"),
     ]
-    seen = await to_observation(types.CallToolResult(content=content), workspace)
-    link, embedded, poem, sound = seen.text.splitlines()
+    observation = await to_observation(types.CallToolResult(content=content), workspace)
+    link, embedded, poem, sound = observation.text.splitlines()
     assert link == "[resource tides (text/csv): odd://tides]"
     assert (embedded, poem) == ("[resource odd://tides]", "Das Meer 海")
-    assert [image.mime for image in seen.images] == ["image/png"]
+    assert [image.mime for image in observation.images] == ["image/png"]
     assert (tmp_path / sound.rpartition(" in ")[2].rstrip("]")).read_bytes() == b"RIFF"
 
 
@@ -239,5 +241,5 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedA
     assert not [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
 
     await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."), thread="other")
-    [said] = await agent.observations("other")
-    assert said.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"
+    [observation] = await agent.observations("other")
+    assert observation.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"

@@ -83,8 +83,10 @@ async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
         assert unfit.isError
         assert "`command`?" in said(unfit)
         assert (await client.call_tool("nothing", {})).isError
-        seen = await client.call_tool("str_replace_editor", {"command": "view", "path": "dot.png"})
-        assert [p.mimeType for p in seen.content if p.type == "image"] == ["image/png"]
+        result = await client.call_tool(
+            "str_replace_editor", {"command": "view", "path": "dot.png"}
+        )
+        assert [p.mimeType for p in result.content if p.type == "image"] == ["image/png"]
     assert (tmp_path / "work" / "a.txt").read_text() == "1\n"
 
 
@@ -114,8 +116,8 @@ async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedS
         assert not waiting.isError
         assert said(waiting).startswith("Which colour?")
         thread = (waiting.structuredContent or {})["thread_id"]
-        ended = await client.call_tool("run", {"thread": thread, "request": "blue"})
-        assert said(ended) == "Blue it is."
+        answer = await client.call_tool("run", {"thread": thread, "request": "blue"})
+        assert said(answer) == "Blue it is."
 
 
 HELLO = {
@@ -175,25 +177,25 @@ def test_over_pipes_until_a_signal(pipes: Pipes) -> None:
     assert started
     pipes.process.send_signal(signal.SIGTERM)
     assert pipes.process.wait(60) == 0
-    _, left = psutil.wait_procs(started, timeout=10)
-    assert left == []
+    _, remaining = psutil.wait_procs(started, timeout=10)
+    assert remaining == []
 
 
-@pytest.mark.parametrize("closed", [("stdin",), ("stdout",), ("stdout", "stdin")])
+@pytest.mark.parametrize("private", [("stdin",), ("stdout",), ("stdout", "stdin")])
 @pytest.mark.parametrize(
     "when", [pytest.param("greeted", marks=pytest.mark.exhaustive), "in a call"]
 )
 async def test_a_client_that_goes_ends_the_server_without_a_word(
-    pipes: Pipes, tmp_path: Path, when: str, closed: tuple[str, ...]
+    pipes: Pipes, tmp_path: Path, when: str, private: tuple[str, ...]
 ) -> None:
     pipes.send(*OPENING)
     assert pipes.answer()["id"] == 1
     if when == "in a call":
         pipes.send(build_bash_call("echo 1 > begun; until [ -e go ]; do sleep 0.05; done"))
         wait_for_file(tmp_path / "work" / "begun")
-    for name in closed:
+    for name in private:
         getattr(pipes, name).close()
-    if closed == ("stdout",):  # it is noticed at the next answer
+    if private == ("stdout",):  # it is noticed at the next answer
         (tmp_path / "work" / "go").write_text("")
         pipes.send({"id": 3, "method": "tools/list"})
     assert pipes.process.wait(60) == 0

@@ -160,10 +160,10 @@ class Setup:
             return state
 
     async def arun(self, start: Any) -> dict[str, Any]:
-        opened: Any = AsyncSqliteSaver.from_conn_string(self.database)
+        store: Any = AsyncSqliteSaver.from_conn_string(self.database)
         if self.url:
-            opened = AsyncPostgresSaver.from_conn_string(self.url)
-        async with opened as saver:
+            store = AsyncPostgresSaver.from_conn_string(self.url)
+        async with store as saver:
             if self.url:
                 await saver.setup()
             state: dict[str, Any] = await self.build(saver).ainvoke(

@@ -36,8 +36,8 @@ async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: Scri
 @pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough to answer in
 async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
-    lost = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
-    events = await agent.events(*lost, text("All of it."))
+    failures = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
+    events = await agent.events(*failures, text("All of it."))
     assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5]
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
     assert (await agent.outcome()).usage["model_calls"] == 1
@@ -62,12 +62,12 @@ async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAge
     """Without one all tries would be made at once: they are made after waits of our own."""
     waits = ((503, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), (429, "0.4"))
     busy = [fail(status, headers={"Retry-After": wait}) for status, wait in waits]
-    told = retries(await agent.events(*busy, text("So.")))
-    first, second, kept = [event["wait"] for event in told]
+    events = retries(await agent.events(*busy, text("So.")))
+    first, second, third = [event["wait"] for event in events]
     assert 0.025 <= first <= 0.05 <= second <= 0.1
-    assert 0.4 <= kept <= 0.46
+    assert 0.4 <= third <= 0.46
     assert agent.server.requests[3].at - agent.server.requests[2].at >= 0.4
-    assert "429" in told[2]["reason"]
+    assert "429" in events[2]["reason"]
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")

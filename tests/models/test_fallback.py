@@ -24,8 +24,8 @@ async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: Scrip
     assert len(configured.server.requests) == 2, "once a step"
     assert [request.model for request in second.requests] == ["other", "other"]
     assert all("sk-main" not in r.headers.get("authorization", "") for r in second.requests)
-    told, _ = [event for event in events if event["type"] == "retry"]
-    assert told["reason"].endswith("Asking `other` instead.")
+    first, _ = [event for event in events if event["type"] == "retry"]
+    assert first["reason"].endswith("Asking `other` instead.")
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0.5")
@@ -105,9 +105,9 @@ async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
 
 
 def test_a_fallback_takes_what_it_does_not_set_but_no_key_for_another_place() -> None:
-    others = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
-    given = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
-    main = ModelSettings.model_validate({**given, "fallback": others})
+    models = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
+    primary = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
+    main = ModelSettings.model_validate({**primary, "fallback": models})
     own, same, other, moved = main.with_fallbacks()
     assert own.fallback == ()
     assert (same.base_url, same.api_key, same.timeout) == ("http://a/v1", main.api_key, 3)
@@ -134,11 +134,11 @@ async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAg
     outcome = await consulter.run(call("consult", path="said", line="What?"), text("Done."))
     assert outcome.output == "Done."
     assert consulter.lines("said") == ["A page."]
-    asked = consulter.server.requests
-    assert [r.model for r in asked] == ["scripted", "small", "smaller", "scripted"]
-    effort = [r.body.get("reasoning_effort") for r in asked]
+    requests = consulter.server.requests
+    assert [r.model for r in requests] == ["scripted", "small", "smaller", "scripted"]
+    effort = [r.body.get("reasoning_effort") for r in requests]
     assert effort == ["high", "low", "low", "high"]
-    assert [r.body.get("temperature") for r in asked] == [None, 0.5, 0.5, None]
+    assert [r.body.get("temperature") for r in requests] == [None, 0.5, 0.5, None]
     assert outcome.usage["roles"]["extract"]["model_calls"] == 1
 
 
@@ -152,9 +152,9 @@ async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
     await flow.run(succeeds("Packed."), text("You can go."))
     first = flow.server.requests[0]
     assert (first.model, first.body["reasoning_effort"]) == ("planner", "high")
-    others = flow.server.requests[1:]
-    assert "scripted" in {request.model for request in others}
-    assert all(r.body.get("reasoning_effort") is None for r in others if r.model == "scripted")
+    rest = flow.server.requests[1:]
+    assert "scripted" in {request.model for request in rest}
+    assert all(r.body.get("reasoning_effort") is None for r in rest if r.model == "scripted")
     assert await flow.statuses() == ["completed"]
 
 
@@ -220,14 +220,14 @@ async def test_what_was_chosen_is_sent_under_the_models_own_name(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     always = {"messages", "model", "tools", "stream", "stream_options"}
-    for number, (model, chosen, sent) in enumerate(CHOSEN):
+    for number, (model, options, expected) in enumerate(CHOSEN):
         with subtests.test(number=number, model=model):
             with pytest.MonkeyPatch.context() as patch:
-                for name, value in chosen.items():
+                for name, value in options.items():
                     patch.setenv(f"MANUS_{name}", value)
                 await agent.run(text("Hello."), model=model, thread=str(number))
             body = agent.server.requests[-1].body
-            assert {k: v for k, v in body.items() if k not in always} == sent
+            assert {k: v for k, v in body.items() if k not in always} == expected
 
 
 async def test_a_key_and_its_address(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:

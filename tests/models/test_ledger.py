@@ -9,11 +9,11 @@ from manus.state.errors import BudgetError
 from manus.state.usage import Budget, Spending, no_usage
 
 
-def spending(role: str, tokens: int, **others: float) -> Spending:
+def spending(role: str, tokens: int, **options: float) -> Spending:
     entry = Spending(
         role=role, input_tokens=tokens, output_tokens=0, cached_tokens=0, model_calls=1
     )
-    return {**entry, **others}  # type: ignore[typeddict-item]
+    return {**entry, **options}  # type: ignore[typeddict-item]
 
 
 def test_a_call_is_booked_in_the_run_and_in_its_node() -> None:

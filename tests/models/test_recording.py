@@ -28,8 +28,8 @@ async def test_a_run_can_be_played_again(
     recorded = await agent.run(*WORK, record=FILE)
     agent.server.close()
     elsewhere = tmp_path / "elsewhere"
-    chosen = {"model": f"replay:{FILE}", "workspace": str(elsewhere)}
-    await agent.parts(mode, thread="again", **chosen)
+    settings = {"model": f"replay:{FILE}", "workspace": str(elsewhere)}
+    await agent.parts(mode, thread="again", **settings)
     played = await agent.outcome("again")
     assert (played.stop_reason, played.output) == (recorded.stop_reason, recorded.output)
     assert played.results == recorded.results
@@ -107,13 +107,13 @@ ALIKE = {
 
 
 def test_only_what_differs_from_run_to_run_does_not_count() -> None:
-    def form(said: str) -> str:
-        return str(normalize_messages([ToolMessage(said, tool_call_id="1")], "/w"))
+    def form(text: str) -> str:
+        return str(normalize_messages([ToolMessage(text, tool_call_id="1")], "/w"))
 
-    assert all(form(one) == form(other) for one, other in ALIKE.items())
-    assert len({form(said) for said in ("12 files", "13 files", "0x1")}) == 3
-    said = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
-    assert normalize_messages(said, "/w") == [{"role": "human", "text": "Hi."}], (
+    assert all(form(first) == form(second) for first, second in ALIKE.items())
+    assert len({form(text) for text in ("12 files", "13 files", "0x1")}) == 3
+    messages = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
+    assert normalize_messages(messages, "/w") == [{"role": "human", "text": "Hi."}], (
         "of one request alone"
     )
-    assert [is_ephemeral(message) for message in said] == [False, False, True]
+    assert [is_ephemeral(message) for message in messages] == [False, False, True]

@@ -101,8 +101,8 @@ async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change
 
     agent.server.script(answer).always(text("What?", usage=HALF))
     outcome = await agent.run(request=LONG, tool_choice="none")
-    shown = "\n".join(str(r.last["content"])[:80] for r in agent.server.requests)
-    assert len(agent.server.requests) == 2, shown
+    last_texts = "\n".join(str(r.last["content"])[:80] for r in agent.server.requests)
+    assert len(agent.server.requests) == 2, last_texts
     assert len(agent.server.requests[1].raw) < 0.5 * len(agent.server.requests[0].raw)
     assert (outcome.stop_reason, outcome.output) == ("answered", "What?"), "shorter, it fits"
 
@@ -127,11 +127,13 @@ async def test_a_count_far_below_is_told_once_where_the_window_is_not_known(
     with caplog.at_level(logging.WARNING, "manus"):
         await agent.run(text("Which text?", usage=HALF), request=LONG)
         outcome = await agent.run(text("Which?", usage=HALF), request=LONG, thread="again")
-    told = [record.getMessage() for record in caplog.records if "counted" in record.getMessage()]
-    assert len(told) == 1
+    messages = [
+        record.getMessage() for record in caplog.records if "counted" in record.getMessage()
+    ]
+    assert len(messages) == 1
     for words in ("2,051 tokens", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
         with subtests.test(words=words):
-            assert words in told[0]
+            assert words in messages[0]
     assert outcome.output == "Which?", "the reply counts all the same"
 
 
@@ -145,9 +147,9 @@ async def test_a_small_window_is_told_once_with_the_setting(
         assert caplog.records == [], "the settings say so themselves"
         monkeypatch.delenv("MANUS_CONTEXT_WINDOW")
         await agent.run(call("poll"), text("Hello."), thread="again")
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "a context window of 4,096 tokens" in told
-    assert "lms load" in told
+    [message] = [record.getMessage() for record in caplog.records]
+    assert "a context window of 4,096 tokens" in message
+    assert "lms load" in message
 
 
 FIGURES: dict[str, tuple[Comparison, int, bool]] = {

@@ -80,8 +80,8 @@ async def test_ordinary_messages_are_sent_as_langchain_sends_them(
     his, own = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
     assert own.text == his.text == "Two."
     assert own.tool_calls == his.tool_calls
-    said = [m.usage_metadata["output_tokens"] for m in (own, his) if m.usage_metadata]
-    assert said == [6, 6]
+    output_tokens = [m.usage_metadata["output_tokens"] for m in (own, his) if m.usage_metadata]
+    assert output_tokens == [6, 6]
     assert own.response_metadata["finish_reason"] == "tool_calls"
 
 
@@ -117,8 +117,8 @@ def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept(
 
 
 async def test_pictures_follow_the_batch_of_tool_messages(agent: ScriptedAgent) -> None:
-    shown = calls(call("picture"), call("poll"), call("picture"))
-    await agent.run(shown, call("poll"), text("Red."))
+    reply = calls(call("picture"), call("poll"), call("picture"))
+    await agent.run(reply, call("poll"), text("Red."))
     last = agent.server.requests[-1].messages
     roles = [m["role"] for m in last]
     assert roles == ["system", "user", "assistant", *["tool"] * 3, "user", *roles[7:]]
@@ -128,8 +128,8 @@ async def test_pictures_follow_the_batch_of_tool_messages(agent: ScriptedAgent) 
 
 
 @given(st.text())
-def test_any_text_is_encoded(said: str) -> None:
-    assert json.loads(encode({"content": said})) == {"content": said}
+def test_any_text_is_encoded(text: str) -> None:
+    assert json.loads(encode({"content": text})) == {"content": text}
 
 
 WORDS = "Grüße, 世界\u2028😀\x85."

@@ -118,16 +118,16 @@ def is_sent_back(request: Any) -> bool:
 
 
 async def test_an_announcement_is_sent_back_once(agent: ScriptedAgent) -> None:
-    done = call("terminate", status="success", answer="f7 is right now.")
+    terminate = call("terminate", status="success", answer="f7 is right now.")
     outcome = await agent.run(
-        text("I will now look at the file."), call("append", path="a", line="1"), done
+        text("I will now look at the file."), call("append", path="a", line="1"), terminate
     )
     assert (outcome.stop_reason, outcome.success) == ("terminated", True)
     assert outcome.output == "f7 is right now."
     assert agent.lines("a") == ["1"]
     assert [is_sent_back(r) for r in agent.server.requests] == [False, True, False]
-    said = str(agent.server.requests[1].last["content"])
-    assert "`terminate`" in said
+    content = str(agent.server.requests[1].last["content"])
+    assert "`terminate`" in content
 
 
 async def test_a_second_one_is_the_answer(agent: ScriptedAgent) -> None:
@@ -157,7 +157,7 @@ async def test_nothing_is_sent_back_in_a_conversation(agent: ScriptedAgent) -> N
 
 
 @pytest.mark.parametrize(
-    "chosen",
+    "options",
     [
         pytest.param({"max_steps": 1}, id="last step"),
         pytest.param({"tool_choice": "none"}, id="no tools"),
@@ -165,9 +165,9 @@ async def test_nothing_is_sent_back_in_a_conversation(agent: ScriptedAgent) -> N
     ],
 )
 async def test_nothing_is_sent_back_where_nothing_could_follow(
-    agent: ScriptedAgent, chosen: dict[str, Any]
+    agent: ScriptedAgent, options: dict[str, Any]
 ) -> None:
-    outcome = await agent.run(text(ANNOUNCES), **chosen)
+    outcome = await agent.run(text(ANNOUNCES), **options)
     assert (outcome.stop_reason, outcome.output) == ("answered", ANNOUNCES)
 
 

@@ -25,28 +25,30 @@ Made = tuple[str, Any, Any]
 _ids = itertools.count()
 
 
-def step(*made: Made, text: str = "", error: bool = False, seconds: float = 0) -> list[AnyMessage]:
+def step(*calls: Made, text: str = "", error: bool = False, seconds: float = 0) -> list[AnyMessage]:
     """An assistant message with calls (name, arguments, observation), and their tool messages."""
-    ids = [str(next(_ids)) for _ in made]
-    asked = [
+    ids = [str(next(_ids)) for _ in calls]
+    tool_calls = [
         {"name": name, "args": args, "id": id_, "type": "tool_call"}
-        for (name, args, _), id_ in zip(made, ids, strict=True)
+        for (name, args, _), id_ in zip(calls, ids, strict=True)
     ]
     status = "error" if error else "success"
     facts = {CALL_FACTS: {"seconds": seconds}}
     answers = [
-        ToolMessage(seen, tool_call_id=id_, name=name, status=status, additional_kwargs=facts)
-        for (name, _, seen), id_ in zip(made, ids, strict=True)
+        ToolMessage(
+            observation, tool_call_id=id_, name=name, status=status, additional_kwargs=facts
+        )
+        for (name, _, observation), id_ in zip(calls, ids, strict=True)
     ]
-    return [AIMessage(text, tool_calls=asked), *answers]
+    return [AIMessage(text, tool_calls=tool_calls), *answers]
 
 
-def bash(command: str, seen: str = "a b", **more: Any) -> list[AnyMessage]:
-    return step(("bash", {"command": command}, seen), **more)
+def bash(command: str, observation: str = "a b", **arguments: Any) -> list[AnyMessage]:
+    return step(("bash", {"command": command}, observation), **arguments)
 
 
-def fail(command: str, seen: str = "no") -> list[AnyMessage]:
-    return bash(command, seen, error=True)
+def fail(command: str, observation: str = "no") -> list[AnyMessage]:
+    return bash(command, observation, error=True)
 
 
 def said(text: str) -> list[AnyMessage]:
@@ -57,15 +59,15 @@ def build_trail(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry]
     trail: list[TrailEntry] = []
     newest, outcome = 0, ""
     for number, messages in enumerate(steps, start=1):
-        made = newest_step(messages, None, number)
-        trail += made.entries
-        newest, outcome = len(made.entries), made.result
+        current = newest_step(messages, None, number)
+        trail += current.entries
+        newest, outcome = len(current.entries), current.result
     return trail, newest, outcome
 
 
 def kind_in(*steps: list[AnyMessage], threshold: int = 2) -> str | None:
-    found = find_loop(*build_trail(steps), threshold)
-    return found.kind if found is not None else None
+    loop = find_loop(*build_trail(steps), threshold)
+    return loop.kind if loop is not None else None
 
 
 LS = bash("ls")
@@ -75,21 +77,21 @@ PYTEST = bash("pytest", "1 failed in 0.12s", error=True)
 PAGE = {"action": "click_element", "index": 3}
 
 
-def click(page: str, **more: Any) -> list[AnyMessage]:
+def click(page: str, **options: Any) -> list[AnyMessage]:
     """A browser action whose sentence is always the same; what counts is the page after it."""
     id_ = str(next(_ids))
-    asked = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
+    tool_call = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
     answer = ToolMessage("Clicked element 3.", tool_call_id=id_, name="browser_use")
-    facts = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **more}
+    facts = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **options}
     answer.additional_kwargs[CALL_FACTS] = facts
-    return [AIMessage("", tool_calls=asked), answer]
+    return [AIMessage("", tool_calls=tool_call), answer]
 
 
 def malformed() -> list[AnyMessage]:
     id_ = str(next(_ids))
     bad = {"name": "bash", "args": "{", "id": id_, "error": None, "type": "invalid_tool_call"}
-    asked = AIMessage("", invalid_tool_calls=[bad])
-    return [asked, ToolMessage("Not JSON.", tool_call_id=id_, status="error")]
+    message = AIMessage("", invalid_tool_calls=[bad])
+    return [message, ToolMessage("Not JSON.", tool_call_id=id_, status="error")]
 
 
 def shot(data: str) -> list[AnyMessage]:
@@ -163,8 +165,8 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
 
 
 def test_the_table() -> None:
-    found = {name: kind_in(*steps) for name, (steps, _) in CASES.items()}
-    assert found == {name: kind for name, (_, kind) in CASES.items()}
+    kinds = {name: kind_in(*steps) for name, (steps, _) in CASES.items()}
+    assert kinds == {name: kind for name, (_, kind) in CASES.items()}
 
 
 def _replace(old: str, new: str) -> dict[str, Any]:
@@ -189,13 +191,13 @@ async def test_edits_are_compared_by_what_they_change(edit: Edit, root: Path, na
     steps = []
     for args in calls:
         observation = await edit(**args)
-        made = step(("str_replace_editor", args, observation.text), error=observation.is_error)
+        messages = step(("str_replace_editor", args, observation.text), error=observation.is_error)
         if observation.fingerprint is not None:
-            answer = made[-1]
+            answer = messages[-1]
             assert isinstance(answer, ToolMessage)
             fingerprint = result_fingerprint(answer, observation.fingerprint)
             answer.additional_kwargs[CALL_FACTS]["fingerprint"] = fingerprint
-        steps.append(made)
+        steps.append(messages)
     assert kind_in(*steps) == expected
 
 
@@ -207,26 +209,26 @@ def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> No
 
 
 def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
-    cycle, one = (find_loop(*build_trail(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
+    cycle, single = (find_loop(*build_trail(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
     assert cycle is not None
     assert all(f"'command': '{c}'" in cycle.description for c in "abc")
     assert set(cycle.calls) == {call_fingerprint("bash", {"command": c}) for c in "abc"}
-    assert one is not None
-    assert all(word in one.description for word in ("`bash`", "ls", "3 times", "a b"))
+    assert single is not None
+    assert all(word in single.description for word in ("`bash`", "ls", "3 times", "a b"))
 
 
 def measures(steps: Iterable[list[AnyMessage]]) -> list[str]:
     """The measure after each step of a run; the calls of a step are refused as `act` does it."""
     trail: list[TrailEntry] = []
     loop: Loop | None = None
-    found: list[str] = []
+    measures_taken: list[str] = []
     for number, messages in enumerate(steps, start=1):
-        made = newest_step(messages, loop, number)
-        trail += made.entries
-        finding = find_loop(trail, len(made.entries), made.result)
-        loop = next_loop(loop, finding, made, number)
-        found.append(loop["measure"] if loop is not None else "")
-    return found
+        current = newest_step(messages, loop, number)
+        trail += current.entries
+        finding = find_loop(trail, len(current.entries), current.result)
+        loop = next_loop(loop, finding, current, number)
+        measures_taken.append(loop["measure"] if loop is not None else "")
+    return measures_taken
 
 
 REFUSALS = ["hint", "refuse", "refuse"]
@@ -270,8 +272,8 @@ def test_what_comes_round_beside_a_loop_is_refused_with_it() -> None:
     trail, _, _ = build_trail(steps)
     before = next_loop(None, find_loop(trail, 1), newest_step(steps[-1], None, 4), 4)
     trail, newest, outcome = build_trail([*steps, twice])
-    found = find_loop(trail, newest, outcome)
-    loop = next_loop(before, found, newest_step(twice, before, 5), 5)
+    finding = find_loop(trail, newest, outcome)
+    loop = next_loop(before, finding, newest_step(twice, before, 5), 5)
     assert loop is not None
     assert loop["measure"] == "refuse"
     assert loop["calls"] == [call_fingerprint("bash", {"command": c}) for c in "ab"]
@@ -282,11 +284,13 @@ _CALL = st.tuples(st.sampled_from(["read", "edit"]), st.integers(0, 2), st.sampl
 
 @given(st.lists(st.lists(_CALL, max_size=2), max_size=12))
 def test_what_is_new_is_never_a_loop(run: list[list[tuple[str, int, str]]]) -> None:
-    steps = [step(*((name, {"n": n}, seen) for name, n, seen in calls)) for calls in run]
+    steps = [
+        step(*((name, {"n": n}, observation) for name, n, observation in calls)) for calls in run
+    ]
     assert kind_in(*steps, bash("never before", "never seen")) is None
 
 
 def test_the_trail_keeps_the_newest_calls() -> None:
     trail, *_ = build_trail(bash(f"ls {n}") for n in range(MAX_ENTRIES + 2))
-    kept = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
-    assert kept == trail[2:]
+    entries = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
+    assert entries == trail[2:]

@@ -31,18 +31,18 @@ RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", 
 
 
 def test_the_steps_left_are_said_in_the_last_quarter(subtests: pytest.Subtests) -> None:
-    for step, left in ((1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)):
-        with subtests.test(step=step, left=left):
-            expected = [] if left is None else [prompts.steps_left(left)]
+    for step, remaining in ((1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)):
+        with subtests.test(step=step, remaining=remaining):
+            expected = [] if remaining is None else [prompts.steps_left(remaining)]
             assert step_notes({**RUN, "step": step}, None) == expected
 
 
 async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -> None:
     write = calls(call("append", path="a", line="1"), text="First.")
     await agent.run(write, text("Done."), request="Write a 1.", max_steps=2)
-    sent = agent.server.requests[-1].messages
+    messages = agent.server.requests[-1].messages
     place = str(agent.workspace)
-    assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in sent] == snapshot
+    assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in messages] == snapshot
 
 
 async def test_each_request_begins_with_the_one_before(
@@ -56,8 +56,8 @@ async def test_each_request_begins_with_the_one_before(
     assert len(requests) == 18
     for earlier, later in itertools.pairwise(requests):
         with subtests.test(earlier=earlier, later=later):
-            kept = earlier.messages[:-1]
-            assert later.messages[: len(kept)] == kept
+            history = earlier.messages[:-1]
+            assert later.messages[: len(history)] == history
             assert len(later.messages) > len(earlier.messages)
             assert later.tools == earlier.tools
             # down to the bytes, which is what a provider's cache compares
@@ -89,8 +89,8 @@ async def test_neither_prompt_is_ever_stored(
     await agent.run(text("Yes."), request="Really?")
     history = await agent.messages()
     assert not any(isinstance(message, SystemMessage) for message in history)
-    asked = [str(m.text) for m in history if isinstance(m, HumanMessage)]
-    assert asked == ["Do it.", "Really?"]
+    texts = [str(m.text) for m in history if isinstance(m, HumanMessage)]
+    assert texts == ["Do it.", "Really?"]
     for request in agent.server.requests:
         with subtests.test(request=request):
             prompts_sent = [m for m in request.messages if "What next?" in str(m["content"])]
@@ -157,13 +157,13 @@ def test_the_uncommitted_changes_and_the_hidden_entries_that_matter(tmp_path: Pa
     (tmp_path / ".github").mkdir()
     (tmp_path / ".env").touch()
     (tmp_path / ".pre-commit-config.yaml").touch()
-    said = read_notes(tmp_path)
-    assert "\n- Uncommitted changes at the beginning: untracked " in said
-    assert said.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
+    notes = read_notes(tmp_path)
+    assert "\n- Uncommitted changes at the beginning: untracked " in notes
+    assert notes.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
     # neither changes the description of a thread
     (tmp_path / "b.py").touch()
     resolved = resolve_settings(Settings())
-    assert describe_environment(Workspace(tmp_path), resolved, said) == said
+    assert describe_environment(Workspace(tmp_path), resolved, notes) == notes
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_which_python_runs_the_code(
     assert re.search(r"`python3` is .+; `python_execute` runs manus's own", without)
     venv.create(tmp_path / ".venv", symlinks=True)
     version = ".".join(map(str, sys.version_info[:3]))
-    said = describe_environment(Workspace(tmp_path), resolved, own_python=own_python)
-    assert f"- Python: {expected.format(python=f'Python {version} in .venv')}\n" in said
+    description = describe_environment(Workspace(tmp_path), resolved, own_python=own_python)
+    assert f"- Python: {expected.format(python=f'Python {version} in .venv')}\n" in description
 
 
 def test_the_branch_is_named_and_nothing_that_stands_in_its_place(
@@ -225,8 +225,8 @@ def test_programs_that_the_sandbox_hides_are_said_to_be_hidden(
     shims.mkdir()
     (shims / "cargo").touch(0o755)
     monkeypatch.setenv("PATH", f"{shims}:/usr/bin:{tmp_path / 'without'}")
-    said = read_notes(tmp_path / "project")
-    assert f"programs in {shims};" in said
-    assert "cargo" not in said
-    opened = resolve_settings(Settings(sandbox=SandboxSettings(read=(str(tmp_path),))))
-    assert "cargo" in describe_environment(Workspace(tmp_path / "project"), opened)
+    notes = read_notes(tmp_path / "project")
+    assert f"programs in {shims};" in notes
+    assert "cargo" not in notes
+    settings = resolve_settings(Settings(sandbox=SandboxSettings(read=(str(tmp_path),))))
+    assert "cargo" in describe_environment(Workspace(tmp_path / "project"), settings)

@@ -60,11 +60,11 @@ def test_each_call_gets_its_message(subtests: pytest.Subtests) -> None:
             assert append_messages(history, [replacement_writes(history, mended)]) == mended
             assert_paired(mended)
             assert [m for m in mended if m in history] == history
-            lost = [m for m in mended if m not in history]
-            assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
-            assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
-    whole: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
-    assert repair_history(whole, nothing_known) is whole
+            added = [m for m in mended if m not in history]
+            assert {m.text for m in added} == {prompts.OUTCOME_LOST}
+            assert all(isinstance(m, ToolMessage) and m.status == "error" for m in added)
+    complete: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
+    assert repair_history(complete, nothing_known) is complete
 
 
 def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> None:
@@ -75,8 +75,8 @@ def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> Non
     assert append_messages(history, [replacement_writes(history, mended)]) == mended
     # what the journal knows is the answer
     mended = repair_history([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
-    lost = prompts.OUTCOME_LOST
-    assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]
+    outcome = prompts.OUTCOME_LOST
+    assert [m.text for m in mended[2:5]] == [outcome, "answer to 2", outcome]
 
 
 WHOLE: list[AnyMessage] = [USER, asks("1"), answer("1")]
@@ -126,9 +126,9 @@ REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
 
 
 def test_the_reason(subtests: pytest.Subtests) -> None:
-    for known, reason in REASONS:
-        with subtests.test(known=known, reason=reason):
-            assert find_stop_reason(**{**USUAL, **known}) == reason
+    for arguments, reason in REASONS:
+        with subtests.test(arguments=arguments, reason=reason):
+            assert find_stop_reason(**{**USUAL, **arguments}) == reason
 
 
 def used(**amounts: Any) -> Usage:
@@ -168,9 +168,9 @@ async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
     assert [e["measure"] for e in events if e["type"] == "loop"] == ["hint", "refuse", "ask"]
     hinted = ["stuck in a loop" in r.last["content"] for r in agent.server.requests]
     assert hinted == [False, False, False, True, False, False]
-    seen = await agent.observations()
-    assert seen[:4] == ["There is no file missing."] * 4
-    assert all(text.startswith("Not executed") and "4 times" in text for text in seen[4:])
+    observation = await agent.observations()
+    assert observation[:4] == ["There is no file missing."] * 4
+    assert all(text.startswith("Not executed") and "4 times" in text for text in observation[4:])
     assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
     assert_paired(await agent.messages())
 
@@ -195,8 +195,8 @@ async def test_a_slow_build_is_polled_until_it_is_done(
     look = call("bash", command=f"sleep 0.1; {state}")
     outcome = await builder.run(*[look] * 6, text("It is built."))
     assert outcome.stop_reason == "answered"
-    seen = [observation.splitlines()[0] for observation in await builder.observations()]
-    assert seen == ["building"] * 5 + ["built"]
+    first_lines = [observation.splitlines()[0] for observation in await builder.observations()]
+    assert first_lines == ["building"] * 5 + ["built"]
     hinted = ["You are waiting" in r.text for r in agent.server.requests]
     assert hinted == [False, False, False, True, False, False, False]
 

@@ -29,6 +29,6 @@ class Azure:
             usage=tokens(100, 20, cached=turn.cached),
             finish_reason="length" if turn.at_limit else None,
         )
-        asked = {"stream": True, "stream_options": {"include_usage": True}}
-        said = frames(reply, Request(json.dumps(asked).encode()))
-        return said[:-3] if turn.silent else said  # its reason, the usage, the end
+        body = {"stream": True, "stream_options": {"include_usage": True}}
+        data = frames(reply, Request(json.dumps(body).encode()))
+        return data[:-3] if turn.silent else data  # its reason, the usage, the end

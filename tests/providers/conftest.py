@@ -32,17 +32,17 @@ PROVIDERS: dict[str, tuple[type[Dialect], str]] = {
 KEY = "sk-secret-of-tests"
 
 
-def scripted(dialect: Dialect, said: Said) -> Scripted:
+def scripted(dialect: Dialect, turn: Said) -> Scripted:
     """The bytes of what is said, in the provider's protocol."""
 
     def reply(request: Request) -> Raw:
         assert re.match(dialect.path, request.path), request.path
         assert "stream" in request.path.lower() or request.body.get("stream") is True, "always"
-        if isinstance(said, Refusal) and not said.mid_stream:
-            body, headers = dialect.refusal(said)
-            headers = {**headers, **said.headers}
-            return raw(json.dumps(body).encode(), said.status, "application/json", headers)
-        pieces = dialect.broken(said) if isinstance(said, Refusal) else dialect.stream(said)
+        if isinstance(turn, Refusal) and not turn.mid_stream:
+            body, headers = dialect.refusal(turn)
+            headers = {**headers, **turn.headers}
+            return raw(json.dumps(body).encode(), turn.status, "application/json", headers)
+        pieces = dialect.broken(turn) if isinstance(turn, Refusal) else dialect.stream(turn)
         return raw(b"".join(pieces), content_type=dialect.content_type)
 
     return reply
@@ -54,18 +54,18 @@ class ProvidedAgent(ScriptedAgent):
     provider: str
     streamed: bool = False
 
-    async def ask(self, *replies: Said, thread: str = "t", **chosen: Any) -> Outcome:
+    async def ask(self, *replies: Said, thread: str = "t", **options: Any) -> Outcome:
         """A run with the provider's replies."""
-        await self.watch(*replies, thread=thread, **chosen)
+        await self.watch(*replies, thread=thread, **options)
         return await self.outcome(thread)
 
     async def watch(
-        self, *replies: Said, thread: str = "t", **chosen: Any
+        self, *replies: Said, thread: str = "t", **options: Any
     ) -> list[tuple[str, Any]]:
         """What is streamed of a run."""
         dialect = PROVIDERS[self.provider][0]()
-        self.server.script(*(scripted(dialect, said) for said in replies))
-        context = Context(workspace=str(self.workspace), **chosen)
+        self.server.script(*(scripted(dialect, reply) for reply in replies))
+        context = Context(workspace=str(self.workspace), **options)
         modes = ["custom", "messages"] if self.streamed else ["custom"]
         stream: Any = self.graph.astream(
             {"request": "Do it."}, thread_config(thread), context=context, stream_mode=modes
@@ -89,14 +89,14 @@ def provider(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, ScriptedServer]]:
     """A server for each provider."""
-    made = {provider: ScriptedServer(path="") for provider in PROVIDERS}
-    yield made
-    for server in made.values():
+    by_provider = {provider: ScriptedServer(path="") for provider in PROVIDERS}
+    yield by_provider
+    for server in by_provider.values():
         server.close()
 
 
 @pytest.fixture
-def asked(
+def provider_server(
     provider: str, servers: dict[str, ScriptedServer], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ScriptedServer]:
     """The provider's server; the settings name it."""
@@ -131,7 +131,7 @@ async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def agent(
     provider: str,
-    asked: ScriptedServer,
+    provider_server: ScriptedServer,
     saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -139,7 +139,7 @@ async def agent(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)
-    made = ProvidedAgent(asked, workspace, saver)
-    made.provider = provider
-    yield made
-    await made.graph.close_waiting()
+    provided = ProvidedAgent(provider_server, workspace, saver)
+    provided.provider = provider
+    yield provided
+    await provided.graph.close_waiting()

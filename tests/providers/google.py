@@ -34,5 +34,5 @@ def _said(turn: Turn, parts: list[Json], *, last: bool) -> Json:
         candidate["finishReason"] = "MAX_TOKENS" if turn.at_limit else "STOP"
     usage = {"promptTokenCount": 100, "cachedContentTokenCount": turn.cached}
     usage |= {"candidatesTokenCount": 20, "totalTokenCount": 120}
-    said = {"candidates": [candidate], "modelVersion": "gemini-scripted", "responseId": "r1"}
-    return {**said, "usageMetadata": usage} if last else said
+    chunk = {"candidates": [candidate], "modelVersion": "gemini-scripted", "responseId": "r1"}
+    return {**chunk, "usageMetadata": usage} if last else chunk

@@ -71,7 +71,9 @@ async def test_cache_points_are_set_for_models_that_know_them(
     assert last == ["toolResult", "cachePoint", "text"], "the next-step prompt stays outside"
 
 
-async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: ScriptedServer) -> None:
+async def test_the_tools_schemas_stay_as_they_are(
+    provider: str, provider_server: ScriptedServer
+) -> None:
     """They are made once and are every later request's, that of a fallback too."""
     nothing = {"type": "object", "properties": {}}
     some = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -81,7 +83,7 @@ async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: Scripted
     ]
     before = copy.deepcopy(tools)
     settings = load_settings(os.environ).for_role("main")
-    asked.script(scripted(PROVIDERS[provider][0](), Turn(text="Done.")))
+    provider_server.script(scripted(PROVIDERS[provider][0](), Turn(text="Done.")))
     model_request = ModelRequest("main", [HumanMessage("Hello.")], tools, "required", quiet=True)
     await ask_endpoint(await build_model(settings, Path()), settings, model_request)
     assert tools == before
@@ -132,8 +134,13 @@ async def test_where_a_message_cannot_be_marked_the_one_before_is(
     contents: list[Any] = ["", [{"type": "thinking", "thinking": "Well"}]]
     for content in contents:
         with subtests.test(content=content):
-            said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
-            request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
+            message = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
+            request = [
+                SystemMessage("You work."),
+                HumanMessage("Do it."),
+                message,
+                ephemeral("Next?"),
+            ]
             marked = with_cache_marks(request, ANTHROPIC)
             assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
 
@@ -147,12 +154,12 @@ def thinker(agent: ProvidedAgent) -> ProvidedAgent:
 
 def use(place: int) -> Json:
     """A call in Anthropic's form."""
-    given = {"path": "a", "line": str(place)}
-    return {"type": "tool_use", "id": f"toolu_{place}", "name": "append", "input": given}
+    arguments = {"path": "a", "line": str(place)}
+    return {"type": "tool_use", "id": f"toolu_{place}", "name": "append", "input": arguments}
 
 
-def thought(said: str, signature: str) -> Json:
-    return {"type": "thinking", "thinking": said, "signature": signature}
+def thought(text: str, signature: str) -> Json:
+    return {"type": "thinking", "thinking": text, "signature": signature}
 
 
 REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix/LafPsn4a"}
@@ -163,10 +170,10 @@ def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
     """The blocks of an assistant's message in the last request."""
     body: Any = agent.server.requests[-1].body
     if agent.provider == "google":
-        found = [c["parts"] for c in body["contents"] if c["role"] == "model"]
+        messages = [c["parts"] for c in body["contents"] if c["role"] == "model"]
     else:
-        found = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
-    blocks: list[Json] = found[place]
+        messages = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
+    blocks: list[Json] = messages[place]
     return blocks
 
 
@@ -202,10 +209,10 @@ def unthought(parts: Iterable[Json]) -> list[Json]:
 
 def without_ids(agent: ProvidedAgent) -> list[Json]:
     """What the last request has of the model, without the ids that Google's calls get."""
-    sent = assistant(agent)
+    message = assistant(agent)
     if agent.provider != "google":
-        return sent
-    return [{k: v for k, v in part.items() if k != "id"} for part in sent]
+        return message
+    return [{k: v for k, v in part.items() if k != "id"} for part in message]
 
 
 @pytest.mark.parametrize(
@@ -239,12 +246,12 @@ async def test_no_other_gets_them(
     refused = Refusal(400, "ValidationException", "The request was flagged.")
     replies = (Turn(blocks=blocks), refused, Turn(text="Done."))
     pieces = [data[0] for mode, data in await thinker.watch(*replies) if mode == "messages"]
-    shown = [readable_thoughts(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
-    assert "".join(shown) == "First."
-    [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
-    assert "I write." in json.dumps(sent["content"])
-    assert set(sent) == {"role", "content", "tool_calls"}
-    assert not any(word in json.dumps(sent) for word in ("First.", SIGNATURE, "extras", "index"))
+    thoughts = [readable_thoughts(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
+    assert "".join(thoughts) == "First."
+    [message] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
+    assert "I write." in json.dumps(message["content"])
+    assert set(message) == {"role", "content", "tool_calls"}
+    assert not any(word in json.dumps(message) for word in ("First.", SIGNATURE, "extras", "index"))
     assert unthought(without_ids(thinker)) == unthought(blocks)
 
 
@@ -260,10 +267,10 @@ async def test_a_tool_of_the_provider_is_passed_on(agent: ProvidedAgent, provide
     agent.graph = build_agent(profile, checkpointer=agent.saver)
     outcome = await agent.ask(Turn(text="Done."))
     assert outcome.output == "Done."
-    sent = json.dumps(agent.server.requests[0].body["tools"])
-    assert "terminate" in sent
-    wanted = {"anthropic": json.dumps(SEARCHES["anthropic"]), "google": '"googleSearch": {}'}
-    assert wanted[provider] in sent
+    tools = json.dumps(agent.server.requests[0].body["tools"])
+    assert "terminate" in tools
+    expected = {"anthropic": json.dumps(SEARCHES["anthropic"]), "google": '"googleSearch": {}'}
+    assert expected[provider] in tools
 
 
 @pytest.mark.parametrize("provider", ["ollama"])
@@ -276,9 +283,9 @@ async def test_ollama_says_how_large_its_window_is(
             await agent.ask(Turn(text="Done."))
     finally:
         agent.server.pages = {}
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "a context window of 4,096 tokens" in told
-    assert "MANUS_CONTEXT_WINDOW=32768" in told
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert "a context window of 4,096 tokens" in warning
+    assert "MANUS_CONTEXT_WINDOW=32768" in warning
 
 
 LEAN = replace(TESTER, on_demand=("append",))
@@ -289,8 +296,8 @@ async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
     """Gemini refuses objects without properties, so it sends their JSON text."""
     agent.graph = build_agent(LEAN, checkpointer=agent.saver)
     name, arguments = WRITE
-    sent = {"name": name, "arguments": json.dumps(arguments) if as_text else arguments}
-    await agent.ask(Turn(calls=(("use_tool", sent),)), Turn(text="Done."))
+    function = {"name": name, "arguments": json.dumps(arguments) if as_text else arguments}
+    await agent.ask(Turn(calls=(("use_tool", function),)), Turn(text="Done."))
     assert agent.lines("a.txt") == ["one"]
     first, second = agent.server.requests
     assert "Append a line to a file." in first.raw.decode()

@@ -48,9 +48,9 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
 def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
     chunks = [data[0] for mode, data in parts if mode == "messages"]
     pieces = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
-    said = [chunk.text for chunk in pieces if chunk.text]
-    assert "".join(said) == "I write it now.Done."
-    assert len(said) > 2
+    texts = [chunk.text for chunk in pieces if chunk.text]
+    assert "".join(texts) == "I write it now.Done."
+    assert len(texts) > 2
     calls = [call for chunk in pieces for call in chunk.tool_call_chunks]
     assert {call["name"] for call in calls if call["name"]} == {"append"}
     if provider in ("anthropic", "bedrock"):  # else a short call comes as a whole
@@ -71,11 +71,11 @@ def _has_the_key(provider: str, headers: Mapping[str, str]) -> None:
 async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None:
     """It goes back with an object for arguments; what was whole goes back as it was."""
     poll: tuple[str, Any] = ("poll", {})
-    meant = ("append", {"file": "c.txt", "line": "one"})
+    expected = ("append", {"file": "c.txt", "line": "one"})
     await agent.ask(
         Turn(calls=(WRITE, MORE), at_limit=True),
         Turn(calls=(poll,), at_limit=True),
-        Turn(calls=(poll, meant, MORE)),
+        Turn(calls=(poll, expected, MORE)),
         Turn(text="Done."),
     )
     outcome = await agent.outcome()
@@ -91,7 +91,7 @@ async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None
     assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
     assert all(isinstance(arguments, dict) for _, arguments in calls)
     assert list(calls[1][1]) == ["malformed_arguments"]
-    assert calls[4] == meant
+    assert calls[4] == expected
 
 
 async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAgent) -> None:
@@ -101,8 +101,8 @@ async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAge
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert agent.lines("b.txt") == []
     # of these such a stream is an outage: there is nothing to tell the model
-    told = "Not executed" in agent.server.requests[2].raw.decode()
-    assert told is (agent.provider not in ("azure", "bedrock"))
+    is_reported = "Not executed" in agent.server.requests[2].raw.decode()
+    assert is_reported is (agent.provider not in ("azure", "bedrock"))
 
 
 def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
@@ -115,8 +115,8 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
         return [(f["name"], json.loads(f["arguments"])) for f in functions]
     if provider == "google":
         parts = [p for content in body["contents"] for p in content["parts"]]
-        made = [p["functionCall"] for p in parts if "functionCall" in p]
-        return [(call["name"], call["args"]) for call in made]
+        function_calls = [p["functionCall"] for p in parts if "functionCall" in p]
+        return [(call["name"], call["args"]) for call in function_calls]
     blocks = [b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]]
     if provider == "bedrock":
         uses = [b["toolUse"] for b in blocks if "toolUse" in b]
@@ -131,13 +131,13 @@ async def test_a_call_is_required_and_without_tools_it_is_in_words(agent: Provid
     await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
     body = agent.server.requests[0].body
     config = body.get("toolConfig") or {}
-    found, right = {
+    choice, right = {
         "anthropic": (body.get("tool_choice"), {"type": "any"}),
         "azure": (body.get("tool_choice"), "required"),
         "bedrock": (config.get("toolChoice"), {"any": {}}),
         "google": (config.get("functionCallingConfig", {}).get("mode"), "ANY"),
     }[agent.provider]
-    assert found == right
+    assert choice == right
     outcome = await agent.ask(Turn(text="As I said."), tool_choice="none")
     assert outcome.output == "As I said."
     body = agent.server.requests[-1].body
@@ -166,8 +166,8 @@ CHECK = {
 }
 
 
-def refused(provider: str, status: int, **more: Any) -> Refusal:
-    return Refusal(status, KINDS[provider].split()[STATUSES.index(status)], **more)
+def refused(provider: str, status: int, **options: Any) -> Refusal:
+    return Refusal(status, KINDS[provider].split()[STATUSES.index(status)], **options)
 
 
 def waits(parts: list[tuple[str, Any]]) -> list[float]:
@@ -199,19 +199,22 @@ async def test_what_may_pass_we_try_again(
     """After the wait that a provider asks for, else after one of ours; also in mid-stream."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.01)
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.2s"}
-    said: dict[str, Any] = {"headers": {"Retry-After": "0.2"}}
+    refusal_options: dict[str, Any] = {"headers": {"Retry-After": "0.2"}}
     if agent.provider == "google":
-        said = {"message": "Please check your plan and billing details.", "details": (delay,)}
+        refusal_options = {
+            "message": "Please check your plan and billing details.",
+            "details": (delay,),
+        }
     status = 429 if agent.provider == "bedrock" else 503
     agent.streamed = True
     parts = await agent.watch(
-        refused(agent.provider, 429, **said),
+        refused(agent.provider, 429, **refusal_options),
         refused(agent.provider, 500),
         refused(agent.provider, status, message="Overloaded.", mid_stream=True),
         Turn(text="All of it."),
     )
-    asked, *ours = waits(parts)
-    assert 0.2 <= asked <= 0.22
+    requests, *ours = waits(parts)
+    assert 0.2 <= requests <= 0.22
     assert len(ours) == 2
     assert max(ours) < 0.1
     outcome = await agent.outcome()

@@ -33,9 +33,9 @@ class Turn:
 
     def arguments(self, place: int) -> str:
         """The arguments of a call as they are sent."""
-        whole = json.dumps(self.calls[place][1])
+        text = json.dumps(self.calls[place][1])
         cut = (self.at_limit or self.silent) and place == len(self.calls) - 1
-        return whole[: max(1, len(whole) - 4)] if cut else whole
+        return text[: max(1, len(text) - 4)] if cut else text
 
 
 @dataclass(frozen=True)

@@ -37,12 +37,12 @@ SHELL = replace(TESTER, name="shell", tools=(*TESTER.tools, "bash", "delegate"))
 )
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     if request.param == "sqlite":
-        async with open_sqlite(tmp_path / "threads.sqlite") as opened:
-            yield opened
+        async with open_sqlite(tmp_path / "threads.sqlite") as opened_store:
+            yield opened_store
     else:
         url = request.getfixturevalue("postgres").new_database()
-        async with open_postgres(url) as opened:
-            yield opened
+        async with open_postgres(url) as opened_store:
+            yield opened_store
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ async def test_a_thread_goes_back_with_its_files(agent: ScriptedAgent, store: St
     assert sorted(result.restored) == ["b.txt", "data/a.csv"]
     assert (result.kept, result.failed, result.outside_effects) == ([], {}, [])
     assert files(agent.workspace) == {"data", "data/a.csv"}
-    ended = [step.ended_at for step in await history(store, "t")]
-    assert ended == [step.ended_at for step in steps[:2]]
+    times = [step.ended_at for step in await history(store, "t")]
+    assert times == [step.ended_at for step in steps[:2]]
     outcome = await agent.invoke(None, text("Went on."))
     assert outcome.output == "Went on."
     assert len(agent.server.requests[-1].tool_results) == 1
@@ -251,12 +251,12 @@ async def test_a_run_from_an_earlier_checkpoint_restores_the_files_on_request(
     (agent.workspace / "mine.txt").write_text("mine")
     steps = await history(store, "t")
 
-    async def run_from(number: int, **chosen: Any) -> list[Any]:
+    async def run_from(number: int, **settings: Any) -> list[Any]:
         agent.server.script(text("Again."))
         config: Any = {
             "configurable": {"thread_id": "t", "checkpoint_id": steps[number].checkpoint}
         }
-        context = agent.context(**chosen)
+        context = agent.context(**settings)
         stream = agent.graph.astream(None, config, context=context, stream_mode="custom")
         return [event async for event in stream if event["type"] == "files"]
 

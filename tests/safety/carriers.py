@@ -74,8 +74,8 @@ def _tarred(name: str, text: str) -> bytes:
 
 
 def _results(title: str, snippet: str, url: str = "http://found.example/") -> Answer:
-    found = {"results": [{"title": title, "url": url, "content": snippet}]}
-    return Answer(json.dumps(found), type="application/json")
+    results = {"results": [{"title": title, "url": url, "content": snippet}]}
+    return Answer(json.dumps(results), type="application/json")
 
 
 _SEARCH = "search.example/searx/search"

@@ -27,8 +27,8 @@ def bash(command: str) -> Call:
     return call("bash", command=command)
 
 
-def page(action: str, **more: Any) -> Call:
-    return call("browser_use", action=action, **more)
+def page(action: str, **arguments: Any) -> Call:
+    return call("browser_use", action=action, **arguments)
 
 
 def go(path: str) -> Call:

@@ -26,23 +26,23 @@ def offered(name: str) -> dict[str, Any]:
     return tool
 
 
-def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         about = {"name": "plain", "version": "1"}
-        version = given["protocolVersion"]
+        version = params["protocolVersion"]
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
     if method == "tools/list":
         return {"tools": [offered(name) for name in TOOLS]}
     if method == "tools/call":
-        said = f"{given['name']} {given.get('arguments')} {TOOLS[given['name']]}"
-        return {"content": [{"type": "text", "text": said}], "isError": given["name"] == "fail"}
+        text = f"{params['name']} {params.get('arguments')} {TOOLS[params['name']]}"
+        return {"content": [{"type": "text", "text": text}], "isError": params["name"] == "fail"}
     return {}
 
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" in asked and "method" in asked:
-        result = answer(asked["method"], asked.get("params") or {})
-        reply = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+    request = json.loads(line)
+    if "id" in request and "method" in request:
+        result = answer(request["method"], request.get("params") or {})
+        reply = {"jsonrpc": "2.0", "id": request["id"], "result": result}
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()

@@ -47,9 +47,9 @@ def test_what_rules_fit() -> None:
 
 APPROVE = {"type": "approve"}
 ANSWERS: list[tuple[Any, tuple[str, str]]] = [
-    *((said, (said, "")) for said in ("run", "always", "no")),
-    *((said, ("once", "")) for said in ("yes", True)),
-    *((said, ("no", "")) for said in ("", False)),
+    *((answer, (answer, "")) for answer in ("run", "always", "no")),
+    *((answer, ("once", "")) for answer in ("yes", True)),
+    *((answer, ("no", "")) for answer in ("", False)),
     ("no: not that one", ("no", "not that one")),
     ("Use the other.", ("no", "Use the other.")),
     (None, ("no", "None")),
@@ -62,9 +62,9 @@ ANSWERS: list[tuple[Any, tuple[str, str]]] = [
 
 
 def test_answers(subtests: pytest.Subtests) -> None:
-    for answer, wanted in ANSWERS:
-        with subtests.test(answer=answer, wanted=wanted):
-            assert read_answer(answer) == wanted
+    for answer, expected in ANSWERS:
+        with subtests.test(answer=answer, expected=expected):
+            assert read_answer(answer) == expected
     assert read_answer({"decisions": [APPROVE, APPROVE]})[0] == "no"
 
 
@@ -72,9 +72,9 @@ def test_answers(subtests: pytest.Subtests) -> None:
 async def editing(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
     """An agent with the editor and the shell."""
     profile = replace(ASKING, tools=(EDITOR, "bash"))
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 def settings(agent: ScriptedAgent, lines: str) -> None:
@@ -109,8 +109,8 @@ async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> N
     outcome = await editing.invoke(Command(resume={"decisions": [decided]}), text("Done."))
     assert outcome.stop_reason == "answered"
     assert (editing.lines(".env"), editing.lines(".envrc")) == ([], ["B=2"])
-    [said] = await editing.observations()
-    assert json.dumps(args) in said, "the model reads what was called"
+    [observation] = await editing.observations()
+    assert json.dumps(args) in observation, "the model reads what was called"
     assert_paired(await editing.messages())
 
 
@@ -118,8 +118,8 @@ async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent) -> N
     settings(editing, f'[approve]\ndeny = ["{EDITOR}(x)"]\n')
     await editing.run(ENV)
     await editing.invoke(Command(resume='edit {"command": "view", "path": "x"}'), text("Well."))
-    [said] = await editing.observations()
-    assert "Not executed" in said
+    [observation] = await editing.observations()
+    assert "Not executed" in observation
 
 
 async def test_each_call_is_asked_by_itself(editing: ScriptedAgent) -> None:
@@ -169,9 +169,9 @@ async def test_the_modes_and_rules_of_the_settings(
     echo, other = (call("bash", command=f"echo {word}") for word in ("free", "hi"))
     monkeypatch.setenv("MANUS_APPROVE", "ask")
     all_four = calls(echo, ENV, curl, secret)
-    for thread, chosen in (("1", {"approve": "yolo"}), ("2", {})):
-        with subtests.test(thread=thread, chosen=chosen):
-            outcome = await editing.run(all_four, text("Done."), thread=thread, **chosen)
+    for thread, mode in (("1", {"approve": "yolo"}), ("2", {})):
+        with subtests.test(thread=thread, mode=mode):
+            outcome = await editing.run(all_four, text("Done."), thread=thread, **mode)
             assert outcome.stop_reason == "answered"
             free, _, *denied = await editing.observations(thread)
             assert "free" in free

@@ -47,17 +47,17 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
     return agent
 
 
-async def collect_questions(agent: ScriptedAgent, script: list[Call], given: Any) -> list[str]:
+async def collect_questions(agent: ScriptedAgent, script: list[Call], inputs: Any) -> list[str]:
     """The questions of a run to its end, to each of which a person says yes."""
     agent.server.script(*script).always(text("Done."))
-    asked: list[str] = []
-    outcome = await agent.invoke(given, max_steps=60)
+    questions: list[str] = []
+    outcome = await agent.invoke(inputs, max_steps=60)
     while outcome.stop_reason == "interrupted":
-        asked += [str(question.value["question"]) for question in outcome.questions]
+        questions += [str(question.value["question"]) for question in outcome.questions]
         answers = {question.id: "yes" for question in outcome.questions}
         outcome = await agent.invoke(Command(resume=answers), max_steps=60)
     assert outcome.stop_reason == "answered", outcome.output
-    return asked
+    return questions
 
 
 # the pages of MiniWoB++ are played in a browser, by other tests
@@ -95,9 +95,11 @@ async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
         attempt = Attempt(task, local.workspace, SITE if local.site else "")
         internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
-        asked = await collect_questions(agent, calls_for(task), {"request": attempt.instruction})
+        questions = await collect_questions(
+            agent, calls_for(task), {"request": attempt.instruction}
+        )
         expected = 0 if default_kind() == "landlock" else ASKED.get(task.name, 0)
-        assert len(asked) == expected, asked
+        assert len(questions) == expected, questions
         assert attempt.failure() == "", await agent.observations()
 
 
@@ -113,10 +115,10 @@ async def test_another_task_costs_no_more_than_it_has_to(
     agent.workspace.mkdir(exist_ok=True)
     for path, content in task.files.items():
         (agent.workspace / path).write_text(content)
-    asked = await collect_questions(agent, task.script, build_input(build_task_request(task)))
-    assert len(asked) == task.questions, asked
+    questions = await collect_questions(agent, task.script, build_input(build_task_request(task)))
+    assert len(questions) == task.questions, questions
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
-    assert all("held back" in one for one in failed), failed
+    assert all("held back" in text for text in failed), failed
 
 
 @pytest.mark.sandboxes("landlock")
@@ -130,18 +132,18 @@ async def test_behind_landlock_a_download_costs_one_question(
         attempt = Attempt(task, local.workspace, SITE)
         internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
-        opened, download, *rest = calls_for(task)
-        script = [opened, download, download, *rest]
-        asked = await collect_questions(agent, script, {"request": attempt.instruction})
-        assert len(asked) == 1, asked
+        opening, download, *rest = calls_for(task)
+        script = [opening, download, download, *rest]
+        questions = await collect_questions(agent, script, {"request": attempt.instruction})
+        assert len(questions) == 1, questions
         assert attempt.failure() == "", await agent.observations()
 
 
 def build_task_request(task: Everyday) -> Request:
     if not task.attached:
         return typed_request(task.request)
-    whole = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'
-    return Request(whole, task.request, is_tainted=True)
+    request = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'
+    return Request(request, task.request, is_tainted=True)
 
 
 def test_all_together_cost_few_questions() -> None:

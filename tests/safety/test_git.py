@@ -115,7 +115,7 @@ USER = (
 def git(folder: Path, script: str) -> str:
     """Run a script outside of the sandbox."""
     quiet = {"EDITOR": "true", "VISUAL": "true", "GIT_TERMINAL_PROMPT": "0"}
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", script],
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -123,7 +123,7 @@ def git(folder: Path, script: str) -> str:
         text=True,
         env={**os.environ, **quiet},
     )
-    return done.stdout
+    return process.stdout
 
 
 @pytest.fixture(scope="module")

@@ -36,16 +36,16 @@ async def agent(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
     git(agent, "config", "user.email", "u@x.example")
     git(agent, "commit", "-q", "--allow-empty", "-m", "First")
     profile = replace(ASKING, tools=("bash", "python_execute"))
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 def git(agent: ScriptedAgent, *words: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "-C", str(agent.workspace), *words], capture_output=True, text=True, check=True
     )
-    return done.stdout
+    return process.stdout
 
 
 def log(agent: ScriptedAgent) -> list[str]:

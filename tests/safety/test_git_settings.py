@@ -94,8 +94,8 @@ async def test_no_credentials_are_copied(
     command = f"git config --list; cat ~/.gitconfig ~/.config/git/* {file} {home}/.git-credentials"
     printed = await bash(session, command)
     assert "user.name=Ada" in printed
-    found = [name for name, text in WITH_CREDENTIALS.items() if text.splitlines()[0] in printed]
-    assert SECRET not in printed, found
+    lines = [name for name, text in WITH_CREDENTIALS.items() if text.splitlines()[0] in printed]
+    assert SECRET not in printed, lines
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")

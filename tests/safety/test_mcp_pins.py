@@ -28,9 +28,9 @@ class Changing:
     def offer(self, tools: dict[str, str]) -> None:
         (self.folder / "offered.json").write_text(json.dumps(tools))
 
-    async def names(self, *more: str) -> list[str]:
+    async def names(self, *extra: str) -> list[str]:
         """The tools that a run of its own gets, of a server with more arguments."""
-        args = (PLAIN_SERVER, str(self.folder / "offered.json"), *more)
+        args = (PLAIN_SERVER, str(self.folder / "offered.json"), *extra)
         server = McpServer(command=sys.executable, args=args, connect_timeout=90, sandbox=False)
         catalog, session = await connected_to(self.folder / "workspace", changing=server)
         await session.close()
@@ -58,9 +58,9 @@ async def test_changed_tools_are_left_out_until_they_are_trusted(
     for _ in range(2):
         caplog.clear()
         assert await changing.names() == ["look", "terminate"]
-        [told] = told_in(caplog)
-        assert "`note` (changed), `more` (new)" in told
-        assert "manus trust --mcp changing" in told
+        [message] = told_in(caplog)
+        assert "`note` (changed), `more` (new)" in message
+        assert "manus trust --mcp changing" in message
     changed = pins.trust("changing")
     assert list(changed) == ["note", "more"]
     caplog.clear()

@@ -45,8 +45,8 @@ async def test_new_names_are_moved_into_quarantine(session: Session) -> None:
     observation = await Bash(session=session).observe(command=f"{command}\necho id > kept.txt")
     assert files_in(root) == {"kept.txt"}
     assert "str_replace_editor" in observation.text
-    kept = {path.name for path in (root / ".manus" / "quarantine").rglob("*")}
-    assert {"tasks.json", ".envrc", "ci.yml"} <= kept
+    names = {path.name for path in (root / ".manus" / "quarantine").rglob("*")}
+    assert {"tasks.json", ".envrc", "ci.yml"} <= names
 
 
 @SANDBOXES
@@ -66,8 +66,8 @@ async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: K
         "except OSError: pass"
     )
     await PythonExecute(session=session).observe(code=code)
-    kept = [path.read_text() for path in (root / ".manus").rglob(".envrc")]
-    assert kept == (["changed"] if sandbox_kind == "landlock" else [])
+    contents = [path.read_text() for path in (root / ".manus").rglob(".envrc")]
+    assert contents == (["changed"] if sandbox_kind == "landlock" else [])
     assert {name: (root / name).read_text() for name in NAMES} == dict.fromkeys(NAMES, "mine\n")
 
 
@@ -86,11 +86,11 @@ async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_name
     (root / ".envrc").write_text("x" * size)
     (root / "done").touch()
     observation = await call
-    [kept] = (root / ".manus" / "quarantine").rglob(".envrc")
+    [path] = (root / ".manus" / "quarantine").rglob(".envrc")
     assert (root / ".envrc").read_text() == "mine\n"
-    assert kept.read_text() == "x" * size
-    assert f"kept in `{kept.relative_to(root)}`" in observation.text
-    assert str(kept) in caplog.text
+    assert path.read_text() == "x" * size
+    assert f"kept in `{path.relative_to(root)}`" in observation.text
+    assert str(path) in caplog.text
 
 
 @SANDBOXES

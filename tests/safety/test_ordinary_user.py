@@ -30,7 +30,7 @@ def test_as_an_ordinary_user(name: str) -> None:
     options = ["-n0", "-p", "no:cacheprovider", "-q", *RUNS[name]]
     with tempfile.TemporaryDirectory() as home:  # of a short name: sockets lie below it
         words = [sys.executable, script, home, sys.executable, "-m", "pytest", *options]
-        done = subprocess.run(words, capture_output=True, text=True)
-    if "Operation not permitted" in done.stderr:
+        process = subprocess.run(words, capture_output=True, text=True)
+    if "Operation not permitted" in process.stderr:
         pytest.skip("this root may make no mounts")
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
+    assert process.returncode == 0, process.stdout[-5000:] + process.stderr[-1000:]

@@ -67,16 +67,16 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(
         "chart": lambda: read_table(workspace.readable("d/t.csv"), "d/t.csv", None).columns,
         "upload": lambda: _build_payload(workspace, "d/t.csv"),
     }
-    met: dict[str, set[bool]] = {what: set() for what in openings}
+    results: dict[str, set[bool]] = {name: set() for name in openings}
     with swapped(workspace.root, outside) as swapper:
         before = _state(outside)
-        for what, opening in [*openings.items()] * ROUNDS:
-            with subtests.test(what=what, opening=opening):
+        for name, opening in [*openings.items()] * ROUNDS:
+            with subtests.test(name=name, opening=opening):
                 try:
-                    assert "SECRET" not in str(opening()), what
-                    met[what].add(True)
+                    assert "SECRET" not in str(opening()), name
+                    results[name].add(True)
                 except (ToolError, OSError):
-                    met[what].add(False)
+                    results[name].add(False)
         assert swapper.poll() is None, "it was swapped to the end"
     assert _state(outside) == before
-    assert all(len(both) == 2 for both in met.values()), met
+    assert all(len(both) == 2 for both in results.values()), results

@@ -49,7 +49,7 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
 
 def refused(outcome: Outcome) -> list[str]:
     """What the outcome lists, by the tool."""
-    return [one["call"].partition(":")[0] for one in outcome.as_json().get("refused", [])]
+    return [refusal["call"].partition(":")[0] for refusal in outcome.as_json().get("refused", [])]
 
 
 async def test_a_call_is_refused_told_and_listed(agent: ScriptedAgent) -> None:
@@ -76,7 +76,7 @@ async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
     outcome = await agent.run(calls(ask), text("Done."), approve="refuse")
     assert outcome.stop_reason == "answered"
     assert "Decide by yourself" in (await agent.observations())[0]
-    assert [one["reason"] for one in outcome.as_json()["refused"]] == ["Which colour?"]
+    assert [refusal["reason"] for refusal in outcome.as_json()["refused"]] == ["Which colour?"]
 
 
 @pytest.mark.sandboxed
@@ -103,7 +103,7 @@ async def test_what_a_person_refuses_is_not_listed(agent: ScriptedAgent) -> None
     await agent.run(ENV)
     outcome = await agent.invoke(Command(resume="no"), text("Well."))
     assert refused(outcome) == []
-    assert [one["by"] for one in outcome.refused] == ["person"]
+    assert [refusal["by"] for refusal in outcome.refused] == ["person"]
 
 
 async def test_what_the_agent_of_a_task_was_refused(agent: ScriptedAgent) -> None:

@@ -53,8 +53,8 @@ async def test_a_secret_is_typed_by_name(
     assert "in with <secret:bank>" in observations[2]
     requests = json.dumps([request.body for request in agent.server.requests])
     assert "<secret:bank> on bank.example" in requests
-    kept = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    assert not [one for one in [requests.encode(), *kept] if b"battery" in one]
+    contents = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [content for content in [requests.encode(), *contents] if b"battery" in content]
 
 
 async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: Internet) -> None:
@@ -65,10 +65,10 @@ async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: I
     _, to_another_host, of_another_name = await agent.observations()
     assert "notbank.example" in to_another_host
     assert "`other`" in of_another_name
-    assert not [what for what in internet.arrived if "word=" in what]
+    assert not [arrival for arrival in internet.arrived if "word=" in arrival]
 
 
 def test_what_was_cut_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "abcdefghijklmnopqrstuvwxyz")
-    known = {"key": SecretSettings(env="KEY", host="a.example")}
-    assert mask("is abcdefghijklmnopqrstu… or", known) == "is <secret:key> or"
+    secrets = {"key": SecretSettings(env="KEY", host="a.example")}
+    assert mask("is abcdefghijklmnopqrstu… or", secrets) == "is <secret:key> or"

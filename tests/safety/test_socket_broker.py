@@ -256,10 +256,10 @@ def test_without_a_broker_there_are_no_local_sockets(tmp_path: Path) -> None:
             **rules,
         )
         code = f"import socket; socket.create_connection(('127.0.0.1', {port})); socket.socket(1)"
-        ended = subprocess.run(
+        process = subprocess.run(
             [*front, sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
-    assert ended.stderr.endswith("PermissionError: [Errno 1] Operation not permitted\n")
+    assert process.stderr.endswith("PermissionError: [Errno 1] Operation not permitted\n")
 
 
 @pytest.mark.parametrize("browser", BROWSERS)

@@ -77,8 +77,8 @@ async def test_nothing_survives_the_end_of_the_session(session: Session, tmp_pat
 
 async def test_nothing_survives_the_end_of_the_program(session: Session, tmp_path: Path) -> None:
     code = f"import subprocess; subprocess.run(['bash', '-c', {DAEMONS!r}]); print('done')"
-    said = await PythonExecute(session=session).observe(code=code)
-    assert said.text.startswith("done\n[exit code 0]")
+    output = await PythonExecute(session=session).observe(code=code)
+    assert output.text.startswith("done\n[exit code 0]")
     assert [lives(pid) for pid in read_pids(tmp_path)] == [False] * 4
 
 
@@ -114,5 +114,5 @@ async def test_a_program_cannot_outlive_its_supervisor(session: Session, tmp_pat
 
 async def test_a_program_cannot_signal_its_supervisor(session: Session) -> None:
     code = "import os; os.kill(os.getppid(), 9); print('killed')"
-    said = await PythonExecute(session=session).observe(code=code)
-    assert "PermissionError" in said.text
+    output = await PythonExecute(session=session).observe(code=code)
+    assert "PermissionError" in output.text

@@ -32,9 +32,9 @@ print(json.dumps([name for part in vars(settings).values() for name in type(part
 
 @pytest.fixture
 def python() -> Path:
-    found = find_python()
-    assert found is not None
-    return found
+    result = find_python()
+    assert result is not None
+    return result
 
 
 async def test_runs_outlive_their_instance(python: Path, subtests: pytest.Subtests) -> None:
@@ -65,11 +65,11 @@ async def test_the_configuration_serves_the_same_graphs_to_those_who_have_the_to
 
 
 def test_aegra_reads_the_variables_of_the_compose_file(python: Path) -> None:
-    done = subprocess.run([python, "-c", FIELDS], capture_output=True, text=True, check=True)
+    process = subprocess.run([python, "-c", FIELDS], capture_output=True, text=True, check=True)
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
     variables = compose["services"]["server-1"]["environment"]
     ours = {name for name in variables if name.startswith(("MANUS_", "XDG_"))}
-    assert set(variables) - ours <= set(json.loads(done.stdout.splitlines()[-1]))
+    assert set(variables) - ours <= set(json.loads(process.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(

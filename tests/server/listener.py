@@ -121,24 +121,24 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(event)
             case Cut():
                 if reply.after_chunks > 0:
-                    whole = frames(reply.reply, request)
+                    data = frames(reply.reply, request)
                     self._send_frames(
-                        whole, request.stream, upto=min(reply.after_chunks, len(whole) - 1)
+                        data, request.stream, upto=min(reply.after_chunks, len(data) - 1)
                     )
                 if reply.hangs:
                     self.server.closing.wait()
                 self.close_connection = True
 
     def _send_frames(
-        self, said: list[bytes], stream: bool, pace: float = 0.0, upto: int | None = None
+        self, chunks: list[bytes], stream: bool, pace: float = 0.0, upto: int | None = None
     ) -> None:
         if stream:
             event_stream = "text/event-stream; charset=utf-8"
             self._head({"Content-Type": event_stream, "Transfer-Encoding": "chunked"})
         else:
-            length = sum(map(len, said))
+            length = sum(map(len, chunks))
             self._head({"Content-Type": "application/json", "Content-Length": length})
-        for frame in said[:upto]:
+        for frame in chunks[:upto]:
             self.server.closing.wait(pace)
             self.wfile.write(b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame)
         if stream and upto is None:

@@ -7,9 +7,11 @@ from tests.server.replies import Raw, reply_json
 Pages = dict[str, Raw]
 
 
-def models(*ids: str, owner: str = "library", **more: Any) -> Raw:
+def models(*ids: str, owner: str = "library", **options: Any) -> Raw:
     """`GET /v1/models`."""
-    entries = [{"id": i, "object": "model", "created": 1, "owned_by": owner, **more} for i in ids]
+    entries = [
+        {"id": i, "object": "model", "created": 1, "owned_by": owner, **options} for i in ids
+    ]
     return reply_json({"object": "list", "data": entries})
 
 

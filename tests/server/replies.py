@@ -88,26 +88,26 @@ def call(
     *,
     raw: str | None = None,
     id: IdOption = AUTO,  # noqa: A002
-    **named: Any,
+    **fields: Any,
 ) -> Call:
     """Make one tool call; a reply by itself, or a part of `calls`.
 
     `arguments` are those whose names cannot be keywords here; `raw` is the string that is sent as
     it is, malformed or empty. An id is made up; None is sent as null, ABSENT leaves the field out.
     """
-    given = json.dumps({**(arguments or {}), **named}, ensure_ascii=False)
-    return Call(name, given if raw is None else raw, id)
+    text = json.dumps({**(arguments or {}), **fields}, ensure_ascii=False)
+    return Call(name, text if raw is None else raw, id)
 
 
 def calls(
-    *made: Call,
+    *tool_calls: Call,
     text: str | None = None,
     usage: UsageOption = AUTO,
     finish_reason: str | None = None,
     reasoning: str | None = None,
 ) -> Message:
     """Make several tool calls in one message, or one with text or usage beside it."""
-    return Message(text, made, usage, finish_reason, reasoning)
+    return Message(text, tool_calls, usage, finish_reason, reasoning)
 
 
 def fail(
@@ -157,8 +157,8 @@ def reply_json(body: Any, status: int = 200, headers: Mapping[str, str] | None =
     return raw(json.dumps(body).encode(), status, "application/json", headers)
 
 
-def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+def said(delta: Any, reason: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **fields}
 
 
 def reply_stream(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: float = 0.0) -> Raw:
@@ -175,8 +175,8 @@ def reply_stream(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: f
 
 def reply_message(reason: str = "stop", **message: Any) -> Raw:
     """Answer with a message in one piece, of whatever fields."""
-    said = {"role": "assistant", "content": None, **message}
-    choice = {"index": 0, "message": said, "finish_reason": reason}
+    data = {"role": "assistant", "content": None, **message}
+    choice = {"index": 0, "message": data, "finish_reason": reason}
     body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
     return reply_json(body)
 

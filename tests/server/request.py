@@ -72,8 +72,8 @@ class Request:
     def __repr__(self) -> str:
         if not self.messages:
             return f"<request without messages: {self.raw[:80]!r}>"
-        said = _text(self.last) or str(self.last)
-        return f"<request of {len(self.messages)} messages, the last: {said[:80]!r}>"
+        message = _text(self.last) or str(self.last)
+        return f"<request of {len(self.messages)} messages, the last: {message[:80]!r}>"
 
 
 def mentions(words: str) -> Callable[[Request], bool]:

@@ -128,21 +128,21 @@ class ScriptedServer:
 
     def verify(self) -> None:
         """Check that all went by the script."""
-        if told := self.complaint():
-            raise AssertionError(told) from next(iter(self.errors), None)
+        if complaint := self.complaint():
+            raise AssertionError(complaint) from next(iter(self.errors), None)
 
     def complaint(self) -> str:
         """What did not go by the script; nothing if all did."""
-        found = [
+        problems = [
             *(f"refused by the real API: {violation}" for violation in self.violations),
             *(f"unexpected: {request}" for request in self.unexpected),
             *(f"the script raised {error!r}" for error in self.errors),
         ]
         if not self._may_leave:
             queues = (*self._routes, self._default)
-            found += [f"left unused: {reply}" for queue in queues for reply in queue.left]
-        said = f"The scripted server, after {len(self.requests)} requests:"
-        return "\n- ".join([said, *found]) if found else ""
+            problems += [f"left unused: {reply}" for queue in queues for reply in queue.left]
+        heading = f"The scripted server, after {len(self.requests)} requests:"
+        return "\n- ".join([heading, *problems]) if problems else ""
 
     def close(self) -> None:
         """Stop: what hangs is released, connections end, new ones are refused."""
@@ -176,8 +176,8 @@ class ScriptedServer:
             self.violations.append(f"{reason} {request}")
             return fail(400, message=reason)
         with self._changed:
-            taken = (queue.take(request) for queue in (*self._routes, self._default))
-            scripted = next((reply for reply in taken if reply is not None), None)
+            replies = (queue.take(request) for queue in (*self._routes, self._default))
+            scripted = next((reply for reply in replies if reply is not None), None)
         if scripted is None:
             self.unexpected.append(request)
             return _fail_out_of_script(f"Nothing is left in the script for {request}.")

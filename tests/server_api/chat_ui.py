@@ -23,16 +23,16 @@ def attached(kind: str, mime: str, data: bytes, name: str) -> dict[str, Any]:
 
 
 async def send(
-    studio: Studio, thread: str, graph: str = "agent", ui: Any = AGENT_CHAT, **given: Any
+    studio: Studio, thread: str, graph: str = "agent", ui: Any = AGENT_CHAT, **options: Any
 ) -> dict[str, Any]:
     """One request of a UI; the state of the thread as it then shows it."""
-    context = studio.context(**given.pop("context", {}))
-    stream = studio.client.runs.stream(thread, graph, context=context, **ui, **given)
+    context = studio.context(**options.pop("context", {}))
+    stream = studio.client.runs.stream(thread, graph, context=context, **ui, **options)
     parts = [part async for part in stream]
     assert parts[-1].event != "error", parts[-1].data
-    found: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
-    assert isinstance(found, dict)
-    return found
+    state: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
+    assert isinstance(state, dict)
+    return state
 
 
 def handled(call_id: str, name: str) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def typed(words: str, state: dict[str, Any], ui: Any) -> dict[str, Any]:
     if ui is DEEP_AGENTS:
         messages, checkpoint = [human(words)], {"checkpoint_id": state["checkpoint_id"]}
         return {"input": {"messages": messages}, "checkpoint": checkpoint}
-    asked = state["values"]["messages"][-1]
-    made_up = [handled(call["id"], call["name"]) for call in asked["tool_calls"]]
+    last = state["values"]["messages"][-1]
+    made_up = [handled(call["id"], call["name"]) for call in last["tool_calls"]]
     content = [{"type": "text", "text": words}]
     return {"input": {"messages": [*made_up, human(content)]}, "checkpoint": get_checkpoint(state)}
 

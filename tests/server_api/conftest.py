@@ -54,5 +54,5 @@ async def studio(dev: DevServer, server: ScriptedServer, tmp_path: Path) -> Asyn
     async with get_client(url=dev.url, api_key=None) as client:
         yield Studio(client, server, tmp_path / "workspace")
     sys.stdout.write(dev.log[-10_000:])  # which pytest shows of a test that failed
-    told = dev.log[before:] + "".join(request.text for request in server.requests)
-    assert not re.search("BlockingError|Blocking call to", told), "the event loop was blocked"
+    text = dev.log[before:] + "".join(request.text for request in server.requests)
+    assert not re.search("BlockingError|Blocking call to", text), "the event loop was blocked"

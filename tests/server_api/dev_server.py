@@ -41,10 +41,10 @@ def clean_copy(folder: Path) -> Path:
 
 
 class DevServer:
-    def __init__(self, process: "subprocess.Popen[bytes]", url: str, said: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", url: str, log_file: Path) -> None:
         self.process = process
         self.url = url
-        self._said = said
+        self._said = log_file
 
     @property
     def log(self) -> str:
@@ -86,8 +86,8 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
         **sandboxes.environment(),
         "MANUS_TRUST": "1",  # the copy's `manus.toml` counts
     }
-    said = home / "langgraph_dev.log"
-    with said.open("wb") as log:
+    log_file = home / "langgraph_dev.log"
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "langgraph_cli", "dev", *options],
             cwd=folder,
@@ -97,7 +97,7 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    server = DevServer(process, f"http://127.0.0.1:{port}", said)
+    server = DevServer(process, f"http://127.0.0.1:{port}", log_file)
     try:
         limit = time.monotonic() + _LIMIT
         while not server.answers():

@@ -18,9 +18,9 @@ class Studio:
         self.server = server
         self.workspace = workspace
 
-    def context(self, **chosen: Any) -> dict[str, Any]:
-        given = {"workspace": str(self.workspace), "base_url": self.server.base_url}
-        return {**given, **chosen}
+    def context(self, **options: Any) -> dict[str, Any]:
+        defaults = {"workspace": str(self.workspace), "base_url": self.server.base_url}
+        return {**defaults, **options}
 
     async def thread(self) -> str:
         return str((await self.client.threads.create())["thread_id"])
@@ -35,15 +35,15 @@ class Studio:
     ) -> dict[str, Any]:
         """A run to its end, or to its question; the state after it."""
         self.server.script(*replies)
-        given = {"context": self.context(), "input": {"request": request}, **options}
+        arguments = {"context": self.context(), "input": {"request": request}, **options}
         if "command" in options:
-            del given["input"]
-        return cast(dict[str, Any], await self.client.runs.wait(thread, graph, **given))
+            del arguments["input"]
+        return cast(dict[str, Any], await self.client.runs.wait(thread, graph, **arguments))
 
     async def begin(self, thread: str, *replies: Scripted, **options: Any) -> str:
         self.server.script(*replies)
-        given = {"context": self.context(), "input": {"request": "Do it."}, **options}
-        run = await self.client.runs.create(thread, "agent", **given)
+        arguments = {"context": self.context(), "input": {"request": "Do it."}, **options}
+        run = await self.client.runs.create(thread, "agent", **arguments)
         return str(run["run_id"])
 
     async def fork_everywhere(self, thread: str) -> list[str]:

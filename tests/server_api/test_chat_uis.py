@@ -24,10 +24,10 @@ async def test_a_picture_a_pdf_and_another_file(studio: Studio) -> None:
         attached("file", "text/csv", b"a,b\n", "../rows.csv"),
     ]
     await send(studio, await studio.thread(), input={"messages": [human(content)]})
-    asked = str(studio.server.requests[-1].body)
-    assert f"data:image/png;base64,{RED_DOT}" in asked
-    assert "The rent is 950." in asked
-    assert "uploads/rows.csv" in asked
+    body = str(studio.server.requests[-1].body)
+    assert f"data:image/png;base64,{RED_DOT}" in body
+    assert "The rent is 950." in body
+    assert "uploads/rows.csv" in body
     assert (studio.workspace / "uploads" / "rows.csv").read_bytes() == b"a,b\n"
     assert (studio.workspace / "uploads" / "rent.pdf").read_bytes().startswith(b"%PDF")
 
@@ -82,12 +82,12 @@ async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None
     stream = studio.client.runs.stream(
         thread, "flow", context=studio.context(**asks), input={}, command=answer, **AGENT_CHAT
     )
-    shown: list[Any] = [p.data async for p in stream if p.event.startswith("values")]
-    people = {m["id"] for v in shown for m in v.get("messages", []) if m["type"] == "human"}
+    states: list[Any] = [p.data async for p in stream if p.event.startswith("values")]
+    people = {m["id"] for v in states for m in v.get("messages", []) if m["type"] == "human"}
     # what agent-chat-ui leaves out
-    people = {one for one in people if not one.startswith("do-not-render-")}
+    people = {id_ for id_ in people if not id_.startswith("do-not-render-")}
     assert people == {request["id"]}, "no inner prompt"
-    assert any("todos" in values for values in shown)
+    assert any("todos" in values for values in states)
     last: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
     todos = [(todo["content"], todo["status"]) for todo in last["values"]["todos"]]
     assert todos == [("alpha", "completed"), ("beta", "completed")]

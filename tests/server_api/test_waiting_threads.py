@@ -31,8 +31,8 @@ UNDER_WAY = "under way"
 async def waiting(studio: Studio, thread: str, *replies: Any, **options: Any) -> dict[str, Any]:
     """The state of a thread that has come to a question."""
     studio.server.script(*replies)
-    given = {"input": {"messages": [human("Do it.")]}, "context": ASKS, **options}
-    return await send(studio, thread, **given)
+    arguments = {"input": {"messages": [human("Do it.")]}, "context": ASKS, **options}
+    return await send(studio, thread, **arguments)
 
 
 def observed(state: dict[str, Any]) -> list[str]:
@@ -45,14 +45,14 @@ async def test_a_message_at_an_approval_is_the_reason_of_a_refusal(studio: Studi
     state = await waiting(studio, thread, MAKE, text("Then not."), ui=ui)
     request = typed("Write it to another folder, please.", state, ui)
     state = await send(studio, thread, ui=ui, context=ASKS, **request)
-    [told] = observed(state)
-    assert "Not executed" in told
-    assert "Write it to another folder, please." in told
+    [observation] = observed(state)
+    assert "Not executed" in observation
+    assert "Write it to another folder, please." in observation
     assert said(state["values"])[-1] == ("ai", "Then not.")
     assert not state["next"]
     assert not (studio.workspace / "made").exists()
-    sent = studio.server.requests[-1].text
-    assert (MADE_UP in sent, UNDER_WAY in sent) == (False, False)
+    body = studio.server.requests[-1].text
+    assert (MADE_UP in body, UNDER_WAY in body) == (False, False)
 
 
 @UIS
@@ -135,8 +135,8 @@ async def test_marked_as_resolved(studio: Studio, ui: Any) -> None:
     assert "Not executed" in refused
     assert "not answered" in unanswered
     assert said(state["values"])[-1] == ("ai", "Something else, then.")
-    sent = studio.server.requests[-1].text
-    assert (MADE_UP in sent, UNDER_WAY in sent) == (False, False)
+    body = studio.server.requests[-1].text
+    assert (MADE_UP in body, UNDER_WAY in body) == (False, False)
     assert not (studio.workspace / "made").exists()
 
 

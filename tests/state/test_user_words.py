@@ -52,12 +52,12 @@ def test_a_name_that_may_be_something_else_is_ambiguous() -> None:
 def test_only_the_user_names_hosts() -> None:
     answer = ToolMessage("Use a.example", tool_call_id="1", name="ask_human")
     passed = request_fields("d.example", tainted=True)
-    others: list[Any] = [
+    messages: list[Any] = [
         AIMessage("b.example"),
         ToolMessage("c.example", tool_call_id="2", name="bash"),
         HumanMessage("d.example found e.example", additional_kwargs=passed),
     ]
-    assert hosts_named([answer, *others]).certain == ("a.example", "d.example")
+    assert hosts_named([answer, *messages]).certain == ("a.example", "d.example")
 
 
 def test_the_newest_sentence_counts() -> None:

@@ -100,7 +100,7 @@ def _as_postgres(command: Sequence[str | Path]) -> None:
     # an ordinary user's PATH has no place for the tools of root
     runuser = shutil.which("runuser") or "/usr/sbin/runuser"
     as_user = [runuser, "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    done = subprocess.run(
+    process = subprocess.run(
         [*as_user, *map(str, command)],
         cwd="/",
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
@@ -110,4 +110,4 @@ def _as_postgres(command: Sequence[str | Path]) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()

@@ -34,7 +34,7 @@ async def test_a_run_never_shares_the_values_of_a_reader(agent: ScriptedAgent) -
         history = await read_history(agent.saver, "t", decoded)
     state = await agent.messages()
     assert [m.text for m in state] == [m.text for m in messages_in(history)]
-    assert not any(shown is stored for shown in messages_in(history) for stored in state)
+    assert not any(message is stored for message in messages_in(history) for stored in state)
 
 
 def test_full_copies_of_a_channel_are_not_read_to_be_shown() -> None:

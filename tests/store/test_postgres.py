@@ -72,7 +72,7 @@ LOCKS = f"pg_locks WHERE locktype = 'advisory' AND database = {HERE}"
 async def _ids(store: Any) -> list[str]:
     """The thread's checkpoints, the newest first."""
     config: Any = {"configurable": {"thread_id": "t"}}
-    return [found.checkpoint["id"] async for found in store.saver.alist(config)]
+    return [entry.checkpoint["id"] async for entry in store.saver.alist(config)]
 
 
 async def test_a_lock_that_is_lost_is_taken_again(url: str) -> None:
@@ -117,11 +117,11 @@ async def test_uses_during_a_restart_are_repeated_once_each(
     postgres: PostgresServer, url: str
 ) -> None:
     """Those that fail together wait together, and each is carried out once."""
-    told: list[str] = []
+    reasons: list[str] = []
     was_told = asyncio.Event()
 
     def tell(event: RetryEvent) -> None:
-        told.append(event["reason"])
+        reasons.append(event["reason"])
         was_told.set()
 
     async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
@@ -133,13 +133,13 @@ async def test_uses_during_a_restart_are_repeated_once_each(
             await was_told.wait()
             await asyncio.to_thread(postgres.start)
             await asyncio.gather(*puts)
-            found = await _ids(store)
-            assert (len(found), len({*found})) == (6, 6)
+            ids = await _ids(store)
+            assert (len(ids), len({*ids})) == (6, 6)
             with pytest.raises(ThreadBusyError):
                 async with _open(url) as other, other.hold("t"):
                     pass
-    assert "postgresql://127.0.0.1:" in told[0]
-    assert not re.search("pass|\n", told[0])
+    assert "postgresql://127.0.0.1:" in reasons[0]
+    assert not re.search("pass|\n", reasons[0])
 
 
 async def test_a_server_that_is_starting_up_is_waited_for(
@@ -150,11 +150,11 @@ async def test_a_server_that_is_starting_up_is_waited_for(
             assert await store.recent(1) == []
 
     with postgres.starting_up():
-        opened = asyncio.create_task(use())
+        opening = asyncio.create_task(use())
         while "is starting up; waiting for it" not in caplog.text:
-            assert not opened.done()
+            assert not opening.done()
             await asyncio.sleep(0.01)
-    await opened
+    await opening
 
 
 async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
@@ -168,7 +168,7 @@ async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("127.0.0.1:{port}/postgres", "password authentication failed"),
         ("127.0.0.1:1/db", "cannot be used"),
@@ -177,13 +177,13 @@ async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
     ],
 )
 async def test_an_address_that_is_of_no_use_is_said_without_its_password(
-    postgres: PostgresServer, place: str, said: str
+    postgres: PostgresServer, place: str, message: str
 ) -> None:
     url = f"postgresql://manus:secret@{place.format(port=postgres.port)}"
     with pytest.raises((StorageError, SettingsError)) as caught:
         async with _open(url):
             pass
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert not re.search("secret|\n", str(caught.value))
 
 
@@ -213,8 +213,8 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
         second = manus("resume", "t")
         assert (second.code, "is in use by" in second.err) == (2, True)
     server.script(call("ask_human", inquire="On?"), text("Done."))
-    asked = manus("resume", "t")
-    assert (asked.code, asked.out) == (1, "On?\n")
+    result = manus("resume", "t")
+    assert (result.code, result.out) == (1, "On?\n")
     assert manus("resume", "--answer", "yes", "t").out == "Done.\n"
     assert (manus.workspace / "runs").read_text() == "ran\n"
     assert manus("threads").out.splitlines()[1].split()[:3] == ["t", "finished", "3"]
@@ -246,12 +246,16 @@ def test_a_restart_within_a_run_is_waited_for(
         (manus.workspace / "go").write_text("")
         process.expect("does not answer")
         postgres.start()
-        done = process.end()
-    assert (done.code, done.json["output"], done.json["stop_reason"]) == (0, "Done.", "answered")
+        result = process.end()
+    assert (result.code, result.json["output"], result.json["stop_reason"]) == (
+        0,
+        "Done.",
+        "answered",
+    )
     assert (manus.workspace / "runs").read_text() == "a\nb\n"
-    assert (done.json["usage"]["model_calls"], done.json["usage"]["tool_calls"]) == (3, 2)
-    shown = manus("show", "t").out
-    assert (shown.count("agent: Done."), "Traceback" in done.err) == (1, False)
+    assert (result.json["usage"]["model_calls"], result.json["usage"]["tool_calls"]) == (3, 2)
+    listing = manus("show", "t").out
+    assert (listing.count("agent: Done."), "Traceback" in result.err) == (1, False)
 
 
 def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
@@ -264,17 +268,17 @@ def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
         postgres.stop()
         try:
             (manus.workspace / "go").write_text("")
-            ended = process.end()
+            result = process.end()
             refused = manus("resume", "t")
         finally:
             postgres.start()
-    assert (ended.code, ended.json["stop_reason"], ended.json["success"]) == (
+    assert (result.code, result.json["stop_reason"], result.json["success"]) == (
         1,
         "interrupted",
         False,
     )
-    assert "did not answer for 1 s" in ended.json["output"]
-    assert "manus resume t" in ended.err
+    assert "did not answer for 1 s" in result.json["output"]
+    assert "manus resume t" in result.err
     assert (refused.code, refused.err.count("\n"), "cannot be used" in refused.err) == (1, 1, True)
     assert manus("resume", "t").out == "Done.\n"
     assert (manus.workspace / "runs").read_text() == "a\n"
@@ -292,7 +296,7 @@ def test_ctrl_c_ends_the_wait(
             (manus.workspace / "go").write_text("")
             process.expect("does not answer")
             process.send_signal(signal.SIGINT)
-            ended = process.end()
+            result = process.end()
         finally:
             postgres.start()
-    assert (ended.code, "Traceback" in ended.err) == (130, False)
+    assert (result.code, "Traceback" in result.err) == (130, False)

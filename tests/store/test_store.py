@@ -42,12 +42,12 @@ async def _refused(path: Path) -> str:
     with pytest.raises(StorageError) as caught:
         async with _open(path) as store:
             await _put(store.saver)
-    said = str(caught.value)
-    assert str(path) in said
-    assert "\n" not in said
-    opened = [file.path for file in psutil.Process().open_files()]
-    assert str(path) not in opened, "the connection is closed"
-    return said
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+    paths = [file.path for file in psutil.Process().open_files()]
+    assert str(path) not in paths, "the connection is closed"
+    return message
 
 
 async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
             with subtests.test(read=read):
                 before = await store.saver.aget_tuple(CONFIG)
                 assert await store.saver.aget_tuple(read) is not None
-                written = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
+                config = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
                 newest = await store.saver.aget_tuple(CONFIG)
-                assert newest.config == written
+                assert newest.config == config
                 assert before != newest
         (tmp_path / "t.sqlite").unlink()
         with pytest.raises(StorageError, match="removed or replaced"):
@@ -112,12 +112,12 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
 
 async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path: Path) -> None:
     async with _open(tmp_path / "t.sqlite") as store:
-        named = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
-        del named[7]["thread_id"]
-        puts = [_put(store, {"configurable": one}) for one in named]
-        done = await asyncio.gather(*puts, return_exceptions=True)
-        assert [n for n, one in enumerate(done) if isinstance(one, Exception)] == [7]
-        assert isinstance(done[7], KeyError)
+        configs = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
+        del configs[7]["thread_id"]
+        puts = [_put(store, {"configurable": config}) for config in configs]
+        results = await asyncio.gather(*puts, return_exceptions=True)
+        assert [n for n, result in enumerate(results) if isinstance(result, Exception)] == [7]
+        assert isinstance(results[7], KeyError)
         assert len(await store.recent(99)) == 29
     with pytest.raises(RuntimeError, match="shutdown"):
         await store.recent(1)
@@ -211,7 +211,7 @@ def test_a_thread_that_is_damaged(
 
 def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
     # another large result each time
-    server.always(lambda asked: call("bash", command=f"seq {len(asked.messages)} 2200"))
+    server.always(lambda request: call("bash", command=f"seq {len(request.messages)} 2200"))
     # kilobytes
     limited = ["bash", "-c", 'ulimit -f 300; exec "$@"', "bash"]
     _sentence(manus.cold("run", "--max-steps", "40", "--thread", "t", "count", by=limited), "disk")
@@ -236,12 +236,12 @@ async def test_who_lets_go_in_a_moment_is_waited_for(
 ) -> None:
     async with hold_file(tmp_path, "t"):
         [path] = tmp_path.iterdir()
-    held = os.open(path, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(held, fcntl.LOCK_UN))
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(descriptor, fcntl.LOCK_UN))
     async with hold_file(tmp_path, "t"):
         assert path.exists()
-    os.close(held)
+    os.close(descriptor)
 
 
 async def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(

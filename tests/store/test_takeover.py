@@ -62,8 +62,8 @@ def stored(url: str) -> list[tuple[Any, ...]]:
     rows = []
     with psycopg.connect(url) as connection:
         for table in ("checkpoints", "checkpoint_writes", "checkpoint_blobs", "manus_journal"):
-            found = connection.execute(f"SELECT * FROM {table}".encode()).fetchall()
-            rows += [(table, str(row)) for row in found]
+            records = connection.execute(f"SELECT * FROM {table}".encode()).fetchall()
+            rows += [(table, str(row)) for row in records]
     return sorted(rows)
 
 
@@ -236,8 +236,8 @@ async def test_a_deleted_thread_leaves_no_rows(url: str) -> None:
             log.append(b"{}\n")
             await store.adelete_thread("t")
         with psycopg.connect(url) as connection:
-            left = connection.execute("SELECT * FROM manus_threads").fetchall()
-        assert (left, stored(url)) == ([], [])
+            rows = connection.execute("SELECT * FROM manus_threads").fetchall()
+        assert (rows, stored(url)) == ([], [])
 
 
 async def test_the_saver_of_a_server_is_fenced_too(
@@ -293,5 +293,5 @@ async def test_a_server_with_a_saver_of_its_own(
     assert agent.lines("a") == ["1"]
     journals = list(state_folder().rglob("*.jsonl"))
     with psycopg.connect(url) as connection:
-        found = connection.execute("SELECT to_regclass('manus_journal')").fetchone()
-    assert (bool(found and found[0]), bool(journals)) == (is_configured, not is_configured)
+        table = connection.execute("SELECT to_regclass('manus_journal')").fetchone()
+    assert (bool(table and table[0]), bool(journals)) == (is_configured, not is_configured)

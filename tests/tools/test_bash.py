@@ -20,8 +20,8 @@ def bash(session: Session) -> Bash:
     return Bash(session=session)
 
 
-async def say(bash: Bash, command: str | None, **more: Any) -> str:
-    return (await bash.observe(command=command, **more)).text
+async def say(bash: Bash, command: str | None, **arguments: Any) -> str:
+    return (await bash.observe(command=command, **arguments)).text
 
 
 # What a command may look like, and what is seen of it.
@@ -61,15 +61,15 @@ FAULTS = {
 
 async def test_commands_one_after_the_other(bash: Bash, subtests: pytest.Subtests) -> None:
     await say(bash, "rm -rf .manus")
-    for name, (command, said) in COMMANDS.items():
+    for name, (command, expected) in COMMANDS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert observation.text == said, name
-            assert observation.is_error == ("[exit code 0" not in said), name
-    for name, (command, said) in FAULTS.items():
+            assert observation.text == expected, name
+            assert observation.is_error == ("[exit code 0" not in expected), name
+    for name, (command, expected) in FAULTS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert said in observation.text, name
+            assert expected in observation.text, name
             assert observation.is_error, name
             assert await say(bash, "echo next") == "next\n[exit code 0]", name
 
@@ -88,24 +88,24 @@ async def test_a_shell_that_ends_is_told_of_and_replaced(
     bash: Bash, subtests: pytest.Subtests
 ) -> None:
     await say(bash, "mkdir sub; cd sub; a=1")
-    for name, (command, said) in ENDINGS.items():
+    for name, (command, expected) in ENDINGS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert observation.text.startswith(f"{said} the shell itself ended"), name
+            assert observation.text.startswith(f"{expected} the shell itself ended"), name
             assert observation.text.endswith("a fresh shell in `sub`]"), name
-            assert observation.is_error == ("[exit code 0" not in said), name
+            assert observation.is_error == ("[exit code 0" not in expected), name
             assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]", name
 
 
 async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash) -> None:
     await say(bash, "mkdir sub; cd sub; a=1; export B=2; f() { echo f$1; }; alias g='echo alias'")
     await say(bash, "set -o pipefail; set -- p q; umask 027; exec 7>log")
-    said = await say(
+    output = await say(
         bash,
         "echo ${PWD##*/} $a $B $1; sh -c 'echo $B'; f x; g y; (exit 3) | true; echo $?\n"
         "umask; echo logged >&7; cat log",
     )
-    assert said == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0, in sub]"
+    assert output == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0, in sub]"
     await say(bash, "(exit 42)")
     assert await say(bash, "echo $?") == "42\n[exit code 0, in sub]"
     # names and options that trouble what is said around a command
@@ -182,8 +182,8 @@ async def test_restart_and_the_same_outcome_is_the_same_text(bash: Bash, root: P
     assert not (await bash.observe(restart=True)).is_error
     assert not lives((root / "sub" / "pid").read_text())
     assert await say(bash, "ls; echo [$a]; a=2") == "sub\n[]\n[exit code 0]"
-    said = await say(bash, "echo [$a]", restart=True)
-    assert said.endswith("]\n[]\n[exit code 0]")
+    output = await say(bash, "echo [$a]", restart=True)
+    assert output.endswith("]\n[]\n[exit code 0]")
 
 
 async def test_cancelling_ends_the_command_and_the_next_works(bash: Bash, root: Path) -> None:
@@ -195,6 +195,6 @@ async def test_cancelling_ends_the_command_and_the_next_works(bash: Bash, root: 
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not lives(pid.read_text())
-    said = await say(bash, "echo a")
-    assert said.startswith("[the shell had ended since the last command")
-    assert said.endswith("\na\n[exit code 0]")
+    output = await say(bash, "echo a")
+    assert output.startswith("[the shell had ended since the last command")
+    assert output.endswith("\na\n[exit code 0]")

@@ -51,11 +51,11 @@ def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
 
 @given(st.lists(st.binary(max_size=60), max_size=30), st.integers(0, 40), st.integers(1, 40))
 def test_how_a_stream_is_cut_does_not_matter(pieces: list[bytes], head: int, tail: int) -> None:
-    whole = b"".join(pieces)
+    output = b"".join(pieces)
     piecewise = captured(*pieces, head=head, tail=tail)
-    at_once = captured(whole, head=head, tail=tail)
+    at_once = captured(output, head=head, tail=tail)
     assert piecewise.text() == at_once.text()
-    assert piecewise.dropped == at_once.dropped == max(0, len(whole) - head - tail)
+    assert piecewise.dropped == at_once.dropped == max(0, len(output) - head - tail)
 
 
 SHOWN = {
@@ -104,23 +104,23 @@ ENDINGS = {
 
 @pytest.mark.sandboxes
 async def test_output_and_exit_state(python: PythonExecute, subtests: pytest.Subtests) -> None:
-    for name, (code, said) in ENDINGS.items():
+    for name, (code, expected) in ENDINGS.items():
         with subtests.test(name=name, code=code):
             observation = await python.observe(code=code)
-            assert observation.text == said, name
-            assert observation.is_error == ("[exit code 0" not in said), name
+            assert observation.text == expected, name
+            assert observation.is_error == ("[exit code 0" not in expected), name
 
 
 @pytest.mark.sandboxes
 async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
     code = "print('before')\ndef f():\n    return 1 / 0\nf()"
-    said = (await python.observe(code=code)).text
-    name = said.split('"')[1]
-    assert said.startswith("before\nTraceback (most recent call last):\n")
-    assert f'File "{name}", line 3, in f\n    return 1 / 0\n' in said
-    assert said.endswith("ZeroDivisionError: division by zero\n[exit code 1]")
+    output = (await python.observe(code=code)).text
+    name = output.split('"')[1]
+    assert output.startswith("before\nTraceback (most recent call last):\n")
+    assert f'File "{name}", line 3, in f\n    return 1 / 0\n' in output
+    assert output.endswith("ZeroDivisionError: division by zero\n[exit code 1]")
     assert (python.session.workspace.root / name).read_text().startswith("print('before')")
-    assert str(python.session.workspace.root) not in said
+    assert str(python.session.workspace.root) not in output
 
 
 @pytest.mark.sandboxes

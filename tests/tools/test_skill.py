@@ -50,8 +50,8 @@ HEADS: list[tuple[str, str | None, str | None]] = [
 def test_the_head_of_a_skill(subtests: pytest.Subtests) -> None:
     for (head, name, about), end in itertools.product(HEADS, ("\n", "\r\n")):
         with subtests.test(head=head, name=name):
-            written = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
-            skill = parse_skill(Path("/skills/here"), written)
+            text = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
+            skill = parse_skill(Path("/skills/here"), text)
             assert (skill and skill.name, skill and skill.description) == (name, about)
             assert skill is None or skill.body.splitlines() == ["The text.", "---", "More."]
     assert parse_skill(Path("/skills/a"), "# Only a text\n") is None
@@ -75,9 +75,9 @@ def test_the_nearest_of_a_name_counts(project: Path, tmp_path: Path) -> None:
     write(home, "mine")
     write(tmp_path / "elsewhere", "linked")
     (home / "linked").symlink_to(tmp_path / "elsewhere" / "linked")
-    found = find_skills(project)
-    assert set(found) == {"mine", "linked", *SHIPPED}
-    assert found["web-research"].body == "As the user likes it."
+    result = find_skills(project)
+    assert set(result) == {"mine", "linked", *SHIPPED}
+    assert result["web-research"].body == "As the user likes it."
 
 
 async def test_the_model_knows_the_names_and_reads_a_text(agent: ScriptedAgent) -> None:
@@ -120,18 +120,19 @@ def test_a_profile_is_told_of_the_skills_that_it_can_use(
     write(tmp_path / ".agents/skills", "ours")
     session = session_in(tmp_path)
     catalog = build_catalog(tools, session)
-    said = describe_environment(session.workspace, resolve_settings(Settings()), tools=catalog)
+    message = describe_environment(session.workspace, resolve_settings(Settings()), tools=catalog)
     assert (
-        set(re.findall(r"^- ([a-z-]+): ", said.partition("Skills.")[2], re.MULTILINE)) == expected
+        set(re.findall(r"^- ([a-z-]+): ", message.partition("Skills.")[2], re.MULTILINE))
+        == expected
     )
 
 
 def test_the_tools_of_which_a_skill_needs_one() -> None:
     heads = {"tools: bash, Web_Search": ("bash", "web_search"), "other: 1": (), "tools:": ()}
-    found = {}
+    tools = {}
     for head in heads:
         text = f"---\ndescription: D.\nmetadata:\n  {head}\n---\n"
         skill = parse_skill(Path("/skills/a"), text)
         assert skill is not None
-        found[head] = skill.tools
-    assert found == heads
+        tools[head] = skill.tools
+    assert tools == heads

@@ -62,14 +62,14 @@ async def follow_menu(player: Player) -> None:
 async def find_in_menu(player: Player) -> None:
     """Open the menu, and the one in it, until the label or the icon is in view."""
     if "icon" in player.instruction:
-        wanted = f"icon: {player.read(r'image: ([a-z-]+)')[0]}"
+        target = f"icon: {player.read(r'image: ([a-z-]+)')[0]}"
     else:
-        wanted = f'"{player.view.quoted[1]}"'
+        target = f'"{player.view.quoted[1]}"'
     await player.click("button", "Menu")
-    if not player.view.find("menuitem", hint=wanted):
+    if not player.view.find("menuitem", hint=target):
         await player.do("hover", index=player.view.first("menuitem", "Playback").number)
         await player.do("wait", seconds=0.6)
-    await player.click_on(player.view.first("menuitem", hint=wanted))
+    await player.click_on(player.view.first("menuitem", hint=target))
 
 
 @solves("navigate-tree")

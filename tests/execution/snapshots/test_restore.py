@@ -61,7 +61,7 @@ def disk(tmp_path: Path) -> Disk:
 
 def read(root: Path) -> dict[str, tuple[int, bytes]]:
     """Return mode and content of everything below a folder, but for `.git`."""
-    found = {}
+    entries = {}
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
         for name in (*folders, *files):
@@ -72,8 +72,8 @@ def read(root: Path) -> dict[str, tuple[int, bytes]]:
                 content = os.fsencode(path.readlink())
             elif stat.S_ISREG(status.st_mode):
                 content = path.read_bytes()
-            found[os.path.relpath(path, root)] = (status.st_mode, content)
-    return found
+            entries[os.path.relpath(path, root)] = (status.st_mode, content)
+    return entries
 
 
 class Program:

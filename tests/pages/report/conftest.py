@@ -24,14 +24,14 @@ async def chromium() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def view(chromium: Browser) -> AsyncIterator[View]:
     """Open a page; whatever it asks for and complains of is kept."""
-    made: list[Viewer] = []
+    viewers: list[Viewer] = []
 
     async def look(address: str, **options: Any) -> Viewer:
         context = await chromium.new_context(viewport={"width": 1280, "height": 900}, **options)
         context.set_default_timeout(60_000)
-        made.append(await Viewer.open(context, address))
-        return made[-1]
+        viewers.append(await Viewer.open(context, address))
+        return viewers[-1]
 
     yield look
-    for viewer in made:
+    for viewer in viewers:
         await viewer.page.context.close()

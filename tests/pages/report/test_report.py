@@ -25,8 +25,8 @@ async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
     [run] = await read_trace(agent.saver, "t")
-    told = [(s.number, n.kind) for s in run.steps for n in s.notices]
-    assert told == [(step, "loop") for step in (3, 4, 5, 6)]
+    notices = [(s.number, n.kind) for s in run.steps for n in s.notices]
+    assert notices == [(step, "loop") for step in (3, 4, 5, 6)]
     assert "append" in run.steps[2].notices[0].text
     assert (run.stop_reason, state(run)[1]) == ("stuck", "warn")
 
@@ -123,9 +123,9 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
     assert manus("run", "--thread", "t", "write <it>").code == 0
     old = manus.home / "t.html"
     old.write_text("old")
-    done = manus("report", "t")
-    assert (done.code, done.out) == (0, "")
-    assert done.err == "The report of the thread t is in t.html.\n"
+    result = manus("report", "t")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "The report of the thread t is in t.html.\n"
     html = old.read_text("utf-8")
     assert [p.name for p in manus.home.glob("*.html*")] == ["t.html"]
     assert html.startswith("<!doctype html>")
@@ -148,14 +148,14 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
     assert unknown.err.startswith("manus: There is no thread nothing in ")
     for place in ("none/run.html", "."):
         with subtests.test(place=place):
-            done = manus("report", "t", "-o", place)
-            assert done.code == 2
-            assert done.err.startswith(f"manus: Cannot write the report to {place} (")
-            assert done.err.count("\n") == 1
+            result = manus("report", "t", "-o", place)
+            assert result.code == 2
+            assert result.err.startswith(f"manus: Cannot write the report to {place} (")
+            assert result.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
     (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout
-    done = manus("report", "t", "-o", "stdout")
-    assert _undated(done.out) == _undated(manus("report", "t", "-o", "-").out)
+    result = manus("report", "t", "-o", "stdout")
+    assert _undated(result.out) == _undated(manus("report", "t", "-o", "-").out)
     assert (manus.home / "stdout").is_symlink()
 
 

@@ -40,8 +40,8 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
     server.when(is_summary, text("Looked twice."))
     with manus.start("ui", "--no-open", "--workspace", "workspace") as server_process:
         address = await asyncio.to_thread(server_process.line)
-        seen = await view(address)
-        page = seen.page
+        viewer = await view(address)
+        page = viewer.page
         await page.locator("#files").set_input_files(
             {"name": "sea.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
         )
@@ -72,9 +72,9 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.locator("#r1-s2 .fork").click()
         await say(page, "Otherwise")
         await expect(page.locator("#r2-answer")).to_contain_text("Another way.")
-        said = str(server.requests[-1].body["messages"])
-        assert "I write it down." in said
-        assert "And then?" not in said
+        messages = str(server.requests[-1].body["messages"])
+        assert "I write it down." in messages
+        assert "And then?" not in messages
         # a plan, which is changed before it is carried out
         await page.goto(address)
         await page.get_by_text("Plan first").click()
@@ -86,7 +86,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.get_by_role("button", name="Answer").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Looked twice.")
         await expect(page.locator("#r1-plan li")).to_have_text(["look twice"])
-        assert seen.complaints == []
+        assert viewer.complaints == []
 
 
 async def test_approve_stop_and_go_on_after_a_kill(
@@ -103,8 +103,8 @@ async def test_approve_stop_and_go_on_after_a_kill(
         text("Gone on."),
     )
     with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
-        seen = await view(await asyncio.to_thread(first.line))
-        page = seen.page
+        viewer = await view(await asyncio.to_thread(first.line))
+        page = viewer.page
         await say(page, "Do it")
         await page.get_by_role("button", name="Edit").click()
         answer = page.locator(".ask").get_by_label("Your answer")
@@ -185,7 +185,9 @@ async def test_nobody_else_can_use_it(
             ):
                 with subtests.test(path=path, headers=headers):
                     assert (await client.get(path, headers=headers)).status_code == code
-            sent = await client.post(f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil)
+            response = await client.post(
+                f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil
+            )
             answered = await client.post(f"{here.path}t/abc/answer", json=[1])
-        assert (sent.status_code, answered.status_code) == (403, 409)
+        assert (response.status_code, answered.status_code) == (403, 409)
         assert server.requests == []

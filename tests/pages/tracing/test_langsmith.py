@@ -27,10 +27,10 @@ def test_its_runs_are_those_of_the_graph(
     assert (result.code, result.out) == (0, "Done.\n")
     posts = [request for request in langsmith.requests if request.method == "POST"]
     assert {request.headers["x-api-key"] for request in posts} == {"secret"}
-    sent = b"".join(request.body for request in posts)
+    body = b"".join(request.body for request in posts)
     for name in ("manus", "think", "act", "stuck_check", "bash", "a thread"):
         with subtests.test(name=name):
-            assert f'"{name}"'.encode() in sent
+            assert f'"{name}"'.encode() in body
 
 
 def test_a_server_that_is_silent_costs_moments(manus: Program, server: ScriptedServer) -> None:

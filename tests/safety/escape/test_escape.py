@@ -87,12 +87,12 @@ class Outside:
         records, git = self.workspace / ".manus", self.workspace / ".git"
         files += [records, *records.rglob("*")]
         files += [self.workspace / name for name in (".env", "manus.toml")]
-        found: dict[str, object] = {str(path): stamp(path) for path in files}
-        found["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
-        found["settings"] = (git / "config").read_text() if (git / "config").exists() else None
-        found["the process"] = self.process.poll()
-        found["its score"] = Path(f"/proc/{self.process.pid}/oom_score_adj").read_text()
-        return found
+        stamps: dict[str, object] = {str(path): stamp(path) for path in files}
+        stamps["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
+        stamps["settings"] = (git / "config").read_text() if (git / "config").exists() else None
+        stamps["the process"] = self.process.poll()
+        stamps["its score"] = Path(f"/proc/{self.process.pid}/oom_score_adj").read_text()
+        return stamps
 
     def heard(self) -> list[str]:
         waiting = select.select([*self.servers.values()], [], [], 0)[0]
@@ -119,8 +119,8 @@ def stamp(path: Path) -> object:
 
 def own_address() -> str:
     """An address of this machine, not of loopback if it has another one."""
-    known = itertools.chain(*psutil.net_if_addrs().values())
-    ours = [str(address.address) for address in known if address.family == socket.AF_INET]
+    addresses = itertools.chain(*psutil.net_if_addrs().values())
+    ours = [str(address.address) for address in addresses if address.family == socket.AF_INET]
     return max(ours, key=lambda address: not address.startswith("127."))
 
 
@@ -210,8 +210,8 @@ async def test_no_attempt_gets_through(tmp_path: Path, sandbox_kind: Kind) -> No
     through = await attempted(sandbox_kind, tmp_path)
     for pid in sleepers() - before:
         psutil.Process(pid).kill()
-    left = LEFT_BY_LANDLOCK if sandbox_kind == "landlock" else set()
-    assert set(through) == left, through
+    remaining = LEFT_BY_LANDLOCK if sandbox_kind == "landlock" else set()
+    assert set(through) == remaining, through
 
 
 async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
@@ -222,12 +222,12 @@ async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
         shutil.copytree(outside.workspace, spare)
         for name, script in ALL.items():
             before = outside.state()
-            said = await said_by(outside, sandbox, script)
+            output = await said_by(outside, sandbox, script)
             after = outside.state()
             changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-            heard = outside.heard()
-            if changed or heard or outside.token in said or "THROUGH" in said:
-                through[name] = [*changed, *heard, said[-200:]]
+            messages = outside.heard()
+            if changed or messages or outside.token in output or "THROUGH" in output:
+                through[name] = [*changed, *messages, output[-200:]]
             fresh(outside.workspace, spare)
     return through
 
