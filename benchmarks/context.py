@@ -1,9 +1,9 @@
-"""How the context holds up over a long run.
+"""What the context retains over a long run.
 
     python -m benchmarks.context [--steps 400]
 
-The model is scripted (`tests.helpers.long_run`): what is measured is what the program keeps, cuts,
-finds again and sends, not how well a model writes notes.
+The model is scripted (`tests.helpers.long_run`): this measures what the program keeps, cuts, finds
+again and sends, not how well a model takes notes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 async def print_long_run(steps: int) -> None:
-    """Retention, prefix share and storage of one long run."""
+    """Print retention, prefix share and storage of one long run."""
     from manus.store.sqlite import open_sqlite
     from tests.helpers import long_run as lib
     from tests.helpers.agent import ScriptedAgent
@@ -27,7 +27,7 @@ async def print_long_run(steps: int) -> None:
         database = str(Path(folder) / "threads.sqlite")
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
-        os.chdir(folder)  # where no `manus.toml` lies
+        os.chdir(folder)  # a folder without `manus.toml`
         server = ScriptedServer()
         async with open_sqlite(Path(database)) as saver:
             agent = lib.looker_on(ScriptedAgent(server, workspace, saver))

@@ -1,11 +1,11 @@
-"""Many runs at once on `langgraph dev` beside one alone: wall time, CPU and memory of the server.
+"""Concurrent runs on `langgraph dev`, compared with a single run: wall time, CPU time and memory.
 
     python -m benchmarks.dev_server [--steps 20] [--latency 200] [--at-once 10] [--checkpoint URL]
 
-The model is the scripted one of the other benchmarks, with so many milliseconds of latency. The
-server is started once; a first run, not counted, loads what is loaded late. With `--checkpoint`
-(a file, or a postgresql:// URL) the server keeps its threads there, as docs/deployment.md says;
-without, in memory.
+The model is the scripted one of the other benchmarks, with the given latency in milliseconds. The
+server is started once; a warm-up run, which is not counted, loads modules that are imported lazily.
+With `--checkpoint` (a file or a postgresql:// URL) the server stores its threads there, as shown
+in docs/deployment.md; otherwise it keeps them in memory.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from benchmarks.task import request
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PATIENCE = 60.0
-"""Seconds for the server to start."""
+"""Seconds within which the server has to start."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Runs at once: seconds by the clock, and what the server's process took meanwhile."""
+    """Concurrent runs: seconds of wall time, CPU time and memory of the server's process."""
 
     runs: int
     wall: float
     cpu: float
     memory: int
-    """Bytes that are resident after it."""
+    """Resident set size in bytes after the runs."""
 
 
 @contextmanager
 def serving(folder: Path, address: str, checkpoint: str | None, jobs: int) -> Iterator[Any]:
-    """`langgraph dev` with the benchmarks' graph alone; its process and its address."""
+    """Run `langgraph dev` with only the benchmark's graph; yield its process and address."""
     served: dict[str, Any] = {
         "dependencies": ["."],
         "graphs": {"bench": "benchmarks.dev_server_agent:graph"},
@@ -93,7 +93,7 @@ def wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 async def at_once(url: str, pid: int, names: list[str], folder: Path) -> Sample:
-    """So many runs, each on a thread of its own."""
+    """Execute the runs concurrently, each on its own thread."""
     from langgraph_sdk import get_client
 
     server = psutil.Process(pid)
@@ -113,7 +113,7 @@ async def at_once(url: str, pid: int, names: list[str], folder: Path) -> Sample:
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--latency", type=int, default=200, help="of the model, in milliseconds")

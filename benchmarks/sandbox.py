@@ -1,4 +1,4 @@
-"""What the sandbox costs beside programs without one: milliseconds, the median of some runs.
+"""The overhead of the sandbox in milliseconds, the median of several runs.
 
 python -m benchmarks.sandbox [--repeat 7]
 """
@@ -31,7 +31,7 @@ ROWS = ("first command of the shell, once a run", "a later command", "`python_ex
 
 
 async def run(kind: Kind, folder: Path) -> list[float]:
-    """What the three of a run take."""
+    """Measure the three operations of one run."""
     workspace = Workspace(folder)
     workspace.prepare()
     settings = resolve_settings(Settings(sandbox=SandboxSettings(kind=kind)))
@@ -46,14 +46,14 @@ async def run(kind: Kind, folder: Path) -> list[float]:
 
 
 async def timed(call: Callable[[], Awaitable[object]]) -> float:
-    """Milliseconds of a call."""
+    """Return the duration of a call in milliseconds."""
     begin = time.perf_counter()
     await call()
     return (time.perf_counter() - begin) * 1000
 
 
 async def measure(kind: Kind, repeat: int) -> list[float] | None:
-    """The medians of a kind of sandbox; None if it does not stand on this machine."""
+    """Return the medians for a kind of sandbox, or None if it does not work on this machine."""
     try:
         probe_sandbox(SandboxSettings(kind=kind))
     except ToolUnavailableError:

@@ -1,9 +1,9 @@
-"""Plays the demos, keeps their reports in docs/gallery/ and one of them as a moving picture.
+"""Play the demos; store their reports in docs/gallery/ and one of them as an animated image.
 
     .venv/bin/uv run --no-project --with pyte,pillow,playwright scripts/make_gallery.py
 
-What is seen is real but for the model's turns, which are played from a recording, as the first line
-in the picture says.
+Everything shown is real except the model's turns, which are replayed from a recording, as the first
+line of the image says.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _COLORS = {"default": "#d8dee9", "red": "#ef5350", "green": "#8bc34a", "brown": 
 _COLORS |= {"blue": "#64b5f6", "magenta": "#ce93d8", "cyan": "#4dd0e1"}
 _SPINNER = re.compile(r"  [⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ")
 _TELLING = ("  done", "  call", "Finished")
-"""How lines begin of which each is worth a picture."""
+"""Prefixes of the lines that are worth an image."""
 _READ = 700
-"""Milliseconds of a picture of the terminal."""
+"""Milliseconds for which an image of the terminal is shown."""
 
 
 def play(name: str, home: str) -> Iterator[pyte.Screen]:
-    """Play a demo on a terminal; what is shown, whenever something was begun or done."""
+    """Play a demo on a terminal; return the screen after each event."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.ByteStream(screen)
     child, terminal = pty.fork()
@@ -92,7 +92,7 @@ def picture(page: Page) -> Image.Image:
 
 
 def keep_report(name: str, folder: Path, home: str) -> None:
-    """Return the report of a demo, without paths of this machine."""
+    """Store the report of a demo, without paths of this machine."""
     text = (folder / "report.html").read_text("utf-8")
     text = text.replace(str(folder), f"/tmp/manus-{name}").replace(home, "~")
     (GALLERY / f"{name}.html").write_text(text, "utf-8")
@@ -120,7 +120,7 @@ def film(page: Page, terminal: list[str], folder: Path) -> None:
 
 
 def main() -> None:
-    """Play, keep and film."""
+    """Play the demos, store their reports, and create the animation."""
     GALLERY.mkdir(exist_ok=True)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(prefix="gallery-") as home:
         browser = playwright.chromium.launch(

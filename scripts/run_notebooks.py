@@ -1,6 +1,6 @@
-"""Runs the notebooks and keeps in them what they show: python -m scripts.run_notebooks [NAME ...].
+"""Run the notebooks and store their outputs in them: python -m scripts.run_notebooks [NAME ...].
 
-Paths, times and ids, which differ from run to run, are left out.
+Paths, times and ids, which vary between runs, are removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _VARIES = [
 
 
 def without_what_varies(part: Any) -> Any:
-    """Return an output, or a part of one, without what varies between runs."""
+    """Return an output, or a part of one, without the parts that vary between runs."""
     if isinstance(part, dict):
         picture = {name: value for name, value in part.items() if name.startswith("image/")}
         return {name: without_what_varies(value) for name, value in part.items()} | picture

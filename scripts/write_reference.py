@@ -1,7 +1,7 @@
 """Write the pages of `docs/reference/` from the code: docstrings, settings, commands, tools.
 
-python scripts/write_reference.py           # after a change of any of them
-python scripts/write_reference.py --check   # 1, naming the pages, if one is not up to date
+python scripts/write_reference.py           # after a change of any of these
+python scripts/write_reference.py --check   # exit code 1, naming the pages, if any is outdated
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ TABLES = (
     *("budget", "context", "browser", "search", "egress", "sandbox", "approve", "queue"),
     *("roles", "prices", "profiles", "mcp"),
 )
-"""Settings that are tables of the file."""
+"""Settings that are tables in the file."""
 NAMED = ("roles", "prices", "profiles", "mcp")
-"""Those of them that hold a table for each name."""
+"""Those that contain one table per name."""
 
 
 def docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings of a class's attributes, those of its bases included."""
+    """Return the docstrings of a class's attributes, including those of its bases."""
     texts: dict[str, str] = {}
     for base in reversed([k for k in kind.__mro__ if k.__module__.startswith("manus.")]):
         try:
             body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
-        except OSError:  # made while the program runs: it has no source
+        except OSError:  # created at run time: it has no source
             continue
         assert isinstance(body, ast.ClassDef)
         for field, text in zip(body.body, body.body[1:], strict=False):
@@ -65,7 +65,7 @@ def type_name(annotation: Any) -> str:
     if origin is Annotated:
         return type_name(inner[0])
     if HumanMessage in inner:
-        return "message"  # and not the name of each kind of message
+        return "message"  # instead of the name of each kind of message
     if origin in (Union, UnionType):
         return " or ".join(type_name(member) for member in inner if member is not NoneType)
     if origin in (list, tuple, frozenset, Sequence):
@@ -190,7 +190,7 @@ def python_page() -> Iterator[str]:
 
     yield "# Python\n"
     for function in (build_agent, build_flow, open_sqlite, open_postgres):
-        # types as they are written, not as the strings that they are
+        # types as written, not as the strings that they are
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
         yield f"\n## `manus.{function.__name__}`\n"
         yield f"```text\n{function.__name__}{signature}\n```\n\n{docstring(function)}"
@@ -200,7 +200,7 @@ def python_page() -> Iterator[str]:
         texts = docstrings(kind)
         yield f"\n## `{kind.__module__}.{kind.__name__}`\n\n{docstring(kind)}\n"
         yield "| Name | Type | Description |\n| --- | --- | --- |"
-        # a name that the module imports for its types alone
+        # a name that the module imports only for its types
         for name, hint in get_type_hints(kind, localns={"BaseChatModel": BaseChatModel}).items():
             yield row(name, type_name(hint), texts.get(name, ""))
     yield '\n## Events\n\nThe events of `astream(..., stream_mode="custom")`, by `type`.\n'
@@ -228,7 +228,7 @@ PAGES = {
 
 
 def main() -> int:
-    """Write the pages, or say which are not up to date."""
+    """Write the pages, or report which are outdated."""
     texts = {name: NOTE + "\n".join(page()).rstrip() + "\n" for name, page in PAGES.items()}
     if "--check" in sys.argv[1:]:
         old = [name for name, text in texts.items() if (FOLDER / name).read_text("utf-8") != text]

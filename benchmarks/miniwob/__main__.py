@@ -1,4 +1,4 @@
-"""`python -m benchmarks.miniwob`: play pages of MiniWoB++ with the browser tool alone."""
+"""`python -m benchmarks.miniwob`: play pages of MiniWoB++ with nothing but the browser tool."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def play_all(
 
 
 def table(episodes: Sequence[Episode]) -> str:
-    """Format the results, one page a line."""
+    """Format the results, one page per line."""
     lines = ["| page | solved | actions | reason of a failure |", "| --- | ---: | ---: | --- |"]
     for page, group in groupby(episodes, key=lambda episode: episode.page):
         results = list(group)

@@ -31,5 +31,5 @@ def channels(color: str) -> tuple[int, int, int]:
 
 
 def distance(first: str, second: str) -> int:
-    """Return the difference of two colors, over all channels."""
+    """Return the distance between two colors, summed over the channels."""
     return sum(abs(a - b) for a, b in zip(channels(first), channels(second), strict=True))

@@ -39,7 +39,7 @@ class Redis:
 
 
 class Instance:
-    """An Aegra server: what can happen to its process, and its log."""
+    """An Aegra server: its process, its log, and the failures that can be caused."""
 
     def __init__(self, python: Path, folder: Path, settings: dict[str, str]) -> None:
         self.port = free_port()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tasks --model PROVIDER:NAME`: which of the tasks an agent solves."""
+"""`python -m benchmarks.tasks --model PROVIDER:NAME`: run an agent on the tasks and check them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import Any
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
 
 _SETTINGS = '[egress]\nallow_private = ["127.0.0.1"]\n'
-"""The sites of the tasks are on loopback."""
+"""The sites of the tasks are served on loopback."""
 
 
 @dataclass
 class Result:
-    """The result of a task. `failure` is what the check says; empty for a task that is solved.
+    """The result of a task. `failure` is the message of the check; empty if the task is solved.
 
     `turns` are the requests of all its agents to the model; `minimum_turns` those of a run without
     detours.
@@ -40,7 +40,7 @@ class Result:
 
 
 def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> Result:
-    """Have the agent work on a task in a folder of its own, and check what it leaves."""
+    """Let the agent work on a task in a folder of its own, and check the result."""
     with begun(task, folder) as work:
         began = time.monotonic()
         outcome = _run(work, folder, options, seconds)
@@ -59,7 +59,7 @@ def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> R
 
 
 def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> dict[str, Any]:
-    """The outcome as `manus run --json` prints it; with the reason where it printed none."""
+    """Return the outcome as printed by `manus run --json`, or the reason why there is none."""
     (folder / "manus.toml").write_text(_SETTINGS)
     (folder / "instruction.txt").write_text(work.instruction)
     place = ["--workspace", str(work.workspace), "--budget", f"seconds={seconds}"]
@@ -84,7 +84,7 @@ def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> d
 
 
 def table(results: Sequence[Result]) -> str:
-    """The results, one a line, and their sums by kind."""
+    """Format the results, one per line, and their totals by kind."""
     head = f"{'task':<22} {'solved':<7} {'turns':>5} {'minimum':>7} {'tokens':>9}"
     lines = [f"{head} {'cost':>8} {'seconds':>8}"]
     for entry in results:
@@ -111,7 +111,7 @@ def _line(name: str, solved: str, results: Sequence[Result]) -> str:
 
 
 def main() -> None:
-    """Work on the tasks, one after the other."""
+    """Run the tasks one after the other."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=__doc__)
     parser.add_argument("--model", help="PROVIDER:NAME; else as configured by MANUS_MODEL")
     parser.add_argument("--profile", help="one for all tasks, in place of each task's own")

@@ -1,8 +1,8 @@
-"""A task: what is asked, the files it begins with, and a program that says whether it is solved.
+"""A task: a request, the files that it starts with, and a program that checks the result.
 
-A folder each: `task.toml`, `workspace/`, `check.py`, and `site/` for one on the web. `setup` makes
-what a folder cannot hold, such as a Git history. The check runs in the workspace as it was left,
-and ends with 0 or with a sentence that says what is missing.
+Each task is a folder: `task.toml`, `workspace/`, `check.py`, and `site/` for a task on the web.
+`setup` creates what a folder cannot contain, such as a Git history. The check runs in the final
+workspace, and exits with 0 or with a sentence that says what is missing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _GIT = {
     "GIT_COMMITTER_EMAIL": "ada@example.org",
 }
 _PATIENCE = 60.0
-"""Seconds that a check, or a recorded solution, may take."""
+"""Seconds that a check or a recorded solution may take."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task. `solution` and the two in `wrong` are shell scripts, by which the check is proven."""
+    """A task. `solution` and the two in `wrong` are shell scripts that verify the check."""
 
     name: str
     kind: str
     profile: str
     minimum_turns: int
-    """Turns of a run without detours: look, act, check, answer; and each page to be seen."""
+    """Turns of a run without detours: look, act, check, answer, and one for each page to visit."""
     instruction: str
     solution: str
     wrong: tuple[str, ...]
@@ -56,7 +56,7 @@ class Task:
 
     @property
     def missing(self) -> str:
-        """Return what has to be installed for the task; empty if it can begin."""
+        """Return what must be installed for the task; empty if it can start."""
         if not self.page:
             return ""
         try:
@@ -68,7 +68,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A task that is being worked on."""
+    """A task in progress."""
 
     task: Task
     workspace: Path
@@ -79,11 +79,11 @@ class Attempt:
         return self.task.instruction.replace("{site}", self.site).strip()
 
     def run(self, script: str) -> None:
-        """Carry out a recorded solution."""
+        """Run a recorded solution."""
         subprocess.run(["bash", "-c", script], **self._options(), check=True)
 
     def failure(self) -> str:
-        """Why the task is not solved; empty if it is."""
+        """Return the reason why the task is not solved; empty if it is."""
         program = [sys.executable, "-B", "-E", "-S", str(self.task.folder / "check.py")]
         try:
             process = subprocess.run(program, **self._options())
@@ -107,7 +107,7 @@ class Attempt:
 
 @contextmanager
 def begun(task: Task, folder: Path) -> Iterator[Attempt]:
-    """The task's files in a folder of their own, and its site while the block lasts."""
+    """Provide the task's files in a folder of their own, and its site, while the block runs."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     source = task.folder / "workspace"
@@ -124,7 +124,7 @@ def begun(task: Task, folder: Path) -> Iterator[Attempt]:
 
 
 def all_tasks() -> list[Task]:
-    """The tasks, by name."""
+    """Return the tasks by name."""
     return [_read(file) for file in sorted(FOLDER.glob("*/task.toml"))]
 
 
