@@ -43,7 +43,7 @@ class Crossing:
             self._now.add(code)
 
     def around(self, name: str, node: Any) -> Any:
-        """Trace the node from start to end."""
+        """Wrap the node to record the functions that are called while it runs."""
 
         async def followed(state: Any, runtime: Any, config: Any) -> Any:
             codes: set[CodeType] = set()

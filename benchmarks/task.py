@@ -26,7 +26,7 @@ TOOLS: list[Any] = [
 
 
 def observation(place: str) -> str:
-    """Return a kilobyte of made-up words, different for each place, as compressible as plain text."""
+    """Return a kilobyte of made-up words, different for each place, compressible like prose."""
     return " ".join(random.Random(place).choices(_WORDS, k=145))[:1024]
 
 

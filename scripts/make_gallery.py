@@ -41,7 +41,7 @@ _READ = 700
 
 
 def play(name: str, home: str) -> Iterator[pyte.Screen]:
-    """Play a demo on a terminal; return the screen after each event."""
+    """Play a demo on a terminal; yield the screen after each event."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.ByteStream(screen)
     child, terminal = pty.fork()

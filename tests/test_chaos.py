@@ -1,4 +1,4 @@
-"""A short form of `make chaos`: no call is executed twice, and none is lost in silence."""
+"""A short form of `make chaos`: no call is executed twice, and none is silently lost."""
 
 import os
 import subprocess

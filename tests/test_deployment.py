@@ -1,4 +1,4 @@
-"""The set-up of a checkout, and the definitions of the image and of the compose file."""
+"""The setup of a checkout, and the definitions of the image and of the compose file."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from manus.served import access_from
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
-# set by the program, or read by something else than the settings
+# set by the program, or read by something other than the settings
 OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_TRUST"}
 OTHERS |= {"MANUS_ALLOWED_HOSTS", "MANUS_SERVER_TOKEN", "MANUS_SERVED_ROOT"}
 
@@ -66,7 +66,7 @@ def test_the_page_tells_every_variable_and_no_other() -> None:
 
 @pytest.fixture
 def aegra() -> dict[str, Any]:
-    """The services of Aegra's compose file."""
+    """Return the services of Aegra's compose file."""
     services: dict[str, Any] = yaml.safe_load(AEGRA_COMPOSE)["services"]
     return services
 
@@ -113,7 +113,7 @@ def test_the_pools_of_both_servers_fit_into_the_database(aegra: dict[str, Any]) 
     pools = ("LANGGRAPH_MAX_POOL_SIZE", "SQLALCHEMY_POOL_SIZE", "SQLALCHEMY_MAX_OVERFLOW")
     sizes = [int(re.findall(r":-(\d+)", environment[name])[0]) for name in pools]
     most = int(re.findall(r"max_connections=(\d+)", AEGRA_COMPOSE)[0])
-    # during an update, a third instance may not have ended yet
+    # during an update, a third instance may still be running
     assert 3 * (sum(sizes) + 5) < most
 
 
@@ -165,7 +165,7 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_pythons_are_found_wherever_they_are_if_they_start(tmp_path: Path) -> None:
-    """A version manager's shim may be on the PATH for a Python that is not chosen."""
+    """A version manager's shim may be on the PATH for a Python that is not selected."""
     starts = "#!/bin/sh\nexit 0\n"
     programs = {
         "bin/python3.11": starts,

@@ -1,4 +1,4 @@
-"""The pages: what they show is right, links lead somewhere, what is to be typed is done."""
+"""The documentation: examples are correct, links resolve, commands run."""
 
 import os
 import re
@@ -32,12 +32,12 @@ def read_page(page: str) -> str:
 
 
 def plain(text: str) -> str:
-    """What a terminal shows, with seconds, which differ from run to run, left out."""
+    """Return terminal output without seconds, which vary between runs."""
     return re.sub(r"\d+\.\d+ s", "– s", text)
 
 
 def anchors(page: Path) -> set[str]:
-    """The places in a page that can be linked to."""
+    """Return the anchors in a page."""
     text = _FENCED.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -120,7 +120,7 @@ def test_each_setting_that_is_named_is_one() -> None:
 
 
 def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
-    """What is typed and where it leads is the same in both READMEs, and so is their outline."""
+    """Commands and link targets are the same in both READMEs, and so is their outline."""
     pages = read_page("README.md"), read_page("README.zh.md")
     for part in (_FENCED, re.compile(r"^#+ ", re.MULTILINE)):
         with subtests.test(part=part):
@@ -132,7 +132,7 @@ def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with the commands in its path, in a folder with the recordings."""
+    """Return an environment with the commands on its PATH, in a folder with the recordings."""
     clone, user = tmp_path / "clone", tmp_path / "home"
     (clone / ".git").mkdir(parents=True)  # a project, as the clone is
     user.mkdir()
@@ -173,7 +173,7 @@ def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.
 
 
 def follow(block: str, home: dict[str, str]) -> None:
-    """Type each command of a block, and find each line below it in what it prints."""
+    """Run each command of a block, and find each line below it in the output."""
     for part in block.split("$ ")[1:]:
         command, _, expected_output = part.partition("\n")
         output = ran(["bash", "-c", command], home)
@@ -232,9 +232,9 @@ def test_the_thread_of_the_readme_is_rewound_in_python(
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
+@pytest.mark.timeout(900)  # it includes the setup of a fresh machine
 def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    """`make run` in a fresh clone with an empty environment, then the calculator it made."""
+    """`make run` in a fresh clone with an empty environment, then the calculator it created."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandboxes.environment()}

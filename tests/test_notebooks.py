@@ -1,4 +1,4 @@
-"""The notebooks are run, offline, wherever Jupyter was started; what they show is plain text."""
+"""The notebooks run offline, wherever Jupyter was started; their output is plain text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """One kernel for all, so that packages are imported once.
+    """Provide one kernel for all, so that packages are imported once.
 
-    Its home has no kernels and settings of its owner, and there is no way out to the network.
+    Its home has no kernels or settings of the developer, and the network is not accessible.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
@@ -44,7 +44,7 @@ def notebook_at(path: Path) -> Any:
 
 
 def executed(path: Path, folder: Path, kernel: KernelManager) -> str:
-    """All that the notebook prints and shows. A cell that raises fails the test."""
+    """Return everything that the notebook outputs. A cell that raises fails the test."""
     notebook = notebook_at(path)
     fresh = f"%reset -f\nimport os\nos.chdir({str(folder)!r})"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(fresh))  # type: ignore[no-untyped-call]
@@ -76,11 +76,11 @@ def test_a_notebook_runs(path: Path, kernel: KernelManager, subtests: pytest.Sub
 
 
 FROM_ROOT = ("stepping", "tour")
-"""Executed where the editor's window is; the others in their folder, as JupyterLab does."""
+"""Executed in the editor's current folder; the others in their own folder, as JupyterLab does."""
 LOADS = re.compile(
     r'<script|<link|<iframe|@import|\b(?:src|href|url)\s*[=(](?!"data:)', re.IGNORECASE
 )
-"""What makes a page fetch something."""
+"""Markup that makes a page fetch something."""
 EXPECTED = {
     "tour": [
         "think -. &nbsp;call&nbsp; .-> act;",

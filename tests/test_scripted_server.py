@@ -1,4 +1,4 @@
-"""Tests reach nothing beyond this machine, and their server refuses what the real API refuses."""
+"""Tests reach only this machine, and their server rejects what the real API rejects."""
 
 import json
 import socket
@@ -63,7 +63,7 @@ async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
 
 
 def test_connections_do_not_leave_this_machine() -> None:
-    # a warning comes before the refusal, and warnings are errors here
+    # a warning precedes the error, and warnings are errors here
     refused = (pytest_socket.SocketConnectBlockedError, UserWarning)
     with socket.socket() as connection, pytest.raises(refused, match="allowed"):
         connection.connect(("192.0.2.1", 443))

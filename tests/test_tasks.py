@@ -1,4 +1,4 @@
-"""The tasks of the evaluation: each can be solved, and no check takes what is not a solution."""
+"""The tasks of the evaluation: each can be solved, and every check rejects wrong solutions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an action tells of what it has changed; batches; tabs; dialogs; the digest of a page."""
+"""What an action reports about its changes; batches; tabs; dialogs; the digest of a page."""
 
 import socket
 from typing import Any
@@ -24,7 +24,7 @@ async def test_a_navigation_and_the_first_console_error(driver: Driver, site: Si
     output = await driver.click('link "Two"')
     assert output == f'Clicked [1] link "Two".\n- The page is now {site.base}/two'
     assert f"{site.base}/" in await driver.say("go_back")
-    assert "The page is now" in await driver.say("refresh")  # as it is after a form was sent
+    assert "The page is now" in await driver.say("refresh")  # as after a form was submitted
     await driver.look()
     assert "HTTP 404" in await driver.click('link "None"')
 
@@ -81,13 +81,13 @@ async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(driver: Driver
       draw()</script>""")
     await driver.say("click_element", index=3)
     await driver.say("click_element", index=1)
-    error = await driver.fail("click_element", index=2)  # there are two of the name
+    error = await driver.fail("click_element", index=2)  # two elements have this name
     assert error.startswith('Nothing was done: [2] button "Drop" is no longer on the page.')
     text = await driver.look()
     assert text.count("| true") == 2
     number = int(error.partition("Nearest to it: [")[2].partition("]")[0])
     assert f'[{number}] button "Drop"' in text
-    await driver.say("click_element", index=number)  # now there is another page
+    await driver.say("click_element", index=number)  # now it is another page
     assert "Nothing was done" in await driver.fail("click_element", index=number)
 
 
@@ -181,7 +181,7 @@ CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
 async def test_what_has_an_effect_changes_the_digest(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
-    """By it loop detection tells effect from none."""
+    """Loop detection uses it to recognize actions without effect."""
 
     async def digests(times: int, action: str, **arguments: Any) -> list[str | None]:
         return [(await driver.do(action, **arguments)).fingerprint for _ in range(times)]
@@ -205,7 +205,7 @@ FORM = """<form action=/sent><label>Name <input name=n></label><label>Street <in
 
 
 async def test_a_form_is_filled_in_one_message(driver: Driver, site: Site) -> None:
-    """Where the page writes what it holds into its address, too."""
+    """Also if the page writes the values of its fields into its address."""
     site.pages["/sent"] = "<title>Sent</title><p>Thanks</p>"
     keep = "<script>oninput = () => history.replaceState(0, '', '?q=' + Math.random())</script>"
     await driver.show(FORM + keep)
@@ -234,7 +234,7 @@ async def test_another_view_of_the_same_document_stops_a_batch(driver: Driver, n
 
 
 async def test_an_element_that_stands_for_another_one_now_is_left_alone(driver: Driver) -> None:
-    """As where a page uses its elements again for the next rows of a list."""
+    """For example if a page reuses its elements for the next rows of a list."""
     await driver.show("""<button onclick="one.textContent = 'Delete B'">Next</button>
       <button id=one onclick="document.title = this.textContent">Delete A</button>
       <button>Other</button>""")

@@ -1,4 +1,4 @@
-"""Dragging: sliders, drag and drop, lists that are sorted, canvases."""
+"""Dragging: sliders, drag and drop, sorted lists, canvases."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ async def test_data_is_dragged_to_an_element_that_takes_it(driver: Driver) -> No
 
 
 async def test_the_page_is_scrolled_during_the_drag(driver: Driver) -> None:
-    """Otherwise the end would lie outside the view, where nothing can be dropped."""
+    """Otherwise the end would be outside the view, where nothing can be dropped."""
     await driver.show(DROP.replace("<div id=b", "<p style='height:1100px'></p><div id=b"))
     target = driver.number('clickable "Done"')
     await driver.say("scroll_to_text", text="Ticket")

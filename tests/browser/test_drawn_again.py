@@ -23,7 +23,7 @@ ROWS = """<ul id=l></ul><script>let rows = ["Bill of Ann"];
 
 
 async def test_the_one_equal_element_is_acted_on(driver: Driver) -> None:
-    """Although the page has other elements by now."""
+    """Even if the page has other elements by now."""
     await driver.show(PLAIN)
     await driver.say("click_element", index=1)
     assert 'Clicked [2] button "Buy"' in await driver.say("click_element", index=2)

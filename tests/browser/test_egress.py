@@ -1,4 +1,4 @@
-"""The egress rules, what is said of what they refuse, and the forward proxy that keeps them."""
+"""The egress rules, the message for a refused request, and the forward proxy that enforces them."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""Nothing inside is reached through the browser, whichever way a page tries."""
+"""No internal address is reachable through the browser, whatever a page tries."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,13 @@ SECRET = "the inner secret"
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Every name but this leads inside."""
+    """Resolve every name except this one to an internal address."""
     return ["8.8.8.8"] if host == "out.test" else ["127.0.0.1"]
 
 
 @pytest.fixture
 def inner(new_site: Callable[..., Site]) -> Site:
-    """A server that must never be asked for anything."""
+    """Provide a server that must never receive a request."""
     site = new_site()
     site.pages["/"] = Answer(SECRET, headers={"Access-Control-Allow-Origin": "*"})
     return site
@@ -30,7 +30,7 @@ def inner(new_site: Callable[..., Site]) -> Site:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def driver(new_driver: NewDriver, site: Site) -> Driver:
-    """A browser that may reach the one server `site`, and nothing else on loopback."""
+    """Provide a browser that may access the server `site`, and nothing else on loopback."""
     allowed = EgressSettings(allow_private=(f"127.0.0.1:{site.port}",))
     return await new_driver(egress=allowed, resolve=resolve)
 

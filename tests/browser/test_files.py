@@ -1,4 +1,4 @@
-"""Downloads, uploads, PDFs, pictures: files between pages and the workspace."""
+"""Downloads, uploads, PDFs, images: files between pages and the workspace."""
 
 import io
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def pdf(*texts: str, ballast: int = 0) -> bytes:
-    """A PDF with a text on each page, larger by so many bytes."""
+    """Return a PDF with one text per page, padded by this many bytes."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -73,10 +73,10 @@ async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
     monkeypatch.setattr(browser, "_MAX_MEGABYTES", 1)
     driver.browser.settings = BrowserSettings(action_timeout=60)
     headers = {"Content-Disposition": "attachment; filename=x.bin"}
-    # it never ends: only giving it up ends the action
+    # it never ends: only abandoning it ends the action
     site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
     await driver.show("<a href=/f>Get</a>")
-    for _ in range(2):  # the second one, too, though its address is known
+    for _ in range(2):  # nor does the second one, although its address is known
         assert "fetch it with a program" in await driver.click('link "Get"')
     assert not (root(driver) / "downloads").exists()
 

@@ -1,4 +1,4 @@
-"""Filling in, choosing, clicking, scrolling, as a person would with mouse and keyboard."""
+"""Filling in, selecting, clicking, scrolling, as a user does with mouse and keyboard."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page as a run of the agent sees it: in the next-step prompt, and only there."""
+"""The page in a run of the agent: it is in the next-step prompt, and only there."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>B
 
 @pytest.fixture
 def surfer(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent of the profile `browser`, which may go to loopback."""
+    """Provide an agent with the profile `browser`, which may access loopback."""
     settings = agent.workspace.parent / "manus.toml"
     settings.write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
     agent.graph = build_agent(BROWSER, checkpointer=agent.saver)
@@ -25,14 +25,14 @@ def surfer(agent: ScriptedAgent) -> ScriptedAgent:
 
 
 def last_words(request: Request) -> str:
-    """The text of the next-step prompt."""
+    """Return the text of the next-step prompt."""
     content = request.messages[-1]["content"]
     parts = [{"text": content}] if isinstance(content, str) else content
     return "\n".join(part.get("text", "") for part in parts)
 
 
 def pictures(messages: list[dict[str, Any]]) -> int:
-    """How many images there are in messages on the wire."""
+    """Return the number of images in messages on the wire."""
     parts = [m["content"] for m in messages if isinstance(m["content"], list)]
     return sum(part["type"] == "image_url" for content in parts for part in content)
 
@@ -61,7 +61,7 @@ async def test_without_pictures_and_with_effect(surfer: ScriptedAgent, site: Sit
 
 
 async def test_a_button_without_effect_is_refused(surfer: ScriptedAgent, site: Site) -> None:
-    """Here with a profile that is shown the page only around browser calls."""
+    """Here with a profile that sees the page only around browser calls."""
     site.pages["/"] = "<title>Still</title><p>Nothing moves.</p><button>Nothing</button>"
     plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})
     agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)

@@ -1,4 +1,4 @@
-"""What is one line of the page and what is several; shapes, colours and places."""
+"""Which elements of a page share a line and which do not; shapes, colors and positions."""
 
 import pytest
 
@@ -99,7 +99,7 @@ async def test_things_that_are_several_stay_several(driver: Driver) -> None:
 
 
 async def test_what_is_scrolled_into_view_is_not_new(driver: Driver) -> None:
-    """The mark shows what the page has added, which would be lost among all that was below."""
+    """The mark identifies what the page has added, which would be lost among the rest below."""
     await driver.show("""<p style=height:3000px></p><a href=#>Old</a><p id=p>Far</p>
       <script>addEventListener("scroll", () => { p.innerHTML = "<a href=#>New</a>" })</script>""")
     await driver.say("scroll_to_text", text="Far")
@@ -179,7 +179,7 @@ async def test_a_frame_around_clickable_things_is_no_line(driver: Driver) -> Non
 
 
 async def test_what_an_area_cuts_off_is_not_shown(driver: Driver) -> None:
-    """Neither its texts in a line, nor its pictures, nor its links above the view."""
+    """Neither texts in a line, nor images, nor links above the view."""
     rows = "".join(
         f"<div style='height:50px'><span>Row {n}</span><img src=/x alt='Picture {n}' width=20"
         f" height=20><a href=/{n}>Link {n}</a></div>"

@@ -1,4 +1,4 @@
-"""Long fields: they are shown with their line breaks, read whole, filled from files, edited."""
+"""Long fields: shown with their line breaks, read whole, filled from files, edited."""
 
 from pathlib import Path
 
@@ -114,7 +114,7 @@ EDITOR = """<div id=e class=CodeMirror style="height:60px;overflow:hidden"><text
   e.addEventListener("paste", (event) => { event.preventDefault();
     code = event.clipboardData.getData("text/plain"); draw() });
   draw()</script>"""
-"""An editor as there are several: it shows a few lines, and knows the others."""
+"""A typical editor: it renders a few lines, and keeps the others in memory."""
 
 
 async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -> None:

@@ -1,4 +1,4 @@
-"""The tool's own sentences stand outside the frame around text of the page; numbers in pictures."""
+"""The tool's own sentences are outside the frame around page text; numbers in screenshots."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the model is shown of a page, and what it reads of all of it."""
+"""The part of a page that the model sees, and the text that it can extract."""
 
 import re
 

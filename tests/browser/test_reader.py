@@ -1,4 +1,4 @@
-"""Reading a page without a browser, and what is made of its text."""
+"""Reading a page without a browser, and the text extracted from it."""
 
 import asyncio
 import gzip
@@ -23,7 +23,7 @@ ARTICLE = "<p>" + "The river rose over its banks in the early morning of that da
 
 @pytest.fixture
 async def proxy(site: Site) -> AsyncIterator[EgressProxy]:
-    """Lets through to the one site only."""
+    """Provide a proxy that allows only the one site."""
     allowed = EgressSettings(allow_private=(site.place,))
     proxy = await EgressProxy.start(EgressRules(allowed))
     yield proxy
@@ -56,7 +56,7 @@ async def test_redirects_are_followed_and_checked(
             site.pages["/c"] = Answer("", 302, headers={"Location": place})
             with pytest.raises(ToolError, match=why):
                 await read_page(proxy, f"{site.base}/c")
-    with pytest.raises(ToolError, match="egress rules"):  # the proxy hears its plain form
+    with pytest.raises(ToolError, match="egress rules"):  # the proxy gets its plain form
         await read_page(proxy, "http://127。0。0。1/")
     assert inner.requests == []
 
@@ -137,7 +137,7 @@ WANTED = {
 
 def test_an_excerpt_keeps_order_and_limit(subtests: pytest.Subtests) -> None:
     around = "what the weather is for the day, and what the other one is for. " * 100
-    for needle, query in WANTED.items():  # where most of the words stand
+    for needle, query in WANTED.items():  # where most of the words are
         with subtests.test(needle=needle, query=query):
             output = excerpt(around + needle + around, query, 300)
             assert needle in output

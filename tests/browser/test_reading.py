@@ -1,4 +1,4 @@
-"""What `extract_content` reads: no more than a person could, and nothing less."""
+"""`extract_content` reads exactly what a person could read."""
 
 import pytest
 from langchain_core.messages import BaseMessage

@@ -1,4 +1,4 @@
-"""web_search: engines in order, reasons, results, and the pages behind them."""
+"""web_search: engines in order, reasons, results, and the pages behind the results."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ Search = Callable[..., Session]
 
 @pytest.fixture
 def search(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Search:
-    """Makes sessions that search with engines on loopback."""
+    """Create sessions that search with engines on loopback."""
     monkeypatch.setattr(web_search, "_TAVILY", f"{site.base}/tavily")
     monkeypatch.setattr(web_search, "_BRAVE", f"{site.base}/brave")
     places = {
@@ -125,7 +125,7 @@ async def test_pages_are_read_in_parallel(
     barrier = threading.Barrier(3)
 
     def page(request: Request) -> Answer:
-        barrier.wait(20)  # nobody is answered before all have asked
+        barrier.wait(20)  # no request is answered before all have arrived
         return Answer(f"The otter called {request.path} lives here.", type="text/plain")
 
     site.pages["/tavily"] = rows(site, "a", "b", "c", "gone")

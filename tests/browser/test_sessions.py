@@ -86,7 +86,7 @@ async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_the_address_bar_loads_no_pages(chromium: Chromium) -> None:
-    """And what Playwright disables stays disabled: the last of two flags is the one that counts."""
+    """Playwright's own disabled features stay disabled: the last of two equal flags wins."""
     flag = "--disable-features="
     lines = [process.cmdline() for process in psutil.Process().children(recursive=True)]
     flags = next(
@@ -128,13 +128,13 @@ async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> 
 
 
 def begun_since(before: set[psutil.Process]) -> set[psutil.Process]:
-    """All below us but for what other tests have begun, whose browser may start one at any time."""
+    """Return our new descendants, except those of other tests, which may start at any time."""
     children = set(psutil.Process().children()) - before
     return children.union(*(process.children(recursive=True) for process in children))
 
 
 async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site: Site) -> None:
-    # a browser that has just been started may be slow to open its first page
+    # a browser that was just started may be slow to open its first page
     driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=60)))
     site.pages["/"] = "<title>Home</title><button>Go</button>"
     site.pages["/never"] = Answer("late", hold=threading.Event())
@@ -145,7 +145,7 @@ async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site:
     async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
-    for process in begun_since(before):  # as the machine would do it that has no memory left
+    for process in begun_since(before):  # like a machine that runs out of memory
         with contextlib.suppress(psutil.NoSuchProcess):
             if "chrom" in process.name().lower():
                 process.kill()
@@ -193,7 +193,7 @@ async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path) -> None:
         assert await asyncio.to_thread(child.stdout.readline) == b"up\n"
         remaining = psutil.Process(child.pid).children(recursive=True)
         assert any("chrom" in process.name().lower() for process in remaining)
-        for process in remaining:  # the driver cannot say good-bye either
+        for process in remaining:  # nor can the driver shut down cleanly
             if "node" in process.name().lower():
                 process.kill()
         child.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Typing in a conversation while a run works: to the agent now, or after the run."""
+"""Typing in a conversation during a run: to the agent immediately, or after the run."""
 
 import pytest
 from rich.cells import cell_len
@@ -19,7 +19,7 @@ def pause() -> Pause:
 
 
 def begin(terminal: Terminal, server: ScriptedServer, words: str) -> None:
-    """Start a run, whose model does not answer yet."""
+    """Start a run whose model does not reply yet."""
     terminal.expect_last("> ")
     terminal.type(f"{words}\r")
     terminal.expect(HINT)

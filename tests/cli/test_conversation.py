@@ -1,4 +1,4 @@
-"""`manus` alone on a terminal: requests on one thread, and commands between them."""
+"""`manus` without a command on a terminal: requests on one thread, with commands in between."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from tests.server import Call, ScriptedServer, call, calls, hang, text
 
 
 def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
-    """The user's messages of a request, without the next-step prompt at its end."""
+    """Return the user's messages of a request, without the next-step prompt at the end."""
     messages = server.requests[number].messages[:-1]
     return [str(m["content"]) for m in messages if m["role"] == "user"]
 
 
 def ask(terminal: Terminal, words: str, answer: str, then: str = "> ") -> None:
-    """Type a line, and wait for what it leads to and for the next prompt."""
+    """Type a line, and wait for its effect and the next prompt."""
     terminal.type(f"{words}\r")
     terminal.expect(answer)
     terminal.expect_last(then)
@@ -54,7 +54,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         ask(terminal, "think", "thinking 1 s", "")
         terminal.type("\x03")
         terminal.expect("/resume continues")
-        assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
+        assert terminal.text.count("Hello.") == 1  # earlier output is not the answer to this
         ask(terminal, "/resume", "Thought.")
         ask(terminal, "/resume", "Nothing to resume")
         terminal.type("dropped")

@@ -1,4 +1,4 @@
-"""`manus flow`: the plan as it advances, its approval at the prompt, and going on with it."""
+"""`manus flow`: the plan as it advances, its approval at the prompt, and resuming it."""
 
 import re
 
@@ -44,7 +44,7 @@ def test_one_line_for_each_change_and_show_looks_into_each_step(
 
 
 def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
-    """With what its steps used and cost, which stays whole where a step's text has to be cut."""
+    """With the usage and cost of its steps, which are never truncated, unlike a step's text."""
     (manus.home / "manus.toml").write_text("[prices.scripted]\ninput = 1000.0\noutput = 1.0\n")
     long = "宽" * 60
     server.when(is_planner, makes("alpha", long))

@@ -1,4 +1,4 @@
-"""What the files of a folder say is untrusted until a person trusts the folder."""
+"""The contents of a folder's files are untrusted until a person trusts the folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manus import-config`: OpenManus's files taken over."""
+"""`manus import-config`: importing OpenManus's configuration."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Killed at any commit to the store: `manus resume` goes on, nothing is lost or done twice.
+"""Killed at any commit to the store: `manus resume` continues, nothing is lost or done twice.
 
 A monitor (strace) kills the program at the n-th write to the database's log.
 """
@@ -34,7 +34,7 @@ PROFILE = '[profiles.small]\ntools = ["bash", "terminate"]\nsystem_prompt = "Wor
 
 
 def working(request: Request) -> Any:
-    """One effect, then the answer; told from the conversation alone."""
+    """Reply with one effect, then the answer, depending on the conversation only."""
     effect = call("bash", command="echo ran >> effects; seq 3000")
     if is_planner(request):
         return makes("alpha")
@@ -44,7 +44,7 @@ def working(request: Request) -> Any:
 
 @contextmanager
 def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
-    """What a process forks in the block is watched by strace."""
+    """Trace with strace whatever a process forks in the block."""
     command = ["strace", "-f", "-p", str(pid), "-o", str(out), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
         try:
@@ -56,10 +56,10 @@ def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
 
 
 def commits(trace: Path) -> list[int]:
-    """Which of the traced writes to a write-ahead log are the first of a transaction, from one.
+    """Return which of the traced writes to a write-ahead log start a transaction, counted from one.
 
-    To be killed at any other write of a transaction leaves the same behind. A frame is a header of
-    24 bytes and a page; the last header of a transaction holds the size of the database.
+    Being killed at any other write of a transaction has the same result. A frame is a header of
+    24 bytes and a page; the last header of a transaction contains the size of the database.
     """
     numbers = [1]
     calls = [line for line in trace.read_text().splitlines() if ") = " in line or "<unf" in line]
@@ -81,18 +81,18 @@ async def test_a_run(
 ) -> None:
     server.always(working)
     (manus.home / "manus.toml").write_text(PROFILE)
-    # a monitor stops at each call of the system: a shell without walls makes the fewest
+    # strace stops at each system call: a shell without a sandbox makes the fewest
     manus.environment["MANUS_SANDBOX"] = "none"
     assert manus("threads").code == 0, "the store is made"
     trace = tmp_path / "trace"
 
     def begin(place: str) -> Result:
-        """A run in a workspace and on a thread of this name."""
+        """Run in a workspace and on a thread with this name."""
         where = ("--workspace", str(manus.home / place), "--profile", "small")
         return manus(command, "--json", "--thread", place, *where, "Do it.")
 
     def watched(place: str, *options: str) -> Result:
-        """The same, with its writes to the store noted."""
+        """Do the same, and record the writes to the store."""
         writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
         with monitored(server_pid(), trace, *writes, *options):
             return begin(place)
@@ -106,14 +106,14 @@ async def test_a_run(
             first = watched(place, "-e", inject)
             killed += first.code == -signal.SIGKILL
             result = manus("resume", "--json", place) if first.code else first
-            if "There is no thread" in result.err:  # as a user does who reads that
+            if "There is no thread" in result.err:  # as a user does after reading that message
                 result = begin(place)
             assert (result.code, result.json["output"]) == (0, ALL_DONE), (number, result.err)
             assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"
     async with open_store(Settings(checkpoint=str(manus.database))) as store:
         graph = build_graph("flow" if command == "flow" else "agent", "swe", store.saver)
-        for place in points:  # one request, each call answered once, one last word
+        for place in points:  # one request, each call answered once, one final answer
             with subtests.test(place=place):
                 history = (await graph.aget_state(thread_config(place))).values["messages"]
                 assert_paired(history)

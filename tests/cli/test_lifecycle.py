@@ -18,7 +18,7 @@ from tests.store.postgres_server import PostgresServer
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def stored(request: pytest.FixtureRequest, manus: Program) -> Program:
-    """The program with each kind of store."""
+    """Provide the program with each kind of store."""
     if request.param == "postgres":
         postgres: PostgresServer = request.getfixturevalue("postgres")
         manus.environment["MANUS_CHECKPOINT"] = postgres.new_database()
@@ -45,7 +45,7 @@ def execute(program: Program, statement: str, *values: str) -> list[tuple[object
 
 
 def write_work(server: ScriptedServer) -> None:
-    """Script a run that leaves something everywhere."""
+    """Script a run that leaves something in every place."""
     big = "yes 'A wall, a door, a window.' | head -n 3000"
     server.when(mentions(SUMMARIZER)).always(text("## Done\n- Looked."))
     looks = [call("bash", command=f"echo {n} >> looks.txt; {big}") for n in range(12)]

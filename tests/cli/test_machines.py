@@ -1,4 +1,4 @@
-"""The program where a machine is set up in another way than its developers' machines."""
+"""The program on machines that are set up differently from its developers' machines."""
 
 import os
 import shutil

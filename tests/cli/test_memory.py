@@ -1,4 +1,4 @@
-"""What is kept across threads: asked for, approved, told to every later run, shown, turned off."""
+"""Memory across threads: proposed, approved, included in every later run, printed, turned off."""
 
 from __future__ import annotations
 

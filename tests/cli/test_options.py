@@ -1,4 +1,4 @@
-"""What `run` is told means the same to `flow` and to `resume`: limits, profiles."""
+"""Options of `run` mean the same for `flow` and `resume`: limits, profiles."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -120,7 +120,7 @@ def test_one_that_does_not_fit(typed: Callable[..., Result]) -> None:
 
 
 def test_options_with_the_name_of_a_context_field_are_part_of_the_context() -> None:
-    """And all are stored but those that belong to one run of the program."""
+    """And all of them are stored, except those that belong to one process."""
     options = RunOptions(
         workspace="w", max_steps=7, budget=({"tokens": 5},), model="m", approve="ask"
     )

@@ -1,6 +1,6 @@
 """`manus run --queue` and `manus worker`: real workers on a real PostgreSQL server.
 
-The model is one scripted server: each run appends ten lines to a file of its own, then ends.
+The model is one scripted server: each run appends ten lines to its own file, then ends.
 """
 
 import os
@@ -66,7 +66,7 @@ def effects(program: Program) -> dict[str, list[str]]:
 
 
 def are_held_up(program: Program, runs: int, number: int = HELD_UP[0]) -> Callable[[], bool]:
-    """Whether so many runs are in a call that waits for `release`."""
+    """Return whether this many runs are in a call that waits for `release`."""
 
     def check() -> bool:
         return [*effects(program).values()] == runs * [WHOLE[: number + 1]]
@@ -89,7 +89,7 @@ def queue(program: Program, *requests: str) -> list[str]:
 
 
 def is_empty(url: str) -> bool:
-    """Whether no run waits or is at a worker."""
+    """Return whether no run is waiting or being executed."""
     with psycopg.connect(url) as connection:
         row = connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone()
     return row == (0,)
@@ -100,7 +100,7 @@ def listed(program: Program) -> dict[str, dict[str, Any]]:
 
 
 def in_doubt(program: Program, threads: list[str]) -> int:
-    """How many calls of the threads were reported as having perhaps taken effect."""
+    """Return how many calls of the threads were reported as possibly executed."""
     listing = [program("show", "--full", thread).out for thread in threads]
     return "".join(listing).count("not executed again")
 
@@ -150,7 +150,7 @@ def test_the_runs_of_a_killed_worker_are_resumed(
 def test_a_worker_that_comes_back_does_nothing_twice(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
-    """It was stopped, its connections were cut, and another worker continues its runs."""
+    """It was stopped, its connections were cut, and another worker continued its runs."""
     server.always(work)
     threads = queue(program, "Write task1", "Write task2")
     with program.start("worker") as first:
@@ -164,7 +164,7 @@ def test_a_worker_that_comes_back_does_nothing_twice(
             first.send_signal(signal.SIGCONT)
             for thread in threads:
                 first.expect(f"{thread}: another worker continues it")
-            queue(program, "Write task3")  # the worker is of use again
+            queue(program, "Write task3")  # the worker is usable again
             wait_until(are_held_up(program, 3, HELD_UP[1]), "a further run in a call")
             release(program, HELD_UP[1])
             wait_until(lambda: is_empty(url), "an empty queue")
@@ -219,7 +219,7 @@ async def test_a_busy_thread_is_tried_again(
 def test_a_question_waits_and_a_run_is_cancelled(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
-    """A run that asks is done for its worker; one that is cancelled can be resumed."""
+    """A run that asks is finished for its worker; a cancelled one can be resumed."""
     server.script(call("bash", command="touch asked"))
     program("run", "--queue", "--thread", "t", "--approve", "ask", "Ask me")
     result = program("worker", "--until-empty")
@@ -242,7 +242,7 @@ def test_a_question_waits_and_a_run_is_cancelled(
 def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
-    """Otherwise the workspace of the task has to be there."""
+    """Otherwise the workspace of the task must exist."""
     server.script(call("bash", command="echo 1 > task"), succeeds())
     [thread] = queue(program, "Write it")
     shutil.rmtree(program.workspace)
@@ -258,7 +258,7 @@ def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
 
 
 def guest_url(url: str) -> str:
-    """Return the address for a role that may use no tables but the present ones."""
+    """Return a URL for a role that may only use the existing tables."""
     with psycopg.connect(url) as connection:
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
@@ -280,7 +280,7 @@ def test_databases_that_cannot_be_used(
         check("needs a PostgreSQL store that all machines share", file, 2)
     check("leave out one of the two", program("run", "--queue", "--record", "r", "x"), 2)
     check("--each-line needs --queue", program("run", "--each-line", "x"), 2)
-    assert program("threads").code == 0  # creates the tables of the store alone
+    assert program("threads").code == 0  # creates only the tables of the store
     guest = guest_url(url)
     assert program("run", "--queue", "x").code == 0
     refused = program("run", "--queue", "x", MANUS_CHECKPOINT=guest)
@@ -294,7 +294,7 @@ def test_databases_that_cannot_be_used(
 
 
 def test_a_missing_package(program: Program, tmp_path: Any) -> None:
-    """`pip install manus[queue]` was left out."""
+    """`pip install manus[queue]` was omitted."""
     hidden = tmp_path / "hidden" / "sitecustomize.py"
     hidden.parent.mkdir()
     hidden.write_text("import sys\nsys.modules['procrastinate'] = None\n")

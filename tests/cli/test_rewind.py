@@ -1,4 +1,4 @@
-"""`manus history` and `rewind`, and `/undo`: a thread goes back together with its files."""
+"""`manus history` and `rewind`, and `/undo`: a thread is rewound together with its files."""
 
 import shutil
 import signal
@@ -30,7 +30,7 @@ def edit(path: str, content: str) -> Call:
 
 
 def read(folder: Path) -> dict[str, object]:
-    """Return what is in a workspace."""
+    """Return the contents of a workspace."""
     entries: dict[str, object] = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
@@ -47,7 +47,7 @@ def read(folder: Path) -> dict[str, object]:
 
 @pytest.fixture
 def states(manus: Program, server: ScriptedServer) -> list[dict[str, object]]:
-    """The workspace before a run `t` of three steps, and after each."""
+    """Return the workspace before a run `t` of three steps, and after each step."""
     workspace = manus.workspace
     workspace.mkdir()
     (workspace / "mine.txt").write_text("mine")
@@ -239,7 +239,7 @@ def test_a_kill_at_any_change_of_a_restore(
 async def kill_during(
     manus: Program, server: ScriptedServer, command: str, *arguments: str
 ) -> None:
-    """Kill a run while a command waits, after it has made the file `made.txt`."""
+    """Kill a run during a command, after it created the file `made.txt`."""
     server.script(bash(f"{command}; echo 1 > made.txt; sleep 600"))
     with manus.start(*(arguments or ("run",)), "--thread", "t", "Do it.") as running:
         await until((manus.workspace / "made.txt").exists)
@@ -250,7 +250,7 @@ async def kill_during(
 
 @pytest.fixture
 def workspace(manus: Program) -> Path:
-    """A workspace with files of a person."""
+    """Return a workspace that contains a person's files."""
     manus.workspace.mkdir()
     (manus.workspace / "old.csv").write_text("1")
     (manus.workspace / "mine.txt").write_text("mine")
@@ -271,7 +271,7 @@ async def test_a_call_in_doubt_names_the_files_that_it_changed(
 async def test_work_of_a_person_after_a_kill_is_kept(
     manus: Program, server: ScriptedServer, workspace: Path, is_resumed: bool
 ) -> None:
-    """What is deleted is restored; what may be the work of a person is kept and named."""
+    """Deleted files are restored; files that may be a person's work are kept and listed."""
     await kill_during(manus, server, "rm old.csv")
     (workspace / "made.txt").write_text("the work of a person")
     (workspace / "mine.txt").write_text("mine, changed")
@@ -311,7 +311,7 @@ async def test_a_call_in_doubt_is_not_repeated_after_an_undone_rewind(
 async def test_a_nested_call_in_doubt_is_not_repeated_after_undone_rewinds(
     manus: Program, server: ScriptedServer, workspace: Path, command: str
 ) -> None:
-    """The agent of a plan's step, or that with a delegated task, continues where it was killed."""
+    """The agent of a plan step, or of a delegated task, continues where it was killed."""
     if command == "flow":
         server.script(makes(free("alpha"), free("beta", 0)), succeeds("Alpha is done."))
     else:
@@ -422,7 +422,7 @@ def test_a_fork_in_the_same_folder(
 
 @pytest.fixture
 def in_this_process(manus: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process use the home and the folder of the program."""
+    """Let this process use the program's home and folder."""
     monkeypatch.chdir(manus.home)
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)

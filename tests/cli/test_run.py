@@ -1,4 +1,4 @@
-"""`manus run` with pipes: what comes on stdout and stderr, and the exit code; texts too long."""
+"""`manus run` with pipes: stdout, stderr and the exit code; texts that are too long."""
 
 import re
 import sys

@@ -14,17 +14,17 @@ from tests.server import ScriptedServer, call, text
 
 STRONGER = "bubblewrap is stronger, but"
 NO_MODEL = {"MANUS_MODEL": "", "MANUS_BASE_URL": ""}
-"""For the doctor, which else tries the model."""
+"""For `doctor`, which otherwise tries the model."""
 FORBIDDEN = "does not start (bwrap: "
 
 
 def on_machine(*lacking: str) -> list[str]:
-    """The command before one that is to run on a machine without these features."""
+    """Return the command prefix that simulates a machine without these features."""
     return [sys.executable, str(Path(machine.__file__)), ",".join(lacking)]
 
 
 def path_without(folder: Path, name: str) -> str:
-    """A search path on which all programs are but one."""
+    """Return a search path with all programs except one."""
     folder.mkdir()
     for place in map(Path, reversed(os.environ["PATH"].split(os.pathsep))):
         for program in place.iterdir() if place.is_dir() else ():
@@ -34,7 +34,7 @@ def path_without(folder: Path, name: str) -> str:
 
 
 def sandbox_finding(doctor: Result) -> str:
-    """What `manus doctor` says of the sandbox, in a line."""
+    """Return the line of `manus doctor` about the sandbox."""
     lines = doctor.out.splitlines()
     first = next(i for i, line in enumerate(lines) if line.split()[1:2] == ["sandbox"])
     last = next(i for i, line in enumerate(lines) if line.split()[1:2] == ["browser"])
@@ -42,7 +42,7 @@ def sandbox_finding(doctor: Result) -> str:
 
 
 def work(program: Program, server: ScriptedServer, by: list[str], **environment: str) -> Result:
-    """A run whose model calls the shell once."""
+    """Execute a run whose model calls the shell once."""
     server.script(call("bash", command="echo work > done.txt"), text("Done."))
     return program.cold("run", "Do it.", by=by, **environment)
 
@@ -101,7 +101,7 @@ def test_without_any_no_program_is_started_and_it_is_said_what_helps(
 
 
 def test_the_suite_passes_there_and_says_what_was_skipped_and_why(tmp_path: Path) -> None:
-    """A test of it that runs with each sandbox."""
+    """One of its tests, which runs with each sandbox."""
     process = subprocess.run(
         [
             *on_machine(machine.NAMESPACES, machine.LANDLOCK),
@@ -125,7 +125,7 @@ def test_the_suite_passes_there_and_says_what_was_skipped_and_why(tmp_path: Path
 def test_in_a_checkout_the_first_line_says_that_nothing_is_started(
     manus: Program, server: ScriptedServer
 ) -> None:
-    """Landlock cannot keep programs from the code of manus in the workspace."""
+    """Landlock cannot hide the code of manus in the workspace from programs."""
     server.script(call("bash", command="echo 1"), text("Done."))
     result = manus("run", "--workspace", str(ROOT), "Do it.")
     assert "(no program is started, since Landlock cannot protect" in result.err.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""`manus send`: messages from another terminal to a thread while a run works on it."""
+"""`manus send`: messages from another terminal to a thread during a run."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ LOOKS = call("bash", command="true")
 
 
 def meanwhile(reply: Any, *actions: Callable[[], Any]) -> Callable[[Request], Any]:
-    """A reply of the model, before which something is done in another terminal."""
+    """Return a model reply before which something happens in another terminal."""
 
     def answer(_: Request) -> Any:
         for action in actions:

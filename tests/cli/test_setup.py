@@ -1,4 +1,4 @@
-"""`manus setup`, what it keeps and what counts then; and what `manus doctor` says of it."""
+"""`manus setup`: what it stores and which settings apply; and the report of `manus doctor`."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def choose(program: Program, answers: dict[str, str]) -> str:
 
 
 READY = call("report", word="ready")
-"""What a model does that is tried."""
+"""Replies of a model that is being tried."""
 
 
 def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: ScriptedServer) -> None:
@@ -74,7 +74,7 @@ def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: Scripte
 
 
 def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedServer) -> None:
-    """The server lists nothing; what is left empty is asked for again."""
+    """The server lists nothing; an empty answer is asked for again."""
     server.models = []
     server.script(READY)
     with bare.terminal("setup") as terminal:
@@ -161,7 +161,7 @@ SPANS = {
     "LANGSMITH_API_KEY": KEY,
     "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://me:{KEY}@127.0.0.1:9",
     "LANGSMITH_TRACING_MODE": "otel",
-    "OTEL_EXPORTER_OTLP_TIMEOUT": "1",  # nobody receives the spans
+    "OTEL_EXPORTER_OTLP_TIMEOUT": "1",  # nothing receives the spans
 }
 
 

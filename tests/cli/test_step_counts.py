@@ -1,4 +1,4 @@
-"""The terminal and the report count and number the steps of a run alike."""
+"""The terminal and the report count and number the steps of a run identically."""
 
 import re
 

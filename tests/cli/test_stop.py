@@ -1,4 +1,4 @@
-"""Stopped, killed, asked, resumed: nothing is lost, and nothing is done twice."""
+"""Stopped, killed, interrupted, resumed: nothing is lost, and nothing is done twice."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.processes import until, working_in
 from tests.server import ScriptedServer, call, calls, text
 
-# A command that says who it is, and then takes longer than any test.
+# A command that announces itself, and then runs longer than any test.
 SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
 
 
-# Sends Ctrl-C to itself while it imports, where an exception would be lost.
+# Sends Ctrl-C to itself during its imports, where an exception would be lost.
 INTERRUPTED = """\
 import contextlib, os, signal, sys, importlib.abc
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
@@ -60,7 +60,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
 
 
 async def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) -> None:
-    # a shell that does not let itself be ended politely keeps the clean way busy
+    # a shell that ignores SIGTERM delays the clean shutdown
     server.script(call("bash", command="trap '' TERM INT HUP; " + SLOW))
     with manus.start("run", "--thread", "t", "work") as process:
         wait_for_file(manus.workspace / "pid")
@@ -68,7 +68,7 @@ async def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServ
         process.expect("Stopping")
         process.send_signal(signal.SIGINT)
         assert process.end().code == 130
-    # the program does not wait for those that the kernel ends with it
+    # the program does not wait for processes that the kernel ends with it
     await until(lambda: not working_in(manus.workspace))
 
 
@@ -199,7 +199,7 @@ def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> No
         terminal.expect("later): ")
         terminal.type("yes\n")
         terminal.expect("Step 2/")
-        terminal.raw = terminal.raw.rpartition("Step 2/")[2]  # behind the question before
+        terminal.raw = terminal.raw.rpartition("Step 2/")[2]  # after the previous question
         terminal.expect("later): ")
         terminal.type("\x04")
         assert terminal.wait() == 1

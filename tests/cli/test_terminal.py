@@ -1,4 +1,4 @@
-"""The program on a terminal: what is asked, what is streamed, and what must not get through."""
+"""The program on a terminal: prompts, streaming, and input that must not get through."""
 
 import re
 

@@ -81,7 +81,7 @@ def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
     assert manus("resume", "--json", thread[:4]).json["output"] == "Four."
     manus("report", "--last")
     assert (manus.home / f"{thread}.html").exists()
-    # the name of a new thread is no beginning of an older one, as long as it is none that we made
+    # a new thread's name is not a prefix of an older one, unless it looks like a generated id
     server.script(text("Five."), text("Six."))
     assert manus("run", "--thread", thread[:5], "--json", "Say five").thread == thread
     assert manus("run", "--thread", "alpha", "--json", "Say six").thread == "alpha"

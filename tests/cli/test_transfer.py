@@ -23,7 +23,7 @@ LISTED = "ls -la; echo \"$(printf 'sk-very-%s' secret-value-1234)\""
 
 @pytest.fixture
 def other(manus: Program, tmp_path: Path) -> Program:
-    """The program of somebody else, on another machine."""
+    """Provide another user's program, on another machine."""
     home = tmp_path / "other"
     home.mkdir()
     names = ("MANUS_BASE_URL", "MANUS_MODEL")
@@ -43,7 +43,7 @@ def write_files(server: ScriptedServer) -> None:
 
 
 def read_contents(path: Path) -> bytes:
-    """Return all that is in an exported thread, decoded."""
+    """Return the decoded contents of an exported thread."""
     with zipfile.ZipFile(path) as archive:
         parts = [archive.read(name) for name in archive.namelist()]
         lines = archive.read("checkpoints.jsonl").splitlines()
@@ -211,7 +211,7 @@ def manifest(**changes: Any) -> Callable[[str, bytes], bytes | None]:
 
 
 def entry(path: str, kind: str = "file") -> Callable[[str, bytes], bytes | None]:
-    """Add an entry for a file, with the content of another."""
+    """Add an entry for a file, with the contents of another."""
 
     def change(name: str, content: bytes) -> bytes:
         line = json.dumps([path, kind, 0o644, blob_id(b"run\n")])

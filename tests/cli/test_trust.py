@@ -1,4 +1,4 @@
-"""A folder's own settings cost nothing until a person has trusted the folder."""
+"""A folder's settings have no effect until a person has trusted the folder."""
 
 import pytest
 
@@ -20,7 +20,7 @@ args = ["ran"]
 
 @pytest.fixture
 def cloned(bare: Program, server: ScriptedServer) -> Program:
-    """The program in a folder whose settings name a server of somebody else's."""
+    """Provide the program in a folder whose settings name a third party's server."""
     del bare.environment["MANUS_TRUST"]
     bare.environment["OPENAI_API_KEY"] = KEY
     (bare.home / "manus.toml").write_text(PLANTED.format(address=server.base_url))
@@ -86,7 +86,7 @@ def test_an_env_file_never_leads_programs_elsewhere(bare: Program) -> None:
     }
     (bare.home / ".env").write_text("".join(f"{n}={v}\n" for n, v in planted.items()))
     (bare.home / "show.py").write_text("import os\nprofile = print(*sorted(os.environ))\n")
-    # trusted, and still
+    # trusted, and still trusted
     output = bare("run", "--profile", "show:profile", "x", MANUS_MODEL="m").out.split()
     assert {*planted} & {*output} == {"GITHUB_TOKEN"}
 

@@ -1,4 +1,4 @@
-"""Wrong usage and configuration: exit code 2, one sentence, and nothing begun."""
+"""Wrong usage and configuration: exit code 2, one sentence, and nothing is started."""
 
 import base64
 import re
@@ -127,7 +127,7 @@ def test_the_commands_of_the_readme_run(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.always(text("done")).allow_unused()
-    for _ in range(3):  # a step each
+    for _ in range(3):  # one step each
         assert manus("run", "--thread", "THREAD", "hello").code == 0
     assert len(_list_readme_commands()) >= 7
     (manus.home / "notes.txt").write_text("a note")
@@ -137,9 +137,9 @@ def test_the_commands_of_the_readme_run(
             if command == "ui":
                 continue  # it serves until it is stopped
             result = manus(*shlex.split(command))
-            # without a terminal there are no answers; a thread that has ended has no question
+            # without a terminal there are no answers; a finished thread has no question
             refused = command == "setup" or "--answer" in command
-            # the scripted model answers without the tool call that `doctor` tries
+            # the scripted model replies without the tool call that `doctor` tries
             code = 2 if refused else 1 if command == "doctor" else 0
             assert result.code == code, (command, result)
             assert "Traceback" not in result.err

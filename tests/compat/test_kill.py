@@ -1,4 +1,4 @@
-"""A process that is killed inside of a wrapped tool call, and one that goes on."""
+"""A process that is killed inside a wrapped tool call, and one that resumes."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Each middleware of `langchain.agents.middleware` in a run of ours."""
+"""Each middleware of `langchain.agents.middleware` in one of our runs."""
 
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ def send(to: str) -> str:
 
 
 class Flaky(ScriptedModel):
-    """Fails a number of times, as a model server does."""
+    """Fails several times, like an unreliable model server."""
 
     failures: int = 1
 
@@ -185,7 +185,7 @@ class TestTools:
 
         @tool
         def flaky() -> str:
-            """Work at the third attempt."""
+            """Succeed at the third attempt."""
             attempts.append(1)
             if len(attempts) < 3:
                 raise ConnectionError("gone")

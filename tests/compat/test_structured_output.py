@@ -214,5 +214,5 @@ def test_the_prompt_and_the_message_of_the_tool(build: Build) -> None:
 
 @pytest.mark.parametrize(("name", "is_supported"), [("openai:gpt-5", True), ("local", False)])
 def test_whether_a_provider_has_its_own(name: str, is_supported: bool) -> None:
-    """LangChain's own private function; its own list of names."""
+    """Uses LangChain's own private function and its list of names."""
     assert supports_provider_strategy(name, []) is is_supported

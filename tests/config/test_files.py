@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and nobody reads it who could not before."""
+"""A file is written whole or not at all, and permissions are never widened."""
 
 import os
 import stat
@@ -39,7 +39,7 @@ def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
 
 
 def test_what_is_private_is_never_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen at the moment when the content is there and the file is not yet in its place."""
+    """Checks the mode at the moment when the content exists but the file is not yet in place."""
     path = tmp_path / "secret"
     path.touch(0o600)
     modes = []
@@ -89,7 +89,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 @pytest.fixture
 def null(tmp_path: Path) -> Iterator[Path]:
-    """A device of our own that works as `/dev/null` does."""
+    """Create a device that works like `/dev/null`."""
     path = tmp_path / "null"
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -116,7 +116,7 @@ write_atomically(pathlib.Path(sys.argv[1]), b"page")
 
 @pytest.mark.parametrize("name", ["stdout", "link", "/dev/fd/1", "/proc/self/fd/1"])
 def test_stdout_by_a_name_is_written_after_what_is_there(tmp_path: Path, name: str) -> None:
-    """`stdout` is what `/dev/stdout` is, which a test that fails must not replace."""
+    """`stdout` stands for `/dev/stdout`, which a failing test must not replace."""
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     (tmp_path / "link").symlink_to("stdout")
     redirected = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Where a setting comes from, and what is said of one that does not fit."""
+"""Where a setting comes from, and the error message if it is invalid."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def _refusal(environment: dict[str, str], file: Path) -> str:
 
 GIVEN = [
     ("model", "m", "m"),
-    ("api_key", " k\n", SecretStr("k")),  # blanks around a value do not count
+    ("api_key", " k\n", SecretStr("k")),  # surrounding blanks are ignored
     ("temperature", "0.5", 0.5),
     ("vision", "false", False),
     ("max_steps", "7", 7),
@@ -86,7 +86,7 @@ def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> Non
     assert _refusal({}, file) == (
         f"{file}: `roles.plan.timeout` is -1, which is not valid: input should be greater than 0."
     )
-    file.write_text('api_key = ["hush"]\n')  # a key is never shown
+    file.write_text('api_key = ["hush"]\n')  # a key is never printed
     message = _refusal({}, file)
     assert message.startswith(f"{file}: `api_key` is not valid: ")
     assert "hush" not in message

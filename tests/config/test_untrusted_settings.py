@@ -1,4 +1,4 @@
-"""A `manus.toml` that nobody has trusted makes a run stricter, and nothing else."""
+"""An untrusted `manus.toml` can only make a run stricter."""
 
 from __future__ import annotations
 

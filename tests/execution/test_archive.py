@@ -1,4 +1,4 @@
-"""The archive finds what was taken out, in any language, by words or by number."""
+"""The archive finds evicted messages, in any language, by words or by number."""
 
 import sqlite3
 from pathlib import Path

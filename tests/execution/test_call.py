@@ -1,4 +1,4 @@
-"""One call of one tool: whatever happens there is an observation, and it is not too long."""
+"""One call of one tool: any outcome is an observation, and its length is bounded."""
 
 import json
 import re
@@ -36,7 +36,7 @@ async def test_a_tool_that_raises(session: Session, subtests: pytest.Subtests) -
 
     with pytest.raises(ValidationError) as unfit:
         PickyArgs.model_validate({})
-    # a model that the tool reads is not its arguments
+    # an error from a model that the tool reads does not concern its arguments
     message = await get_error(session, Act(session=session, does=raising(unfit.value)))
     assert message.startswith("`act` failed: ")
 
@@ -48,7 +48,7 @@ class PickyArgs(Arguments):
 
 
 class Picky(Act):
-    """Says which tags it was given."""
+    """Reports which tags it received."""
 
     name: str = "picky"
     args_schema: type[BaseModel] = PickyArgs
@@ -59,7 +59,7 @@ class Picky(Act):
         return Observation(str(arguments["tags"]))
 
 
-# What a model may give for a list, and what the tool gets.
+# What a model may pass as a list, and what the tool receives.
 TAGS: list[tuple[Any, str]] = [
     (None, "[]"),
     (["a", "b"], "['a', 'b']"),
@@ -100,7 +100,7 @@ async def test_arguments_that_do_not_fit_are_explained_one_by_one(
     assert len((await execute_alone(session, tool, enormous, key="large")).message.text) < 1_000
 
 
-# Names that can mean two things or none, and a path that cannot be asked what it touches.
+# Names that are ambiguous or empty, and a path whose target cannot be determined.
 UNFIT: list[tuple[dict[str, Any], str]] = [
     ({"file": "a.txt", "filename": "b.txt"}, "`path`: Field required"),
     ({"path": "a.txt", "file": "b.txt"}, "`file`: Extra inputs are not permitted"),
@@ -159,7 +159,7 @@ async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.M
 
 
 async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
-    """Which changes no channel that the tool does not change."""
+    """It updates only the channels that the tool updates."""
     tool = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
     first = await execute_alone(session, tool)
     again = await execute_alone(session, tool)
@@ -256,7 +256,7 @@ async def test_a_text_of_another_source_is_shown_up_to_the_limit(session: Sessio
 
 
 async def test_of_a_command_most_of_what_is_shown_is_its_end(session: Session) -> None:
-    """As of a test run: passed tests fill the beginning, and the sum stands at the end."""
+    """As with a test run: passed tests fill the start, and the summary is at the end."""
     command = {"command": "for i in $(seq 2000); do echo line $i; done; (exit 3)"}
     message = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message
     beginning, _, end = message.text.partition(" …]\n")

@@ -1,4 +1,4 @@
-"""A profile's tools: looked up, added, executed, described; and one made of a response type."""
+"""A profile's tools: look up, add, execute, describe; and the tool built from a response type."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ def add(a: int, b: int) -> str:
 def test_there_is_one_tool_of_a_name_in_any_case(caplog: pytest.LogCaptureFixture) -> None:
     @tool("ADD")
     def other(text: str) -> str:
-        """Something else."""
+        """Do something else."""
         return text
 
     @tool
@@ -104,7 +104,7 @@ def test_every_built_in_tool_says_what_it_and_its_arguments_are(
         for argument in schema["function"]["parameters"]["properties"].values():
             with subtests.test(schema=schema, argument=argument):
                 assert argument["description"]
-    # what may be left out is not said to be null too
+    # an optional field is not described as nullable
     [schema] = build_catalog(["str_replace_editor"], session).schemas()
     takes = schema["function"]["parameters"]
     assert takes["properties"]["old_str"]["type"] == "string"
@@ -118,7 +118,7 @@ class Part(BaseModel):
 
 
 class Report(BaseModel):
-    """What was found."""
+    """The results."""
 
     title: str = Field(description="One line")
     parts: list[Part]

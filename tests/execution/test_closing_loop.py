@@ -1,4 +1,4 @@
-"""An event loop that closes while a program is being started closes all the same."""
+"""An event loop that is closed while a program starts closes anyway."""
 
 import subprocess
 import sys
@@ -13,8 +13,8 @@ STARTS = {
     "Sandbox('none', SandboxSettings(kind='none'), folder))",
     "the parser of pages": "parse('html', 'http://a/', b'<p>Tea')",
 }
-# The loop closes so many turns after the program's process was made: until asyncio had connected
-# the pipes of a process, `close` did not come to an end.
+# The loop closes this many iterations after the program's process was created: until asyncio had
+# connected the pipes of a process, `close` never returned.
 CLOSE = """
 import asyncio, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""No program or browser that a run starts has a key of the user's in its environment."""
+"""No program or browser that a run starts inherits any of the user's keys."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,17 +26,17 @@ KEYS = (
     *("LANGSMITH_API_KEY", "AWS_SECRET_ACCESS_KEY", "MANUS_SERVER_TOKEN", "GITHUB_TOKEN"),
 )
 SECRET = "sk-kept-from-all"
-_DRIVER = "playwright/driver"  # it runs nothing of a page's or a model's
+_DRIVER = "playwright/driver"  # it executes nothing from a page or a model
 
 
 class Watch:
-    """The processes that Python is asked to start, with the environment that each is given."""
+    """Records the processes that Python starts, and their environments."""
 
     def __init__(self) -> None:
         self.started: list[tuple[str, Mapping[Any, Any] | None]] = []
         self.is_on = True
-        self._before = _family()  # such as the browser that other tests of this process share
-        sys.addaudithook(self._hear)  # for good: there is no way to take one away
+        self._before = _family()  # such as the browser that other tests in this process share
+        sys.addaudithook(self._hear)  # permanently: an audit hook cannot be removed
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.is_on and event == "subprocess.Popen":
@@ -44,7 +44,7 @@ class Watch:
             self.started.append((" ".join(map(str, words)), environment))
 
     def found(self) -> tuple[list[str], set[str]]:
-        """The commands of all of them, and the names of those that live; none has a key."""
+        """Return all commands, and the names of living processes; assert that none has a key."""
         names, processes = set(), list(self.started)
         for process in _family() - self._before:
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -84,10 +84,10 @@ async def test_what_tools_start(
             assert SECRET not in str(output.content)
     commands, names = watch.found()
     assert "bash" in names
-    probes = ("-- true", "config --file")  # of bubblewrap, and of the user's git settings
+    probes = ("-- true", "config --file")  # bubblewrap's, and that of the user's git settings
     started = [each for each in commands if not any(probe in each for probe in probes)]
     programs = ["bash", "python/"]
-    if sandbox_kind == "bubblewrap":  # which has a network of its own
+    if sandbox_kind == "bubblewrap":  # which has its own network
         programs = ["porter.py", *programs]
     pairs = zip(programs, started, strict=True)
     assert [program in command for program, command in pairs] == [True] * len(programs)

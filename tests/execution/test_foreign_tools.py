@@ -1,4 +1,4 @@
-"""Tools that are not ours: LangChain's, LangGraph's, and functions of the user's own."""
+"""Tools that are not ours: LangChain's, LangGraph's, and the user's functions."""
 
 import itertools
 import sys
@@ -67,7 +67,7 @@ async def test_a_tool_that_changes_the_state(session: Session) -> None:
 async def test_what_a_tool_gave_back_is_known_from_the_journal(
     session: Session, tmp_path: Path
 ) -> None:
-    """Also what is no JSON, when another process goes on; the tool is not called again."""
+    """Even if it is not JSON and another process resumes; the tool is not called again."""
     called: list[str] = []
 
     @tool
@@ -114,7 +114,7 @@ async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Sessi
 
 
 async def test_what_langgraph_injects_is_there(agent: ScriptedAgent) -> None:
-    """In an agent's graph, as in LangGraph's own ToolNode; what the model forges is dropped."""
+    """In an agent's graph, as in LangGraph's ToolNode; arguments forged by a model are dropped."""
     injected: dict[str, Any] = {}
 
     @tool
@@ -175,7 +175,7 @@ def briefly(words: list[str], last: str | None = None) -> str:
 
 
 async def later(word: str) -> str:
-    """Say a word, later."""
+    """Say a word later."""
     return word
 
 

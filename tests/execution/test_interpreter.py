@@ -1,4 +1,4 @@
-"""The path of the running Python, which programs in a sandbox are started with."""
+"""The path of the running Python, with which programs in a sandbox are started."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.helpers.child import ROOT
 PATHS = {
     "{}/bin/python": "{}/bin/python",
     "{}/project/../bin/python": "{}/bin/python",
-    "{}/link/../python": "{}/deep/python",  # not the one beside the link
+    "{}/link/../python": "{}/deep/python",  # not the one next to the link
     "{}/link/../gone": "{}/deep/gone",
     "project/../bin/./python": "{}/bin/python",
 }
@@ -22,7 +22,7 @@ PATHS = {
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A virtual environment's Python, which is a link, and a link to a folder elsewhere."""
+    """Provide Pythons at the end of links, in folders one of which is itself a link."""
     for folder in ("bin", "project", "deep/er"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "deep/er")
@@ -43,7 +43,7 @@ def test_a_path_has_no_parent_steps_and_keeps_its_links(
 
 
 def test_a_demo_runs_with_a_python_named_by_a_path_with_parent_steps(tmp_path: Path) -> None:
-    """The folder that `..` leaves is not in the sandbox."""
+    """The folder before `..` is not in the sandbox."""
     folder = tmp_path / "project"
     folder.mkdir()
     process = subprocess.run(

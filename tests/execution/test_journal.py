@@ -1,4 +1,4 @@
-"""What was begun and what came of it, through the death of the process."""
+"""Started calls and their results survive the death of the process."""
 
 import os
 import resource
@@ -129,7 +129,7 @@ def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) ->
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
     try:
-        for _ in range(2):  # a part of the line finds room, then nothing does
+        for _ in range(2):  # part of the line fits, then the disk is full
             with pytest.raises(StorageError, match="make room"):
                 journal.begin("k", "bash")
     finally:
@@ -204,7 +204,7 @@ def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> 
     journal.fork()
     for _ in range(450):
         journal.release("never begun")
-    _opened(path).close()  # which shortens it
+    _opened(path).close()  # which compacts it
     again = _opened(path)
     again.close()
     assert {log.newest for log in (journal, again)} == {None}

@@ -1,4 +1,4 @@
-"""The list of the TCP sockets that listen, from each of its sources."""
+"""The list of listening TCP sockets, from each of its sources."""
 
 from __future__ import annotations
 

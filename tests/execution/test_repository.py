@@ -1,4 +1,4 @@
-"""The uncommitted changes of a repository, read without starting a program that it names."""
+"""The uncommitted changes of a repository, read without starting a program that it configures."""
 
 import os
 import subprocess
@@ -120,7 +120,7 @@ def test_no_program_of_the_repository_is_started(repository: Path, tmp_path: Pat
     hook = repository / ".git/hooks/post-index-change"
     hook.write_text(program.read_text())
     hook.chmod(0o755)
-    # the same size, so that only the content tells whether it has changed
+    # same size, so that only the content shows whether it has changed
     (repository / "a.py").write_text("A.py\n")
     assert "modified a.py" in changes_in(repository)
     assert list(marks.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What is said where the stronger sandbox does not work: why, and what helps."""
+"""The message if the stronger sandbox does not work: the reason and the remedy."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ APPARMOR = "kernel/apparmor_restrict_unprivileged_userns"
 CLONE = "kernel/unprivileged_userns_clone"
 MOST = "user/max_user_namespaces"
 UID_MAP = "bwrap: setting up uid map: Permission denied"
-"""What bubblewrap prints on Ubuntu 24.04."""
+"""The output of bubblewrap on Ubuntu 24.04."""
 
 CASES: dict[str, tuple[dict[str, str], bool, bool, str, str]] = {
     "a fresh Debian": ({CLONE: "1"}, False, False, "is not installed", "sudo apt install bubblew"),

@@ -1,4 +1,4 @@
-"""What programs in a sandbox see of `~/.local/bin` and `/opt`: tools, and no scripts with keys."""
+"""Programs in a sandbox see the tools in `~/.local/bin` and `/opt`, but no scripts with keys."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def bash(session: Session, command: str) -> str:
 
 
 def install_tools(home: Path) -> list[Path]:
-    """Install tools as pipx, poetry, npm and hands do; return the files that hold a secret."""
+    """Install tools like pipx, poetry, npm and users do; return the files that contain a secret."""
     shared = home / ".local/share"
     for prefix, name in (
         (shared / "pipx/venvs/ruff", "ruff"),
@@ -139,7 +139,7 @@ def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
 
 @pytest.fixture
 def opt_folder() -> Iterator[Path]:
-    """A folder of this test's own below `/opt`."""
+    """Provide a folder of the test's own in `/opt`."""
     if not os.access(OPT, os.W_OK):
         pytest.skip("only who may write to /opt can install there")
     folder = OPT / f"manus-test-{secrets.token_hex(4)}"

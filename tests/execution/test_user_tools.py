@@ -1,4 +1,4 @@
-"""The user's own Python, Node and other tools, as programs in each sandbox find them."""
+"""Programs in each sandbox find the user's own Python, Node and other tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OF_ENVIRONMENTS = (
 PYENVS = sorted(
     Path.home().glob(".pyenv/versions/*.*.*"), key=lambda path: list(map(int, path.name.split(".")))
 )
-"""Real ones, if this machine has them, the oldest first."""
+"""Real interpreters, if this machine has any, oldest first."""
 CODE = "import greeter, sys\nprint(greeter.WORD, sys.prefix)"
 
 
@@ -52,7 +52,7 @@ def write(path: Path, text: str = "", mode: int = 0o644) -> Path:
 
 
 def make_environment(prefix: Path, word: str) -> Path:
-    """A virtual environment whose Python can import `greeter`; nothing is downloaded."""
+    """Create a virtual environment whose Python can import `greeter`, without a download."""
     options = ["--without-pip", str(prefix)]
     subprocess.run([sys.executable, "-m", "venv", *options], check=True)
     [packages] = prefix.glob("lib/python3*/site-packages")
@@ -153,9 +153,9 @@ async def test_a_venv_that_lies_elsewhere(
 async def test_an_environment_of_conda(
     session: Session, home: Path, sandbox_kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its Python is a file of its own, and tokens lie around it."""
+    """Its Python is a separate file, with tokens next to it."""
     prefix = make_environment(home / "miniconda3" / "envs" / "app", "from conda")
-    (prefix / "pyvenv.cfg").rename(prefix / "bin" / "pyvenv.cfg")  # a conda Python needs none
+    (prefix / "pyvenv.cfg").rename(prefix / "bin" / "pyvenv.cfg")  # a conda Python has none
     write(prefix / "conda-meta" / "python-3.11.7-h1.json", "{}")
     tokens = [home / "miniconda3" / ".condarc", home / "miniconda3" / "envs" / "x" / "lib" / "key"]
     tokens += [prefix / ".condarc", prefix / "conda-meta" / "state", prefix / "etc" / "npmrc"]
@@ -208,7 +208,7 @@ async def test_the_version_that_a_file_asks_for(
     name = Path(program).name
     for each in (version, *OTHERS[name.rstrip("3")]):
         write(home / program.format(each), f"#!/bin/sh\necho this is {each}\n", 0o755)
-    write(root.parent / file, text)  # a folder above counts, too
+    write(root.parent / file, text)  # a parent folder counts, too
     assert f"this is {version}\n" in await bash(session, name)
 
 
@@ -216,7 +216,7 @@ async def test_the_version_that_a_file_asks_for(
 async def test_what_shims_start_is_found(
     session: Session, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In its own place on the `PATH`: what comes before the shims still comes before it."""
+    """At its own position in the `PATH`: entries before the shims keep precedence."""
     pyenv = home / "tools" / "pyenv"
     programs = {
         pyenv / "versions/3.12.4/bin/python": "of pyenv",
@@ -237,7 +237,7 @@ async def test_what_shims_start_is_found(
 
 @pytest.mark.sandboxes
 async def test_the_packages_of_the_user(session: Session, home: Path, sandbox_kind: Kind) -> None:
-    """Those of `pip install --user` are found, and more can be installed beside them."""
+    """Packages of `pip install --user` are found, and more can be installed next to them."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     packages = home / ".local" / "lib" / f"python{version}" / "site-packages"
     write(packages / "greeter.py", "WORD = 'from the user'\n")
@@ -358,7 +358,7 @@ async def test_data_analysis_keeps_the_python_that_has_its_packages(
 async def test_code_runs_with_any_python_that_pyenv_has(
     home: Path, sandbox_kind: Kind, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where it is much older than the one that manus needs."""
+    """Even if it is much older than the version that manus requires."""
     monkeypatch.setenv("PYENV_ROOT", str(PYENVS[0].parent.parent))
     write(home / "project" / ".python-version", f"{version}\n")
     settings = Settings(sandbox=SandboxSettings(kind=sandbox_kind))
@@ -389,7 +389,7 @@ asyncio.run(main())
 
 
 def test_the_environment_that_manus_runs_in_cannot_be_changed(home: Path) -> None:
-    """Programs of a run could otherwise leave something there that the next start executes."""
+    """Programs of a run could otherwise leave code there that the next start executes."""
     if bubblewrap.find_fault():
         pytest.skip("only bubblewrap can except a folder of the workspace")
     root = home / "project"
@@ -412,11 +412,11 @@ def test_the_environment_that_manus_runs_in_cannot_be_changed(home: Path) -> Non
 async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     session: Session, root: Path
 ) -> None:
-    """An MCP server is given keys, so that no program of the workspace may stand in for it."""
+    """An MCP server receives keys, so no program in the workspace may replace it."""
     make_environment(root / ".venv", "from here")
     sandbox = await get_sandbox(session)
     started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_user_program=True)
-    # bubblewrap puts the wrapper around git first
+    # bubblewrap puts the wrapper of git first
     path = started.environment["PATH"].removeprefix(f"{GIT_BIN}:")
     assert path == "/usr/bin:/bin"
 

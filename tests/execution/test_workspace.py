@@ -1,4 +1,4 @@
-"""The one place that resolves a path, and which calls run side by side."""
+"""The only place that resolves paths, and which calls run concurrently."""
 
 import asyncio
 import os
@@ -53,7 +53,7 @@ def test_names_below_the_root_and_others(workspace: Workspace, subtests: pytest.
     for name in ("", "  ", "a\0b", "a\ud800b"):
         with subtests.test(name=name), pytest.raises(ToolError, match="give a path"):
             workspace.readable(name)
-    # links are followed before the check
+    # links are resolved before the check
     (workspace.root / "out").symlink_to(workspace.root.parent)
     (workspace.root / "real").mkdir()
     (workspace.root / "in").symlink_to("real")
@@ -117,7 +117,7 @@ async def test_one_that_stops_waiting_lets_the_others_in() -> None:
             await release.wait()
 
     async def settled() -> list[str]:
-        """Who is inside, once every task has gone as far as it can."""
+        """Return who holds a lock once every task has advanced as far as possible."""
         for _ in range(20):
             await asyncio.sleep(0)
         return inside

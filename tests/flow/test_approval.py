@@ -1,4 +1,4 @@
-"""A person and the plan: it is approved, edited, rejected or left, at any time."""
+"""A person and the plan: it is approved, edited, rejected or abandoned, at any time."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
     before = await flow.graph.aget_state(T)
     for values, pattern in WRONG:
         with subtests.test(values=values, pattern=pattern):
-            with pytest.raises(ValueError, match=pattern) as refused:  # the server's answer is 400
+            with pytest.raises(ValueError, match=pattern) as refused:  # a server replies 400
                 await flow.graph.aupdate_state(T, values)
             assert isinstance(refused.value, UsageError | PlanError)
     after = await flow.graph.aget_state(T)
@@ -125,7 +125,7 @@ async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
 
 
 async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlow) -> None:
-    """An edit that is accepted is stored, always: the run could not see it, so it is refused."""
+    """An accepted edit is always stored: the run could not see it, so it is rejected."""
     flow.plans(makes("alpha"))
     flow.step("alpha", call("ask_human", inquire="Now?"), succeeds())
     flow.sums_up(text("All."))

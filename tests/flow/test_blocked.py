@@ -1,4 +1,4 @@
-"""What a planner may reply; a step that cannot be done is planned anew, a stopped flow goes on."""
+"""Replies of the planner; a step that fails is replanned, and a stopped flow resumes."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ async def test_a_step_that_ends_so_is_blocked(flow: ScriptedFlow, kind: str) -> 
     assert not outcome.success
     assert await flow.statuses() == ["blocked", "not_started"]
     assert (await flow.plan())["steps"][0]["notes"].startswith(why)
-    # whatever the model says in its summary, the facts are there
+    # the facts are there, whatever the model writes in its summary
     assert f"0. alpha (blocked: {why}" in outcome.output
     assert "1. beta (given up" in outcome.output
     assert flow.asked(is_step("beta")) == []
@@ -70,7 +70,7 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
 
 
 ONE: dict[str, tuple[Any, list[str], list[list[int]]]] = {
-    # the planner's revision of step 1, the texts of the plan, what each step depends on
+    # the planner's revision of step 1, the texts of the plan, the dependencies of each step
     "a text": (
         revises("beta another way", step_index=1),
         ["alpha", "beta another way", "gamma", "delta"],
@@ -224,7 +224,7 @@ async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None
     flow.plans(makes(free("alpha"), free("beta")))
     flow.server.when(is_step("a")).always(call("poll"))
     outcome = await flow.run(budget={"model_calls": 8}, max_replans=0)
-    # checked before a call, booked after it: the one that was under way beside the last may be more
+    # checked before a call, recorded after it: the call in progress next to the last may exceed it
     assert outcome.usage["model_calls"] in (8, 9)
     assert (outcome.stop_reason, await flow.statuses()) == ("budget", ["blocked", "blocked"])
 
@@ -232,7 +232,7 @@ async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None
 async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
     flow.step("alpha", call("ask_human", inquire="Now?"), call("hold", path="held", line="begun"))
-    flow.sums_up().always(text("Nothing."))  # if there is time for it
+    flow.sums_up().always(text("Nothing."))  # if there is enough time
     flow.server.allow_unused()
     await flow.run(max_replans=0)
     used = (await flow.values())["usage"]["seconds"]
@@ -283,7 +283,7 @@ CYCLE = makes(free("alpha", 1), free("beta", 0))
 
 
 async def planned(flow: ScriptedFlow, *replies: Any) -> list[str]:
-    """The texts of the plan that comes of these replies."""
+    """Return the texts of the plan that results from these replies."""
     flow.plans(*replies)
     flow.step("").always(succeeds())
     flow.sums_up(text("All."))
@@ -324,7 +324,7 @@ async def test_a_cycle_that_stays_is_put_in_order(
     (flow.workspace / "prices.csv").write_text("chair,45\n")
     assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
-    for request in flow.asked(is_planner):  # it sees the workspace as it is
+    for request in flow.asked(is_planner):  # it sees the current workspace
         with subtests.test(request=request):
             assert "\n  prices.csv\n" in str(request.messages[0]["content"])
 

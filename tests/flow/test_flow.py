@@ -23,7 +23,7 @@ PLANNED, LOOKED = tokens(100, 10), tokens(1_000, 1, cached=500)
 
 
 async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests) -> None:
-    """An executor sees the request, the plan, and the results of what its step builds on."""
+    """An executor sees the request, the plan, and the results of the steps it depends on."""
     flow.plans(calls(makes("look", "write", {"text": "apart", "depends_on": []}), usage=PLANNED))
     flow.step("look", calls(succeeds().calls[0], text="Looked: 42.", usage=LOOKED))
     flow.step("write", calls(succeeds().calls[0], text="Written.", usage=tokens(2_000, 2)))
@@ -95,7 +95,7 @@ async def test_a_second_request_makes_a_new_plan_beside_the_first(flow: Scripted
     earlier = values["plans"]["p"]
     assert (values["plan"]["id"], earlier["steps"][0]["result"]["text"]) == ("p_2", "First result.")
     assert "First result." not in format_plan(values["plan"])
-    assert second.usage["model_calls"] == 3  # its own, not the first run's too
+    assert second.usage["model_calls"] == 3  # its own, without those of the first run
     assert [str(m.text) for m in await flow.messages()] == ["One?", "One.", "Two?", "Two."]
     assert "One." in flow.asked(is_planner)[1].text
 
@@ -170,7 +170,7 @@ async def test_each_request_of_a_long_thread_is_carried_out(
 
 
 async def test_storage_grows_with_the_steps(flow: ScriptedFlow) -> None:
-    """Twice the steps take at most two and a half times the room; squared it would be four."""
+    """Twice the steps take at most 2.5 times the space; quadratic growth would take four."""
     result = "".join(f"{number:05d}" for number in range(400))  # 2,000 characters
     for thread, count in (("six", 6), ("twelve", 12)):
         flow.plans(makes(*(f"part {i} of {count}" for i in range(count))))

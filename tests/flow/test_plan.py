@@ -1,4 +1,4 @@
-"""The plan's text, the questions one asks of a plan, and the routers of the flow as tables."""
+"""The plan's text, queries on a plan, and tables for the routers of the flow."""
 
 import uuid
 from typing import Any
@@ -34,7 +34,7 @@ Steps:
 
 
 def build_plan(*steps: str | tuple[str, list[int]], **statuses: str) -> Plan:
-    """A plan; a step is a text, or a text and what it depends on; `s1="blocked"` sets a status."""
+    """Return a plan of texts, or of texts with dependencies; `s1="blocked"` sets a status."""
     new_steps = [
         {"text": step} if isinstance(step, str) else {"text": step[0], "depends_on": step[1]}
         for step in steps
@@ -60,7 +60,7 @@ STAR: tuple[tuple[str, list[int]], ...] = (("a", []), ("b", []), ("c", [0, 1]))
 READY = [
     (build_plan(*CHAIN), [0]),
     (build_plan(*CHAIN, s0="completed"), [1]),
-    (build_plan(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
+    (build_plan(*CHAIN, s0="in_progress"), [0]),  # interrupted: nothing is executing it any more
     (build_plan(*CHAIN, s0="blocked"), []),
     (build_plan(*STAR), [0, 1]),
     (build_plan(*STAR, s0="completed"), [1]),
@@ -70,7 +70,7 @@ READY = [
 ]
 CYCLES: list[tuple[list[list[int]], list[int] | None]] = [
     ([[], [0], [1]], None),
-    ([[1], [2], []], None),  # a later step may come first
+    ([[1], [2], []], None),  # a later step may be ready first
     ([[0]], [0, 0]),
     ([[1], [0]], [0, 1, 0]),
     ([[], [2], [3], [1]], [1, 2, 3, 1]),
@@ -123,7 +123,7 @@ HYPHENS = [
     ("[Data-Analysis] x", ["manus", "data_analysis"], "data_analysis"),
     ("[my_agent] x", ["manus", "my-agent"], "my-agent"),
     ("[my-agent] x", ["manus", "my_agent", "My-Agent"], "My-Agent"),
-    ("[a-b_c] x", ["manus", "a_b_c", "a-b-c"], "manus"),  # either may be meant
+    ("[a-b_c] x", ["manus", "a_b_c", "a-b-c"], "manus"),  # ambiguous
 ]
 
 

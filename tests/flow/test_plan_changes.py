@@ -1,4 +1,4 @@
-"""Changes of a plan: what is kept, and what does not fit."""
+"""Changes of a plan: what is kept, and which changes are invalid."""
 
 import re
 from collections.abc import Callable
@@ -50,11 +50,11 @@ def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> N
     assert [s["status"] for s in moved["steps"]] == ["not_started", "completed", "not_started"]
     assert (moved["steps"][1]["notes"], moved["steps"][1]["result"]) == ("n", RESULT)
     assert moved["steps"][2]["notes"] == ""
-    assert plan["steps"][0]["text"] == "a"  # the old plan is as it was
-    # a step behind a blocked one depends on the one before that
+    assert plan["steps"][0]["text"] == "a"  # the old plan is unchanged
+    # a step after a blocked one depends on the step before that
     plan = build_plan("a", "b", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
-    # but one that depended on the blocked step still does, unless it moved
+    # but one that depends on the blocked step explicitly still does, unless it moved
     plan = build_plan("a", "b", "c", "d", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "c", "d"))) == [[], [0], [1], [2]]
     assert depends(update(plan, None, texts("a", "d", "b", "c"))) == [[], [0], [1], [2]]
@@ -70,7 +70,7 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
     ]
     assert depends(revised) == [[], [0], [1]]
     assert [s["text"] for s in revised["dropped"]] == ["b"]
-    # a step of the same words as a completed one is still to be done
+    # a step with the same text as a completed one is still to be done
     plan = build_plan("check", "repair", "check", s0="completed", s1="blocked")
     steps = revise(plan, texts("fix", "check"))["steps"]
     is_completed = [(step["text"], step["status"] == "completed") for step in steps]

@@ -1,4 +1,4 @@
-"""The `planning` tool: its seven commands, and where its plans live."""
+"""The `planning` tool: its seven commands, and where its plans are stored."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ KEEPER = Profile(
 
 
 class Desk:
-    """Plans as a state holds them, and the tool that changes them."""
+    """Plans as in a state, and the tool that changes them."""
 
     def __init__(self, workspace: Path) -> None:
         self.tool = Planning(session=Session(Workspace(workspace)))
@@ -36,7 +36,7 @@ class Desk:
         self.active: str | None = None
 
     async def __call__(self, command: str, **arguments: Any) -> str:
-        """One call; an error begins with `error: `."""
+        """Make one call; an error starts with `error: `."""
         call_arguments = {
             "command": command,
             **arguments,
@@ -93,7 +93,7 @@ REPLACED: list[tuple[dict[str, Any], list[str]]] = [
     ({"steps": ["fly"], "step_index": 1}, ["pack", "fly", "return"]),
     ({"steps": ["drive", "fly"], "step_index": 1}, ["pack", "drive", "fly", "return"]),
     ({"steps": ["fly"], "step_index": -1}, TRIP),
-    # a model that fills every field
+    # a model that fills in every field
     ({"steps": ["pack", "fly", "return"], "step_index": 0}, ["pack", "fly", "return"]),
 ]
 

@@ -1,4 +1,4 @@
-"""Steps that ask a person: other steps go on, and the questions come when nothing else can."""
+"""Steps that ask a person: other steps continue, and questions come when nothing else can run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,14 +42,14 @@ def questions(outcome: Outcome) -> list[str]:
 
 
 async def answer(flow: ScriptedFlow, outcome: Outcome, **answers: str) -> Outcome:
-    """The run resumed with answers to the questions that begin with these words."""
+    """Resume the run with answers to the questions that start with these words."""
     by_word = {format_question(q).split("?")[0]: q.id for q in outcome.questions}
     answers_by_id = {by_word[word]: reply for word, reply in answers.items()}
     return await flow.invoke(Command(resume=answers_by_id))
 
 
 async def restart(flow: ScriptedFlow) -> None:
-    """Go on as another process would: with nothing of what the first one kept open."""
+    """Continue as another process would: without anything that the first one kept open."""
     await flow.graph.close_waiting()
     flow.graph = build_flow((TESTER,), checkpointer=flow.saver)
 
@@ -118,7 +118,7 @@ async def test_the_last_branch_asks_at_once(flow: ScriptedFlow) -> None:
 
 
 async def test_questions_come_in_the_order_in_which_they_were_asked(flow: ScriptedFlow) -> None:
-    """Those of later rounds stand first in the plan."""
+    """Those of later rounds come first in the plan."""
     askers = (free("fourth", 6), free("third", 5), free("second", 4), free("first"))
     flow.plans(makes(*askers, free("one"), free("two", 4), free("three", 5)))
     for name in ("first", "second", "third", "fourth"):
@@ -186,7 +186,7 @@ class AskTwice(AgentTool):
 
 
 async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> None:
-    """The second question of a call is put in the same superstep as that of another step."""
+    """The second question of a call arrives in the same superstep as that of another step."""
     twice = replace(TESTER, tools=(*TESTER.tools, AskTwice))
     flow.graph = build_flow((twice,), checkpointer=flow.saver)
     flow.plans(makes(free("alpha"), free("beta")))
@@ -229,7 +229,7 @@ async def test_another_process_resumes_it(flow: ScriptedFlow) -> None:
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")
 async def test_it_goes_on_where_it_was_after_the_answer(flow: ScriptedFlow) -> None:
-    """When it is interrupted once more, and another process goes on."""
+    """When it is interrupted again, and another process resumes it."""
     flow.plans(makes(free("alpha"), free("beta")))
     once = call("append", path="a", line="once")
     flow.step("alpha", asks("Red?"), once)
@@ -248,14 +248,14 @@ async def test_it_goes_on_where_it_was_after_the_answer(flow: ScriptedFlow) -> N
 
 
 async def checkpoints_with_a_question(flow: ScriptedFlow) -> list[StateSnapshot]:
-    """Those at which a step is set aside, the newest first."""
+    """Return the checkpoints at which a step is suspended, newest first."""
     history = [snapshot async for snapshot in flow.graph.aget_state_history(T)]
     with_plan = [snapshot for snapshot in history if snapshot.values.get("plan")]
     return [s for s in with_plan if any(t.get("waiting") for t in s.values["plan"]["steps"])]
 
 
 async def test_a_fork_asks_again(flow: ScriptedFlow) -> None:
-    """A step goes on where it asked, and anew once another branch has gone on with it."""
+    """A step resumes where it asked, or starts again once another branch has continued it."""
     flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     once = call("append", path="a", line="alpha")
     flow.step("alpha", once, asks("Red?"), succeeds(), once, asks("Blue?"), succeeds())
@@ -288,7 +288,7 @@ async def test_the_plan_is_revised_while_a_step_waits(flow: ScriptedFlow) -> Non
 
 
 async def test_a_run_may_end_without_the_answer(flow: ScriptedFlow) -> None:
-    """And ask again when it is resumed."""
+    """And asks again when it is resumed."""
     flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     flow.step("alpha", asks("Red?"), succeeds())
     flow.step("beta", succeeds())
@@ -344,7 +344,7 @@ async def test_a_step_that_waits_can_be_looked_into(flow: ScriptedFlow) -> None:
 
 
 async def test_without_a_checkpointer_it_asks_at_once(flow: ScriptedFlow, tmp_path: Path) -> None:
-    """Nothing could be resumed, and nothing may be carried out twice."""
+    """Nothing could be resumed, and nothing may be executed twice."""
     alone = ScriptedFlow(flow.server, tmp_path / "w", None)
     alone.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     alone.step("alpha", call("append", path="a", line="once"), asks("Red?"))

@@ -1,4 +1,4 @@
-"""The result of a step, as later steps and the summary read it."""
+"""The result of a step as later steps and the summary read it."""
 
 from typing import Any
 

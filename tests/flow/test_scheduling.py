@@ -1,4 +1,4 @@
-"""Steps side by side: which ones, which files they changed, and what is asked in them."""
+"""Parallel steps: which ones, which files they change, and which questions they ask."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ PAIRS = [
     ("统计 clean.csv 的行数", "clean.csv", False),
     ("Clean raw.csv into clean.csv", "Profile raw.csv", False),
     ("Fix `a.py` as b.py", "Explain a.py", False),
-    # two that write it
+    # two steps that write it
     ("Rename raw.csv to old.csv", "Profile raw.csv", True),
     ("Clean raw.csv into clean.csv", "Profile clean.csv", True),
     ("Fix the handling of dates in app.py", "Add a function to app.py", True),
@@ -96,12 +96,12 @@ def test_files_made(tmp_path: Path, subtests: pytest.Subtests) -> None:
     (tmp_path / "changed.txt").touch()
     began = (tmp_path / "changed.txt").stat().st_ctime_ns + 1
     (tmp_path / "sub" / "new.txt").touch()
-    while (tmp_path / "changed.txt").stat().st_ctime_ns < began:  # the clock has ticks
+    while (tmp_path / "changed.txt").stat().st_ctime_ns < began:  # the clock has advanced
         (tmp_path / "changed.txt").write_text("more")
         (tmp_path / "sub" / "new.txt").write_text("more")
     (tmp_path / ".hidden" / "x").touch()
     (tmp_path / "link").symlink_to(tmp_path / "sub")
-    os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as an unpacked file has it
+    os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as for a file that was unpacked
     assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
     assert changed_since(tmp_path / "not there", began) == []
     for sentence, is_mentioned in NAMED.items():
@@ -114,7 +114,7 @@ THREE = (free("alpha"), free("beta"), free("gamma"), free("join", 0, 1, 2))
 
 
 async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow) -> None:
-    """Each waits until all three have begun: one after the other, they would wait for ever."""
+    """Each waits until all three have started: sequential execution would never finish."""
     here = asyncio.Barrier(3)
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""Steps side by side that change one file by programs: the later one and the summary are told."""
+"""Parallel steps that change one file with programs: the later one and the summary are informed."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from tests.flow.test_questions import answer, asks, questions
 from tests.server import Request, call, text
 
 EXECUTORS = ("swe", "data_analysis", "manus")
-"""With a shell, with Python, and with a person to ask."""
+"""With a shell, with Python, and with a question to a person."""
 
 
 @pytest.fixture
 def real(flow: ScriptedFlow) -> ScriptedFlow:
-    """A flow whose executors have real tools."""
+    """Provide a flow whose executors have real tools."""
     scripted_flow = ScriptedFlow(flow.server, flow.workspace, flow.saver, EXECUTORS)
     (scripted_flow.workspace / "counts.json").write_text("{}")
     return scripted_flow
 
 
 def build_update(name: str, *, wait_for: str) -> str:
-    """A program that reads the file, waits for the other ones, and writes the file."""
+    """Return a program that reads the file, waits for the other ones, and writes the file."""
     return (
         "import json, pathlib, time\n"
         "counts = json.loads(pathlib.Path('counts.json').read_text())\n"
@@ -43,7 +43,7 @@ def python(program: str) -> Any:
 
 
 def observation(request: Request) -> str:
-    """The last observation in a request."""
+    """Return the last observation in a request."""
     return str([m["content"] for m in request.messages if m["role"] == "tool"][-1])
 
 
@@ -78,7 +78,7 @@ async def test_a_lost_change_is_reported(
 
 
 async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
-    """A change between two calls of a step is known to it before it writes."""
+    """A step learns of a change between two of its calls before it writes."""
     real.plans(makes(free("[swe] first: put 1 into notes.md"), free("[swe] second: put 2 there")))
     (real.workspace / "notes.md").write_text("0\n")
     real.step(
@@ -119,7 +119,7 @@ async def test_steps_that_change_files_of_their_own_are_told_nothing(
 
 
 async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -> None:
-    """By a later step, or by the person who was asked; in another process, too."""
+    """By a later step, or by the person who was asked; also in another process."""
     real.plans(makes(free("[manus] alpha"), free("[swe] beta"), free("[swe] gamma", 1)))
     real.step("alpha", call("bash", command="echo 1 > notes.md"), asks("Red?"))
     real.step("beta", succeeds())

@@ -1,4 +1,4 @@
-"""The agent graph from end to end, on a scripted model server; its routers, as tables."""
+"""The agent graph end to end, on a scripted model server; tables for its routers."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class TestEndings:
         assert outcome.results == ["Step 1: Hello."]
         assert len(agent.server.requests) == 1
 
-        # it can be an ordinary step, too
+        # it can also be an ordinary step
         options: Any = {"text_reply": "continue", "thread": "continued"}
         outcome = await agent.run(text("First I think."), DONE, **options)
         assert outcome.stop_reason == "terminated"
@@ -89,7 +89,7 @@ class TestEndings:
         assert silent.output == "Step 1: poll → 4 %\n\nTerminated: Reached max steps (1)"
 
     async def test_out_of_budget(self, agent: ScriptedAgent) -> None:
-        """The model is warned when most of it is used; a call beyond it is not carried out."""
+        """The model is warned when most of it is used; a call beyond it is not executed."""
         writes = [call("append", path="a", line=str(n)) for n in range(6)]
         outcome = await agent.run(*writes, budget=Budget(tool_calls=5))
         assert outcome.stop_reason == "budget"
@@ -143,7 +143,7 @@ class TestCalls:
     ) -> None:
         """Whatever happens."""
         calls_made = [calls_made for calls_made, _ in self.MADE]
-        # `../a` may mean any file, so it would not be tried after a failed call on one
+        # `../a` may be any file, so it would not be executed after a failed call on one
         await agent.run(calls(*calls_made[:9]), calls(*calls_made[9:]), text("Done."))
         history = await agent.messages()
         assert_paired(history)
@@ -162,7 +162,7 @@ class TestCalls:
         assert_paired(await agent.messages())
 
     async def test_what_does_not_collide_runs_side_by_side(self, agent: ScriptedAgent) -> None:
-        # `hold` ends only when the file is there that the call behind it writes
+        # `hold` ends only once the file exists that the next call writes
         release = call("append", path="release", line="1")
         await agent.run(calls(call("hold", path="a", line="1"), release), text("Done."))
         assert await agent.observations() == ["Released.", "Appended to release."]
@@ -271,7 +271,7 @@ def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there(
     assert tasks[2]["args"] == {"n": 1}
     assert [("refusal" in task) for task in tasks] == [False, True, False]
     assert "JSON" in tasks[1]["refusal"]
-    # those after a special one are refused
+    # calls after a special one are refused
     tasks = after(asks("Terminate", "bash", "terminate", bad=("edit", "x"), at=(0, 3)))
     first, *refusals = [task.get("refusal") for task in tasks]
     assert first is not None

@@ -1,4 +1,4 @@
-"""Runs that somebody steps through, takes up, forks or listens to."""
+"""Runs that are stepped through, taken over, forked or observed."""
 
 import asyncio
 from typing import Any
@@ -20,12 +20,12 @@ EVERY = ["think", "act", "stuck_check"]
 
 @pytest.fixture
 def coder(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent with a shell."""
+    """Provide an agent with a shell."""
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, SWE)
 
 
 async def step(coder: ScriptedAgent, inputs: Any = None) -> tuple[str, ...]:
-    """One node further; what would come next."""
+    """Advance by one node; return the next nodes."""
     await coder.graph.ainvoke(inputs, T, context=coder.context(), interrupt_after=EVERY)
     nodes: tuple[str, ...] = (await coder.graph.aget_state(T)).next
     return nodes
@@ -72,7 +72,7 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(
 
 
 async def test_a_run_whose_worker_has_gone_goes_on(agent: ScriptedAgent) -> None:
-    """It does not begin again: its configuration, as a server makes it, is the same again."""
+    """It does not start over: its configuration, as a server creates it, is the same again."""
     inputs = {"request": "Do it."}
     attempt: Any = {**T, "metadata": {"run_id": "r"}}
     agent.server.script(call("append", path="a", line="1"), hang())
@@ -91,7 +91,7 @@ async def test_a_run_whose_worker_has_gone_goes_on(agent: ScriptedAgent) -> None
 
 
 class Listener(AsyncCallbackHandler):
-    """Notes what it is told of."""
+    """Records its callbacks."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -134,7 +134,7 @@ async def test_a_listener_is_told_of_all_and_changes_nothing(agent: ScriptedAgen
 
 
 async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
-    """The words that a watcher of the tokens sees; tool messages are none."""
+    """Return the text that a consumer of the token stream sees, without tool messages."""
     parts = await agent.parts("messages", *replies)
     return "".join(m.text for m, _ in parts if isinstance(m, AIMessage))
 

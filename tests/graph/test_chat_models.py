@@ -1,4 +1,4 @@
-"""Chat models that a caller gives: custom ones, wrapped ones, and providers by name."""
+"""Chat models passed by the caller: custom ones, wrapped ones, and providers by name."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,13 +26,13 @@ REQUEST = {"request": "How is the weather?"}
 
 
 def weather(city: str) -> str:
-    """The weather of a city."""
+    """Return the weather of a city."""
     return f"sunny in {city}"
 
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(own_workspace: Path) -> None:
-    """No `manus.toml` of the developer's counts."""
+    """Change to an empty folder: the developer's `manus.toml` must not apply."""
 
 
 def replies() -> list[AIMessage]:
@@ -40,7 +40,7 @@ def replies() -> list[AIMessage]:
 
 
 class Custom(BaseChatModel):
-    """As a user writes one: it tells nothing of why a reply ended."""
+    """A custom model as a user writes it: it does not report why a reply ended."""
 
     left: list[AIMessage] = Field(default_factory=list)
 
@@ -56,7 +56,7 @@ class Custom(BaseChatModel):
 
 
 class Streaming(Custom):
-    """The same, which streams its calls in pieces."""
+    """The same model, which streams its calls in chunks."""
 
     def _stream(
         self, messages: list[BaseMessage], *_: Any, **__: Any
@@ -73,7 +73,7 @@ class Streaming(Custom):
 
 
 class Fake(GenericFakeChatModel):
-    """LangChain's own, which cannot bind tools."""
+    """LangChain's fake model, which cannot bind tools."""
 
 
 MODELS: dict[str, Callable[[], BaseChatModel]] = {
@@ -83,7 +83,7 @@ MODELS: dict[str, Callable[[], BaseChatModel]] = {
 }
 
 
-# LangChain's fake model cannot stream a message that is a call alone
+# LangChain's fake model cannot stream a message that consists of a call
 @pytest.mark.parametrize(
     ("kind", "is_watched"),
     [(kind, is_watched) for kind in ("custom", "streaming") for is_watched in (False, True)]
@@ -138,7 +138,7 @@ async def test_a_fallback_is_asked_with_the_same_tools(
 
 async def test_tools_bound_before_give_way_to_those_of_the_run(server: ScriptedServer) -> None:
     def other(city: str) -> str:
-        """Something else."""
+        """Do something else."""
         return city
 
     server.script(text("Sunny."))
@@ -205,7 +205,7 @@ async def test_a_missing_package_is_named_with_its_extra(
 async def test_ollama_is_asked_in_its_own_protocol(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the window that is set, which its server then gives the model."""
+    """With the configured window, which its server then gives the model."""
     settings = ModelSettings.model_validate(
         {
             "model": "ollama:qwen3",

@@ -1,4 +1,4 @@
-"""Long runs stay inside the window, and nothing that was known is lost."""
+"""Long runs stay within the window, and no known fact is lost."""
 
 import itertools
 import re
@@ -56,13 +56,13 @@ async def test_what_was_known_is_kept_over_a_long_run(
     assert "The code of locker" in notes
     assert "Here are the notes" not in notes
 
-    # storage grows with the number of steps, compactions or not: bytes are counted, not seconds
+    # storage grows with the number of steps, compactions or not: this counts bytes, not seconds
     bytes_written = await written_by(looker)
     half = len(bytes_written) // 2
     assert half > 160
     assert sum(bytes_written[half:]) <= 1.5 * sum(bytes_written[:half])
 
-    # requests begin alike between two compactions
+    # requests have a common prefix between two compactions
     breaks = 0
     for before, after in itertools.pairwise(requests):
         with subtests.test(before=before, after=after):
@@ -131,7 +131,7 @@ async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) 
     config, checkpoint = thread_config("t"), None
     async for snapshot in looker.graph.aget_state_history(config, limit=60):
         if snapshot.next == ("think",) and len(snapshot.values["messages"]) == 5:
-            checkpoint = snapshot  # two places were seen
+            checkpoint = snapshot  # two places have been looked at
     assert checkpoint is not None
     looker.server.script(*steps, OVERFLOW, text("other"))
     await looker.graph.ainvoke(None, checkpoint.config, context=looker.context())

@@ -1,6 +1,6 @@
-"""A process killed at any point: the run goes on, nothing is lost and nothing is done twice.
+"""A process killed at any point: the run continues, nothing is lost and nothing is done twice.
 
-A child is killed; this process, which has seen nothing of its memory, goes on from the files.
+A child is killed; this process, which shares none of its memory, continues from the files.
 """
 
 import json
@@ -26,12 +26,12 @@ from tests.server import call, calls, hang, mentions, text
 
 
 def recorded(agent: ScriptedAgent) -> str:
-    """The journal of the thread."""
+    """Return the journal of the thread."""
     return "".join(path.read_text() for path in agent.journals.glob("*.jsonl"))
 
 
 def read_key(agent: ScriptedAgent) -> bytes:
-    """The key of the journals, which is in the file of the threads."""
+    """Return the key of the journals, which is in the file of the threads."""
     with closing(sqlite3.connect(agent.journals.with_suffix(""))) as database:
         [key] = database.execute("SELECT value FROM record_keys").fetchone()
     assert isinstance(key, bytes)
@@ -41,7 +41,7 @@ def read_key(agent: ScriptedAgent) -> bytes:
 def killed(
     agent: ScriptedAgent, ready: Callable[[], bool], inputs: Any = REQUEST, **settings: Any
 ) -> None:
-    """A process that works on the request is killed once something has happened."""
+    """Kill a process that works on the request once a condition is true."""
     with started(agent, inputs, **settings) as child:
         killed_when(child, ready)
 
@@ -67,7 +67,7 @@ async def test_between_two_parallel_calls(agent: ScriptedAgent, request_: str | 
 
 
 def _keep_first_effect(journal: Path, key: bytes) -> None:
-    """As a store finds it that is older than the journal's trail: another call ended last."""
+    """Make the store older than the journal's trail: another call ended last."""
     lines = journal.read_bytes().splitlines(keepends=True)
     done_line = next(line for line in lines if b'"done"' in line)
     other = {**json.loads(done_line), "key": "another call, of which the store knows nothing"}
@@ -75,7 +75,7 @@ def _keep_first_effect(journal: Path, key: bytes) -> None:
 
 
 def _forge(journal: Path, key: bytes) -> None:
-    """In place of the claim of the call in progress stands an answer, sealed with another key."""
+    """Replace the claim of the call in progress with a result, sealed with another key."""
     lines = journal.read_bytes().splitlines(keepends=True)
     [claim] = [line for line in lines if b'"hold"' in line]
     message = {"content": "Forged.", "tool_call_id": "1", "name": "hold"}
@@ -85,7 +85,7 @@ def _forge(journal: Path, key: bytes) -> None:
 
 
 def _lose_its_end(journal: Path, key: bytes) -> None:
-    """Whole lines are lost, those of the call in progress among them."""
+    """Remove whole lines, including those of the call in progress."""
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
 
 
@@ -93,7 +93,7 @@ def _lose_its_end(journal: Path, key: bytes) -> None:
 async def test_in_a_tool_with_a_record_that_does_not_fit(
     agent: ScriptedAgent, harm: Callable[[Path, bytes], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever befell the journal, or the store: no call that was under way runs twice."""
+    """Whatever happened to the journal or the store: no call that was in progress runs twice."""
     agent.server.script(WRITE, SIDE_BY_SIDE, text("Gone on."))
     killed(agent, lambda: recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"])
     [journal] = agent.journals.glob("*.jsonl")
@@ -109,7 +109,7 @@ async def test_in_a_tool_with_a_record_that_does_not_fit(
 async def test_records_of_an_earlier_version_are_taken_over(
     agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It kept them with the workspace, under the user's key; the update comes in mid-run."""
+    """It stored them in the workspace, under the user's key; the update happens mid-run."""
     agent.server.script(SIDE_BY_SIDE, text("Gone on."))
     killed(agent, lambda: recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"])
     [journal] = agent.journals.glob("*.jsonl")
@@ -167,7 +167,7 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
 async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_records(
     agent: ScriptedAgent,
 ) -> None:
-    """A server that has lost a worker executes the run again, under the same id."""
+    """A server that lost a worker executes the run again, under the same id."""
     agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
     killed(agent, lambda: agent.lines("held") == ["1"], run_id="r1")
     shutil.rmtree(agent.journals)

@@ -1,4 +1,4 @@
-"""A task given to another agent: a context of its own, one answer, the same budget and journal."""
+"""A task delegated to another agent: its own context, one answer, the same budget and journal."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,7 +23,7 @@ NAME = call("delegate", task="Name the fish.", profile="helper")
 
 class Delegator(ScriptedAgent):
     def given(self, task: str, *replies: Any) -> Queue:
-        """Replies to the agent that was given this task."""
+        """Script replies for the agent that gets this task."""
         return self.server.when(lambda request: asked_for(request) == task, *replies)
 
 
@@ -67,7 +67,7 @@ async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
 
 
 async def test_side_by_side(lead: Delegator) -> None:
-    """Each waits for the other's file: one after the other, they would wait for ever."""
+    """Each waits for the other's file: sequential execution would never finish."""
 
     def meet(request: Request) -> Any:
         return call("append", path="release", line=asked_for(request))

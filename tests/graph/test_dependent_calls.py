@@ -1,4 +1,4 @@
-"""Calls of one message on the same resource: what a failed one stops, and what waits with one."""
+"""Calls of one message on the same resource: which ones a failure stops, and which ones wait."""
 
 import asyncio
 import shutil
@@ -35,7 +35,7 @@ class Stuck(tools.Append):
 
 
 class Steer(AgentTool):
-    """Works on the state of another program, which cannot be looked at."""
+    """Works on the state of another program, which cannot be inspected."""
 
     name: str = "steer"
     description: str = "Steer."
@@ -49,14 +49,14 @@ class Steer(AgentTool):
 
 
 def look_up(word: str) -> str:
-    """Look a word up."""
+    """Look up a word."""
     if word == "missing":
         raise LookupError(word)
     return f"{word}: found"
 
 
 def edit(path: str, old: str = "gone", new: str = "x") -> Call:
-    """A replacement, which fails where the old text is not in the file."""
+    """Return a replacement, which fails if the old text is not in the file."""
     return call(EDITOR, command="str_replace", path=path, old_str=old, new_str=new)
 
 
@@ -80,7 +80,7 @@ PROFILE = replace(
 
 @pytest.fixture
 async def worker(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent with the editor, the shell and the small tools."""
+    """Provide an agent with the editor, the shell and the small tools."""
     (agent.workspace / "a.txt").write_text("text\n")
     scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILE)
     yield scripted_agent
@@ -156,7 +156,7 @@ async def test_the_next_message_begins_anew(worker: ScriptedAgent) -> None:
 
 
 async def test_other_tools_do_not_depend_on_each_other(worker: ScriptedAgent) -> None:
-    """As in LangGraph's ToolNode: nobody knows what a function of the user's works on."""
+    """As in LangGraph's ToolNode: the resources of a user's function are unknown."""
     words = [call("look_up", word=word) for word in ("missing", "otter")]
     steers = [call("steer", path="p"), call("steer", path="p", line="1")]
     other_calls = [call("steer", path="q", line="1"), MARK]
@@ -226,15 +226,15 @@ HELD = call("hold", path="held", line="1")
 
 
 def finished(agent: ScriptedAgent) -> int:
-    """How many calls the checkpoints and the journal know as ended."""
+    """Return how many calls have ended according to the checkpoints and the journal."""
     return sum(path.read_text().count('"done"') for path in agent.journals.glob("*.jsonl"))
 
 
 async def test_a_failure_is_remembered_when_the_process_is_killed(agent: ScriptedAgent) -> None:
-    """The failed call is not made again, and what builds on it is still not executed."""
+    """The failed call is not repeated, and calls that depend on it are still not executed."""
     (agent.workspace / "sub").mkdir()
     failing = call("append", path="sub", line="1")
-    anywhere = call("append", path="sub/../x", line="1")  # waits for both before it
+    anywhere = call("append", path="sub/../x", line="1")  # waits for the two before it
     agent.server.script(calls(failing, call("append", path="b", line="1"), HELD, anywhere))
     with started(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"] and finished(agent) >= 2)

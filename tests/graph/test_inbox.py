@@ -1,4 +1,4 @@
-"""Messages to a thread while a run works on it: read at the next step, queued, withdrawn."""
+"""Messages to a thread during a run: read at the next step, queued, withdrawn."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ WRITE = call("append", path="a", line="1")
 def sends(
     agent: ScriptedAgent, words: str, reply: Scripted, *, queue: bool = False
 ) -> Callable[[Request], Any]:
-    """A reply of the model, during which the user sends something from another process's view."""
+    """Return a model reply during which the user sends something, as from another process."""
 
     def answer(request: Request) -> Any:
         send_message(agent.saver, "t", words, queue=queue)
@@ -41,7 +41,7 @@ def sends(
 
 
 def said_by_user(request: Request) -> list[str]:
-    """The user's messages of a request, without the notes of the step at its end."""
+    """Return the user's messages of a request, without the notes of the step at its end."""
     return [str(m["content"]) for m in request.messages[:-1] if m["role"] == "user"]
 
 
@@ -150,7 +150,7 @@ async def test_a_message_stays_when_the_model_fails_and_is_read_by_the_next_run(
 
 
 async def test_a_message_ends_a_loop(agent: ScriptedAgent) -> None:
-    """New input resets the repetition: three more of the same are needed for a hint."""
+    """New input resets the count: three more repetitions are needed for a hint."""
     same = call("append", path="a", line="1")
     replies: list[Scripted] = [same, sends(agent, "Do it again.", same), same, same, text("Done.")]
     outcome = await agent.run(*replies)
@@ -235,7 +235,7 @@ async def test_killed_after_it_was_stored(agent: ScriptedAgent) -> None:
 
 
 async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
-    """The request with the message was sent, and no checkpoint has it."""
+    """The request with the message was sent, but no checkpoint contains it."""
     hanging = hang(reply=text("Never."), after_chunks=0)
     agent.server.script(sends(agent, "Use tabs.", WRITE), hanging)
     with started(agent, REQUEST) as child:
@@ -250,7 +250,7 @@ async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
 
 
 async def test_killed_in_the_next_step_before_it_was_removed(agent: ScriptedAgent) -> None:
-    """A checkpoint has the message, and the inbox has it still."""
+    """A checkpoint contains the message, and so does the inbox."""
     agent.server.script(sends(agent, "Use tabs.", WRITE), call("hold", path="held", line="1"))
     with started(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
@@ -332,7 +332,7 @@ async def test_killed_after_a_step_of_a_plan_has_taken_it(flow: ScriptedFlow) ->
 
 
 async def test_a_step_that_was_killed_and_left_gives_the_message_back(flow: ScriptedFlow) -> None:
-    """The user goes on with another request: its plan reads the message."""
+    """The user continues with another request: its plan includes the message."""
     flow.plans(makes("alpha"), makes("beta"))
     hanging = hang(reply=text("Never."), after_chunks=0)
     flow.step("alpha", sends(flow, "In Celsius.", WRITE), hanging)
@@ -351,7 +351,7 @@ async def test_with_a_thread_its_inbox_is_deleted(agent: ScriptedAgent) -> None:
 
 
 async def test_a_run_of_a_server_leaves_queued_messages_unread(agent: ScriptedAgent) -> None:
-    """Its `run_id` stands for one input; the server has a queue of its own."""
+    """Its `run_id` identifies one input; the server has its own queue."""
     queued = sends(agent, "Then sweep.", text("Done."), queue=True)
     outcome = await agent.invoke({"request": "Do it."}, queued, run_id="one")
     assert outcome.output == "Done."

@@ -1,4 +1,4 @@
-"""A person and a run: questions that wait, and messages in the midst of a step."""
+"""A person and a run: pending questions, and messages in the middle of a step."""
 
 import itertools
 from pathlib import Path
@@ -109,7 +109,7 @@ TWO = calls(call("append", path="a", line="1"), call("append", path="b", line="1
 async def test_a_message_between_nodes(
     agent: ScriptedAgent, after: str, node: str | None, subtests: pytest.Subtests
 ) -> None:
-    """LangGraph takes it for that of the node that it is told, or guesses; Studio tells none."""
+    """LangGraph attributes it to the node that it is told, or guesses; Studio names none."""
     agent.server.script(TWO)
     stop = {"interrupt_after": [after]}
     await agent.graph.ainvoke({"request": "Do it."}, T, context=agent.context(), **stop)
@@ -127,7 +127,7 @@ async def test_a_message_between_nodes(
 
 
 async def test_a_thread_with_messages_in_the_wrong_places_goes_on(agent: ScriptedAgent) -> None:
-    """As threads were left by a message in the midst of a step, or by one that was taken out."""
+    """As left behind by a message in the middle of a step, or by a removed one."""
     await agent.run(TWO, text("Done."))
     history: list[AnyMessage] = await agent.messages()
     user, asks, first, second, end = history

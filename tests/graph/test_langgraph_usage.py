@@ -1,4 +1,4 @@
-"""Agents used as LangGraph's documentation uses a graph: sync savers, `as_tool`, failures."""
+"""Agents used as in LangGraph's documentation: sync savers, `as_tool`, failures."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ REQUEST = {"messages": [HumanMessage("Do it.")]}
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(own_workspace: Path) -> None:
-    """No `manus.toml` of the developer's counts."""
+    """Change to an empty folder: the developer's `manus.toml` must not apply."""
 
 
 @pytest.fixture

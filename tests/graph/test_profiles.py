@@ -1,4 +1,4 @@
-"""Agent profiles: those that come with the project, and the user's own."""
+"""Agent profiles: those included in the package, and the user's own."""
 
 import sys
 from dataclasses import replace
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with nothing in it, found by imports only while the test lasts."""
+    """Provide an empty working directory, importable only during the test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     return tmp_path

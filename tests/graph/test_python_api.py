@@ -1,4 +1,4 @@
-"""The graphs as LangGraph's users write them: sync and async, as nodes, left and gone on with."""
+"""The graphs used as by LangGraph's users: sync and async, as nodes, interrupted and resumed."""
 
 import asyncio
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ def context(server: ScriptedServer, tmp_path: Path) -> dict[str, Any]:
         "workspace": str(tmp_path / "w"),
         "model": "scripted",
         "base_url": server.base_url,
-        "record": "",  # a box of a form that was left empty
+        "record": "",  # a form field that was left empty
     }
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """Opened outside of any event loop."""
+    """Open the store outside any event loop."""
     (tmp_path / "s").touch()
     store = SqliteStore(tmp_path / "s")
     yield store
@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def call_all_methods(graph: RunGraph, context: Any) -> list[str]:
-    """What `invoke`, `stream`, `batch` and the state's methods give, one after the other."""
+    """Return the results of `invoke`, `stream`, `batch` and the state methods, in order."""
     outputs = [graph.invoke(REQUEST, T, context=context)["output"]]
     parts = list(graph.stream(REQUEST, T, context=context, stream_mode="values"))
     outputs.append(parts[-1]["output"])
@@ -80,7 +80,7 @@ async def test_inside_of_a_loop(agent: ScriptedAgent, context: Any) -> None:
 
 @dataclass
 class ParentContext:
-    """A context of somebody else's graph, with fields of ours among its own."""
+    """The context of another graph, which includes some of our fields."""
 
     workspace: str
     model: str
@@ -90,7 +90,7 @@ class ParentContext:
 
 
 def around(agent: RunGraph) -> Any:
-    """A graph of messages with the agent as its one node."""
+    """Return a graph of messages with the agent as its only node."""
     builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
     builder.add_node("agent", agent)
     builder.add_edge(START, "agent")
@@ -99,7 +99,7 @@ def around(agent: RunGraph) -> Any:
 
 
 async def test_a_node_of_a_graph(server: ScriptedServer, context: Any, saver: SqliteStore) -> None:
-    """Its context and checkpointer are taken over; the request is the human message."""
+    """It inherits context and checkpointer; the request is the human message."""
     graph = around(build_agent(TESTER)).compile(checkpointer=saver)
     theirs = ParentContext(**{k: v for k, v in context.items() if v}, max_steps=2)
     server.script(call("append", path="a", line="1"), call("ask_human", inquire="On?"))
@@ -113,13 +113,13 @@ async def test_a_node_of_a_graph(server: ScriptedServer, context: Any, saver: Sq
 
 
 def weather(city: str) -> str:
-    """The weather of a city."""
+    """Return the weather of a city."""
     return f"sunny in {city}"
 
 
 @tool
 def who(runtime: ToolRuntime[Any]) -> str:
-    """Who asks."""
+    """Return who asks."""
     return str(runtime.context.colour)
 
 
@@ -137,12 +137,12 @@ def chat_model(name: str, server: ScriptedServer) -> ChatOpenAI:
 
 @pytest.fixture
 def model(server: ScriptedServer) -> ChatOpenAI:
-    """A chat model as a caller makes it, with its key."""
+    """Return a chat model with its key, as a caller creates it."""
     return chat_model("scripted", server)
 
 
 class TestAsCreateAgent:
-    """What is written for LangChain's `create_agent` works, in a folder where nothing is set."""
+    """Code for LangChain's `create_agent` works, in a folder without settings."""
 
     @pytest.fixture(autouse=True)
     def in_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ class TestAsCreateAgent:
     def test_a_context_of_the_callers_own(
         self, server: ScriptedServer, model: ChatOpenAI, subtests: pytest.Subtests
     ) -> None:
-        """Its tools are given all of it; the fields that ours has too count for the run."""
+        """Its tools get all of it; the fields that ours also has apply to the run."""
         server.always(call("who"))
         agent = build_agent(model, tools=[who], context_schema=ParentContext)
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
@@ -188,7 +188,7 @@ class TestAsCreateAgent:
                 assert [m.text for m in result["messages"]] == ["Do it.", "", "red"]
 
     async def test_in_a_stream(self, server: ScriptedServer, model: ChatOpenAI) -> None:
-        """Of the graph around it, whose context it has."""
+        """Of the surrounding graph, whose context it has."""
         server.script(call("who"))
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
         inputs: Any = {"messages": [("user", "Do it.")]}
@@ -198,7 +198,7 @@ class TestAsCreateAgent:
         assert nodes == [(1, "think"), (1, "act"), (1, "stuck_check"), (0, "agent")]
 
     def test_a_flow_and_its_executor(self, server: ScriptedServer, model: ChatOpenAI) -> None:
-        """With models of their own."""
+        """Each with its own model."""
         server.when(is_planner, makes("alpha"))
         server.when(is_summary, text("All."))
         with ScriptedServer() as other:
@@ -212,7 +212,7 @@ async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedA
     agent.server.script(call("poll"))
     options: Any = {"context": agent.context(), "stream_mode": "updates"}
     stream = agent.graph.astream(REQUEST, T, **options)
-    assert "think" in await anext(stream)  # and no more of it, nor is it closed
+    assert "think" in await anext(stream)  # and nothing else, nor is it closed
     outcome = await agent.run(text("Something else."), request="No, this.")
     assert (outcome.stop_reason, outcome.output) == ("answered", "Something else.")
     with pytest.raises(StopAsyncIteration):
@@ -224,7 +224,7 @@ async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedA
 
 
 async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgent) -> None:
-    """The lock is that of the command line: it holds across processes."""
+    """The lock is that of the command line: it works across processes."""
     agent.server.script(hang())
     first = asyncio.create_task(agent.run())
     await agent.server.arrived(1)

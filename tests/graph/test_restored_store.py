@@ -1,4 +1,4 @@
-"""A store that was restored from an older copy, while the journal of its threads knows more."""
+"""A store that was restored from an older copy than the journal of its threads."""
 
 import shutil
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def open_agent(server: ScriptedServer, own_workspace: Path, store: Path) -> Open
 
 
 def copy(store: Path) -> Path:
-    """Copy the database alone, as a backup does."""
+    """Copy only the database, as a backup does."""
     return Path(shutil.copy(store, store.with_name("copy")))
 
 

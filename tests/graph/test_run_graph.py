@@ -1,4 +1,4 @@
-"""Beginning and ending of runs: what is opened is closed, threads are apart, one run at a time."""
+"""Start and end of runs: resources are closed, threads are isolated, one run at a time."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ async def test_no_request_is_said_in_a_sentence(
     with pytest.raises(UsageError):
         await agent.run(request="  ")
     assert await agent.values() == {}, "nothing is left behind"
-    with pytest.raises(UsageError, match="thread_id"):  # a checkpointer needs one
+    with pytest.raises(UsageError, match="thread_id"):  # required by a checkpointer
         await agent.graph.ainvoke({"request": "Hi."}, context=agent.context())
 
 
@@ -153,9 +153,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.environ(MANUS_VISION="false")
-# The faults of the reference that concern the agent, by their numbers. Those that are not here are
-# what other tests are about: 1, 3 and 4 test_agent, 2 nodes/test_think, 6 nodes/test_request, 7
-# test_compaction, 15 test_usage, 18 and 22 the tests above.
+# The faults of the reference that concern the agent, by number. The others are covered elsewhere:
+# 1, 3 and 4 in test_agent, 2 in nodes/test_think, 6 in nodes/test_request, 7 in test_compaction,
+# 15 in test_usage, 18 and 22 above.
 
 
 async def test_fault_16_where_they_are_left_out_a_line_says_so(agent: ScriptedAgent) -> None:
@@ -170,7 +170,7 @@ async def test_fault_16_where_they_are_left_out_a_line_says_so(agent: ScriptedAg
 
 
 def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
-    """Importing it and drawing it needs no setting, no key and no network, and reads no file."""
+    """Importing and drawing it needs no setting, key or network, and reads no file."""
     (tmp_path / "manus.toml").write_text("this is not TOML")
     script = (
         "from graph import build_agent\n"

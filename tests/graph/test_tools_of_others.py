@@ -1,4 +1,4 @@
-"""Tools as people write them for LangGraph's ToolNode, in an agent and in a graph around agents."""
+"""Tools written for LangGraph's ToolNode, in an agent and in a graph around agents."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ Build = Callable[..., ScriptedAgent]
 
 @pytest.fixture
 def build(agent: ScriptedAgent) -> Build:
-    """Make an agent of these tools."""
+    """Build an agent with these tools."""
 
     def make(*tools: Any, **options: Any) -> ScriptedAgent:
         profile = replace(TESTER, tools=tools)
@@ -205,7 +205,7 @@ class TestMessages:
 
 
 def handoff_to(name: str, **options: Any) -> BaseTool:
-    """A tool that goes on with another agent, as LangGraph's documentation writes one."""
+    """Return a tool that hands off to another agent, as in LangGraph's documentation."""
 
     @tool(f"transfer_to_{name}", description=f"Ask {name} for help.")
     def transfer(
@@ -226,7 +226,7 @@ class Team(MessagesState):
 
 @pytest.fixture
 def team(agent: ScriptedAgent) -> Any:
-    """Two agents that pass a conversation on to each other; who had it last goes on with it."""
+    """Provide two agents that hand a conversation to each other; the last one continues it."""
     builder = StateGraph(Team, context_schema=Context)
     for name, other in (("alice", "bob"), ("bob", "alice")):
         tools = (handoff_to(other), described, "ask_human")
@@ -287,7 +287,7 @@ class TestHandoffs:
         assert "is not a node of any graph" in (await agent.observations())[0]
 
     async def test_tasks_for_several_agents(self, agent: ScriptedAgent) -> None:
-        """What an agent writes names no host for the user."""
+        """Text written by an agent names no host on the user's behalf."""
 
         @tool
         def assign(task: str, call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
@@ -318,7 +318,7 @@ class TestHandoffs:
 
 
 def assert_paired_in_any_order(history: list[AnyMessage]) -> None:
-    """Each call has exactly one tool message, somewhere behind its message."""
+    """Assert that each call has exactly one tool message, somewhere after its message."""
     call_ids = [str(c["id"]) for m in history if isinstance(m, AIMessage) for c in m.tool_calls]
     answered = [m.tool_call_id for m in history if isinstance(m, ToolMessage)]
     assert sorted(call_ids) == sorted(answered)

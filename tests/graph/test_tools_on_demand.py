@@ -45,14 +45,14 @@ async def test_a_request_lists_them_and_describes_one_at_its_first_call(
     assert "- append(path, line): Append a line to a file." in listing
     assert f"- {EDITOR}(command, path, …): View and edit files of the workspace." in listing
     observations = [m["content"] for m in requests[-1].messages if m["role"] == "tool"]
-    # the list names all of its arguments
+    # the list names all its arguments
     assert observations[0] == "Appended to a."
     result, _, description = observations[1].partition("\n\n[For further calls]\n")
     assert description.startswith(f"`{EDITOR}`: View and edit files of the workspace. `view` shows")
     assert '"required":["command","path"]' in description
     assert '{"name":"str_replace_editor","arguments":{"command":"view","path":"…"}}' in description
     assert observations[2] == result
-    # people read the result alone
+    # people read only the result
     assert await lean.observations() == [*observations[:1], result, result]
 
 
@@ -136,7 +136,7 @@ async def test_a_description_is_given_once_in_what_the_model_sees(lean: Scripted
     await lean.run(call("use_tool", name="append"), first, text("Done."))
     observations = [m["content"] for m in lean.server.requests[-1].messages if m["role"] == "tool"]
     assert observations[1] == "Appended to a."
-    # a later process reads from the history what has been described
+    # a later process reads the described tools from the history
     lean.graph = build_agent(LEAN, checkpointer=lean.saver)
     await lean.run(through("append", path="a", line="2"), text("Done."), request="More.")
     messages = await lean.messages()

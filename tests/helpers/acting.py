@@ -1,4 +1,4 @@
-"""A tool that does what its test says, and a call of it."""
+"""A tool whose behavior is defined by the test, and functions that call it."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class ActArgs(Arguments):
 
 
 class Act(AgentTool):
-    """Does what its test says, and counts how often."""
+    """Calls a function of the test, and records its calls."""
 
     name: str = "act"
     description: str = "Does what a test says."
@@ -60,7 +60,7 @@ async def execute_alone(
     limit: int = 10_000,
     refusal: str = "",
 ) -> ToolResult:
-    """Execute a call of a tool, alone in its catalogue."""
+    """Execute a call of a tool, alone in its catalog."""
     task = ToolTask(index=0, id="c1", name=name or tool.name, args=args or {})
     if refusal:
         task["refusal"] = refusal
@@ -69,7 +69,7 @@ async def execute_alone(
 
 
 async def get_error(session: Session, tool: BaseTool, args: dict[str, Any] | None = None) -> str:
-    """What a call that must fail says."""
+    """Return the error message of a call that must fail."""
     message = (await execute_alone(session, tool, args)).message
     assert message.status == "error", message
     return str(message.text)

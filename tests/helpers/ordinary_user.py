@@ -1,7 +1,7 @@
-"""Run a program as an ordinary user, where the tests are run by root.
+"""Run a program as an ordinary user if the tests are run by root.
 
-`python ordinary_user.py FOLDER COMMAND...`: as `nobody`, whose home is the folder. What the command
-needs of root's home (this Python, the repository) it finds at the same place, by mounts of its own.
+`python ordinary_user.py FOLDER COMMAND...`: as `nobody`, whose home is the folder. The parts of
+root's home that the command needs (this Python, the repository) are mounted at the same path.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def become(home: Path) -> None:
-    """Make this process, and all that it starts, one of an ordinary user."""
+    """Turn this process, and all its descendants, into processes of an ordinary user."""
     check(libc.unshare(NEW_MOUNTS))
     mount("none", Path("/"), RECURSIVE | PRIVATE)
     show([ROOT, Path(sys.prefix), Path(sys.base_prefix), home])
@@ -31,7 +31,7 @@ def become(home: Path) -> None:
 
 
 def show(folders: list[Path]) -> None:
-    """Let everybody reach folders that lie below a closed one."""
+    """Make folders accessible that are below a private one."""
     real_folders = [Path(os.path.realpath(folder)) for folder in folders]
     aside = Path(tempfile.mkdtemp())
     aside.chmod(0o755)
@@ -40,7 +40,7 @@ def show(folders: list[Path]) -> None:
         mount(str(folder), aside / str(number), BIND | RECURSIVE)
     private = {parent for folder in real_folders for parent in folder.parents if is_closed(parent)}
     for parent in sorted(private):
-        if parent.is_dir() and is_closed(parent):  # not hidden by one above it
+        if parent.is_dir() and is_closed(parent):  # not already hidden by one above it
             mount("none", parent, 0, "tmpfs", "mode=755")
     for number, folder in enumerate(real_folders):
         folder.mkdir(parents=True, exist_ok=True)

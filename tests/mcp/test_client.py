@@ -1,4 +1,4 @@
-"""Tools of real servers: what comes back, what goes wrong, and what is left afterwards."""
+"""Tools of real servers: results, failures, and what remains afterwards."""
 
 import base64
 import logging
@@ -28,7 +28,7 @@ from tests.server import replies
 
 
 def running_server() -> psutil.Process:
-    """The server that this process has started; other tests' children are not counted."""
+    """Return the server that this process started; other tests' children are not counted."""
     [process] = [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
     return process
 
@@ -74,7 +74,7 @@ async def test_those_that_are_down_are_told(
         nowhere=McpServer(url="http://127.0.0.1:9/mcp"),
         off=McpServer(url="http://127.0.0.1:9/mcp", enabled=False),
     )
-    await load_mcp_tools(catalog, session)  # the next step: not tried again
+    await load_mcp_tools(catalog, session)  # the next step: not retried
     assert catalog.names() == ["terminate"]
     lines = warnings(caplog)
     assert [line.split("`")[1] for line in lines] == ["failing", "missing", "nowhere", "silent"]
@@ -85,28 +85,28 @@ async def test_those_that_are_down_are_told(
 async def test_a_server_that_died_or_hangs_is_started_again(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no call is made twice."""
+    """And no call is executed twice."""
     catalog, session = await connect(odd=odd())
     died = await catalog.execute("mcp_odd_note_and_die", {"line": "once"})
     assert died.is_error
     assert "may have taken effect" in died.text
     assert (session.workspace.root / "noted").read_text() == "once\n"
-    # the next call starts it again; so does one after it died between two calls
+    # the next call starts it again, also after it died between two calls
     assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
     server = running_server()
-    inside = server.children(recursive=True)  # which end a moment after the sandbox around them
+    inside = server.children(recursive=True)  # which end shortly after the sandbox around them
     server.kill()
     psutil.wait_procs([server, *inside])
     observations = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
     assert observations[-1].text == "5"
-    # one that hangs is ended too
+    # a hanging one is ended, too
     hanging, connection = running_server(), session.peek("mcp:odd")
     connection.settings = odd(call_timeout=0.5)
     frozen = await catalog.execute("mcp_odd_freeze")
     assert frozen.is_error
     assert "within 0.5 s" in frozen.text
     assert not hanging.is_running()
-    # one that never takes a call has not carried it out, either
+    # a server that never accepts a call has not executed it, either
     monkeypatch.setattr(Connection, "request", AsyncMock(side_effect=NotSentError))
     refused = await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})
     assert "do without it" in refused.text
@@ -123,7 +123,7 @@ async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect
     trusted = catalog.find("mcp_odd_add")
     assert isinstance(trusted, AgentTool)
     assert trusted.read_only({})
-    for _ in range(2):  # new tools are offered once they are trusted
+    for _ in range(2):  # new tools are available once they are trusted
         assert catalog.find("mcp_odd_grown") is None
         await catalog.execute("mcp_odd_grow")
         await load_mcp_tools(catalog, session)
@@ -137,7 +137,7 @@ async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect
 
 NAMES = {
     ("a", "b_c"): r"mcp_a_b_c",
-    ("a_b", "c"): r"mcp_a_b_c_[0-9a-f]{8}",  # taken
+    ("a_b", "c"): r"mcp_a_b_c_[0-9a-f]{8}",  # already used
     ("海", "a b/c"): r"mcp___a_b_c",
     ("a", "x" * 80): r"mcp_a_x{49}_[0-9a-f]{8}",
 }
@@ -175,11 +175,11 @@ async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
 async def test_a_program_is_started_in_a_folder_of_its_own(
     connect: Connect, tmp_path: Path
 ) -> None:
-    """Its folder lies outside of the workspace, and is there to be read."""
+    """The folder is outside the workspace, and can be read."""
     folder = tmp_path / "服务 server"
     folder.mkdir()
     shutil.copy(ODD, folder / "mine.py")
-    (folder / ".env").write_text("DEPTH=3\n")  # which the protocol's SDK reads where it starts
+    (folder / ".env").write_text("DEPTH=3\n")  # read by the protocol's SDK at startup
     here = odd(args=("mine.py", "stdio"), directory=str(folder))
     catalog, _ = await connect(here=here)
     assert (await catalog.execute("mcp_here_add", {"a": 2, "b": 3})).text == "5"
@@ -194,8 +194,8 @@ async def test_what_a_server_answers_and_cannot_have(
     refused: list[tuple[str, dict[str, str], str]] = [
         ("fail", {}, "the tide is out"),
         ("add", {"a": "x"}, "valid integer"),
-        ("paint", {}, "Elicitation not supported"),  # the user is not at the servers' disposal
-        ("think", {}, "Sampling not supported"),  # nor is the model
+        ("paint", {}, "Elicitation not supported"),  # servers cannot ask the user
+        ("think", {}, "Sampling not supported"),  # nor the model
     ]
     for tool, arguments, message in refused:
         with subtests.test(tool=tool, arguments=arguments):

@@ -1,4 +1,4 @@
-"""A server with many tools: requests list them, and one is described when it is used."""
+"""A server with many tools: requests list them, and a tool is described when it is used."""
 
 import json
 import sys

@@ -50,7 +50,7 @@ def environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> dict
 
 @pytest.fixture
 def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
-    """A client of a server in this process, by the profile that is served."""
+    """Provide a client of a server in this process, which serves a profile."""
 
     def serving(profile: str) -> AbstractAsyncContextManager[ClientSession]:
         workspace = Workspace(tmp_path / "work")
@@ -62,7 +62,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
 
 
 class Heard(list[str]):
-    """The lines of progress."""
+    """The reported lines of progress."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         self.append(str(message))
@@ -155,7 +155,7 @@ class Pipes:
 
 @pytest.fixture
 def pipes(tmp_path: Path, environment: dict[str, str]) -> Iterator[Pipes]:
-    """A server over pipes; what it prints on stderr goes to the file `err`."""
+    """Provide a server over pipes; its stderr goes to the file `err`."""
     streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     command = [sys.executable, *COMMAND]
     with (
@@ -195,7 +195,7 @@ async def test_a_client_that_goes_ends_the_server_without_a_word(
         wait_for_file(tmp_path / "work" / "begun")
     for name in private:
         getattr(pipes, name).close()
-    if private == ("stdout",):  # it is noticed at the next answer
+    if private == ("stdout",):  # noticed at the next reply
         (tmp_path / "work" / "go").write_text("")
         pipes.send({"id": 3, "method": "tools/list"})
     assert pipes.process.wait(60) == 0
@@ -231,7 +231,7 @@ async def test_over_http_with_a_token_that_is_made(
                 assert lines == ["bash: true"]
             async with httpx.AsyncClient(timeout=60) as stranger:
                 assert (await stranger.post(url, json={})).status_code == 401
-                # a page of a foreign name that leads here
+                # a page from another origin that leads here
                 foreign = {"Host": "evil.example", **bearing}
                 assert (await stranger.post(url, json={}, headers=foreign)).status_code == 403
             process.send_signal(signal.SIGTERM)

@@ -15,7 +15,7 @@ START: Any = {"messages": [("user", "Go.")]}
 
 
 class Listening(Planned):
-    """Notes the last message of each request."""
+    """Records the last message of each request."""
 
     last: list[str]
 

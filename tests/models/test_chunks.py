@@ -1,4 +1,4 @@
-"""Replies as compatible servers send them, and what they say that a call used."""
+"""Replies in the formats of compatible servers, and the usage that they report."""
 
 import json
 from pathlib import Path
@@ -21,19 +21,19 @@ Chunk = dict[str, Any]
 
 
 def piece(name: str | None = None, arguments: Any = None, **options: Any) -> Chunk:
-    """A piece of a call."""
+    """Return a chunk of a call."""
     fields = {"name": name, "arguments": arguments}
     function = {key: value for key, value in fields.items() if value is not None}
     return said({"tool_calls": [{"type": "function", "function": function, **options}]})
 
 
 def whole(reason: str = "stop", **message: Any) -> Chunk:
-    """A reply in one piece."""
+    """Return a reply in one chunk."""
     return {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
 
 
 def called(**options: Any) -> Chunk:
-    """A call in one piece."""
+    """Return a call in one chunk."""
     return whole(
         "tool_calls", content=None, tool_calls=[{"id": "x", "type": "function", **options}]
     )
@@ -43,7 +43,7 @@ STOP, CALLED = said({}, "stop"), said({}, "tool_calls")
 
 
 def read(*chunks: Chunk) -> tuple[AIMessage, list[AIMessageChunk]]:
-    """The reply of these chunks, and what is shown of it meanwhile."""
+    """Return the reply in these chunks, and the parts that were streamed meanwhile."""
     reader = ReplyReader()
     parts = [part for chunk in chunks if (part := reader.feed(chunk)) is not None]
     parts.append(reader.end())
@@ -107,7 +107,7 @@ def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
 
 
 async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
-    """LangChain would make a whole call of each half."""
+    """LangChain would turn each half into a whole call."""
     half = piece(None, ARGS[9:14], id="y", index=0)
     await agent.watched(reply_stream(BEGUN, half, said({}, "length")), text("done"))
     assert agent.lines("a") == []
@@ -197,7 +197,7 @@ def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
                 ) == parts
         with subtests.test("whole", words=words):
             assert split_reasoning(words) == parts
-    # its beginning is in the template
+    # its start is in the chat template
     assert split_reasoning("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
     assert split_reasoning("Write </think> there.") == ("", "Write </think> there.")
 
@@ -240,7 +240,7 @@ def details(**options: Any) -> Said:
     return {**OK, "prompt_tokens_details": options}
 
 
-# figures, and what they mean: input, output, read from the cache, written to it
+# usage, and the meaning: input, output, read from the cache, written to it
 FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
     "OpenRouter": (details(cached_tokens=20, cache_write_tokens=30), (50, 3, 20, 30)),
     "DeepSeek": ({**OK, "prompt_cache_hit_tokens": 20}, (50, 3, 20, 0)),
@@ -263,7 +263,7 @@ def test_what_figures_mean(subtests: pytest.Subtests) -> None:
             assert (result["input_tokens"], result["output_tokens"], read, creation) == expected, (
                 name
             )
-    # Anthropic's package leaves the sum at nothing where it names the kinds
+    # Anthropic's package leaves the sum at zero if the kinds are given
     kinds = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4}
     assert cache_tokens({"cache_read": 5, "cache_creation": 0, **kinds}) == (5, 7)
 
@@ -305,7 +305,7 @@ async def test_a_reply_with_and_without_figures(
 async def test_the_model_that_is_asked_where_none_is_named_has_its_price(
     agent: ScriptedAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit of cost was taken, and could not be held: the calls had no cost."""
+    """A cost limit was accepted but could not be enforced: the calls had no cost."""
     (tmp_path / "manus.toml").write_text("[prices.gpt-5]\ninput = 1.0\noutput = 10.0\n")
     monkeypatch.setenv("MANUS_API_KEY", "sk-x")
     monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)

@@ -1,4 +1,4 @@
-"""Asking the model: what is tried again, how often, after which wait, and what is said then."""
+"""Model calls: what is retried, how often, after which delay, and what is reported."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tries follow one another at once."""
+    """Retry without delay."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
     monkeypatch.setattr("manus.models.retry.LONGEST_WAIT", 0.02)
 
@@ -33,7 +33,7 @@ async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: Scri
 
 
 @pytest.mark.usefixtures("soon")
-@pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough to answer in
+@pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough time for a reply
 async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
     failures = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
@@ -59,7 +59,7 @@ async def test_what_cannot_pass_is_not(agent: ScriptedAgent, subtests: pytest.Su
 
 
 async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
-    """Without one all tries would be made at once: they are made after waits of our own."""
+    """Without one, all retries would follow immediately: they use our own delays."""
     waits = ((503, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), (429, "0.4"))
     busy = [fail(status, headers={"Retry-After": wait}) for status, wait in waits]
     events = retries(await agent.events(*busy, text("So.")))
@@ -74,7 +74,7 @@ async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAge
 async def test_a_server_that_is_away_interrupts_the_run(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Resumed, its step is the next one, however often the server is still away."""
+    """When resumed, its step is the next one, however often the server is still unavailable."""
     down = fail(503, message="Sorry.")
     outcome = await agent.run(call("append", path="a", line="1"), down)
     assert (outcome.stop_reason, outcome.success) == ("interrupted", False)
@@ -93,7 +93,7 @@ async def test_a_server_that_is_away_interrupts_the_run(
 @pytest.mark.usefixtures("soon")
 @pytest.mark.environ(MANUS_RETRY_FOR="0.3")
 async def test_it_is_tried_again_no_longer_than_is_set(agent: ScriptedAgent) -> None:
-    """All tries together, and not each after the one before."""
+    """All attempts together, not each one after the one before."""
     agent.server.always(fail(503, headers={"Retry-After": "0"}))
     async with asyncio.timeout(20):
         outcome = await agent.run()
@@ -103,7 +103,7 @@ async def test_it_is_tried_again_no_longer_than_is_set(agent: ScriptedAgent) -> 
 
 @pytest.mark.environ(MANUS_TIMEOUT="1")
 async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
-    """The limit is on silence: a reply that takes longer than it comes in one try, unwatched."""
+    """The limit is on silence: a reply that takes longer succeeds at the first attempt."""
     long = "word " * 8
     agent.server.always(text(long, pace=0.12))
     outcome = await agent.run()
@@ -115,7 +115,7 @@ async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
 NO_ANSWERS = [
     (text("Half of", finish_reason="length"), "cut off"),
     (text("So it begins. " + "I will look at the file again. " * 60), "repeats"),
-    (text(" ".join(map(str, range(2_000)))), "cut off"),  # without an end
+    (text(" ".join(map(str, range(2_000)))), "cut off"),  # endless
 ]
 
 

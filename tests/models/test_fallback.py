@@ -1,4 +1,4 @@
-"""Models from settings and by role, endpoints that fail and what is asked instead."""
+"""Models from settings and by role, failing endpoints, and their fallbacks."""
 
 import sys
 from pathlib import Path
@@ -79,7 +79,7 @@ async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
 async def test_a_filtered_or_cut_off_reply_carries_nothing_out(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Whatever the end is called: by OpenAI, Anthropic, Google, Bedrock, Zhipu."""
+    """Whatever the finish reason is called by OpenAI, Anthropic, Google, Bedrock or Zhipu."""
     names = ("content_filter", "refusal", "SAFETY", "RECITATION", "guardrail_intervened")
     for name in (*names, "sensitive"):
         with subtests.test(name=name):
@@ -252,7 +252,7 @@ async def test_what_a_provider_lacks_is_said(
     with pytest.raises(SettingsError, match="its endpoint"):
         await build_model(ModelSettings(model="azure:mine", api_key=KEY), Path())
     for provider, package in PACKAGES.items():
-        # what Python itself has for "not to be found"
+        # Python's own exception for "not found"
         with subtests.test(provider=provider):
             monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
             with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):

@@ -1,4 +1,4 @@
-"""What a failed model call means, as tables; the errors are those of the real client.
+"""The meaning of failed model calls, as tables; the errors are those of the real client.
 
 The bodies are as the products send them, or as users have reported them.
 """
@@ -30,14 +30,14 @@ THERE = ModelSettings(model="scripted", base_url="there")
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[ScriptedServer]:
-    """One server, with one client of it, for all of these."""
+    """Provide one server, with one client, for all of these tests."""
     with ScriptedServer() as server:
         yield server
         server.verify()
 
 
 async def failure(server: ScriptedServer, reply: Scripted, timeout: float = 30.0) -> Exception:
-    """What the real client raises."""
+    """Return the exception that the real client raises."""
     server.script(reply)
     return await failure_at(server.base_url, timeout)
 
@@ -74,7 +74,7 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
 
 
 def sent(status: int, body: Any) -> Raw:
-    """An answer of this body; a text is sent as it is."""
+    """Return a response with this body; a text is sent unchanged."""
     if isinstance(body, str):
         return raw(body.encode(), status, "text/html" if body.startswith("<") else "text/plain")
     return raw(json.dumps(body).encode(), status, "application/json")

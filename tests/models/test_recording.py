@@ -1,4 +1,4 @@
-"""Recording a model's turns and playing them again: the same run, or a loud difference."""
+"""Recording a model's turns and replaying them: the same run, or a clear error."""
 
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def test_what_is_no_whole_recording(
     recorder.add("main", [HumanMessage("One?")], AIMessage("One."))
     recorder.add("main", [HumanMessage("Two?")], AIMessage("Two."))
     turns = tmp_path / FILE
-    turns.write_text(turns.read_text()[:-20])  # the last line was under way: it is left out
+    turns.write_text(turns.read_text()[:-20])  # the last line was being written: it is left out
     played = ReplayModel.load(FILE, "/w")
     assert played.invoke([HumanMessage("One?")]).text == "One."
     with pytest.raises(ReplayMismatchError):

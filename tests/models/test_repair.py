@@ -1,4 +1,4 @@
-"""Tool calls with one reading are repaired, others told; models without tools call in words."""
+"""Unambiguous tool calls are repaired, others rejected; models without tools call in text."""
 
 import json
 from typing import Any

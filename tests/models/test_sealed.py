@@ -1,4 +1,4 @@
-"""What is signed or encrypted goes back to the server that gave it, as it came."""
+"""Signed or encrypted content goes back unchanged to the server that sent it."""
 
 import json
 from typing import Any
@@ -22,25 +22,25 @@ def signed(signature: str) -> Json:
 
 
 def made(place: int, **fields: Any) -> Json:
-    """A call in a reply; `index` is what a stream has in it."""
+    """Return a call in a reply; `index` is its position in a stream."""
     function = {"name": "append", "arguments": json.dumps({"path": "a", "line": str(place)})}
     return {"id": f"c{place}", "type": "function", "function": function, **fields}
 
 
 def streamed(*deltas: Json) -> Scripted:
-    """A reply with a call, in these pieces."""
+    """Return a reply with a call, in these chunks."""
     return reply_stream(*map(said, deltas), said({}, "tool_calls"))
 
 
 @pytest.fixture
 def lax(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent whose server takes fields that OpenAI's does not know."""
+    """Provide an agent whose server accepts fields that OpenAI's does not know."""
     agent.server.strict = False
     return agent
 
 
 def assistants(server: ScriptedServer) -> list[Json]:
-    """Those of the last request."""
+    """Return the assistant messages of the last request."""
     return [m for m in server.requests[-1].messages if m["role"] == "assistant"]
 
 
@@ -96,7 +96,7 @@ async def test_details_go_back_as_they_came(lax: ScriptedAgent, subtests: pytest
 async def test_a_signature_goes_back_on_its_call(
     lax: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
+    """Of parallel calls only the first has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
     in_pieces = streamed(*({"tool_calls": [{**call, "index": 0}]} for call in both))
     at_once = reply_message("tool_calls", tool_calls=both)
@@ -110,7 +110,7 @@ async def test_a_signature_goes_back_on_its_call(
 
 
 async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) -> None:
-    """Its endpoint writes them there with tags; a flag says so of a piece, not of the reply."""
+    """Its endpoint marks them with tags; a flag is set on the chunk, not on the reply."""
     flag = {"extra_content": {"google": {"thought": True}}}
     parts: list[Json] = [
         {"content": "<thought>First I look.", **flag},
@@ -139,7 +139,7 @@ async def test_never_if_it_is_not_to_be_sent(lax: ScriptedAgent) -> None:
 @pytest.mark.usefixtures("configured")
 @pytest.mark.environ(MANUS_SEND_REASONING="true")
 async def test_no_other_server_gets_it(lax: ScriptedAgent, second: ScriptedServer) -> None:
-    """Neither what is sealed nor what can be read; the first one has it again afterwards."""
+    """Neither sealed nor readable content; the first server gets it again afterwards."""
     second.strict = False
     call = made(0, index=0, **signed("AbC"))
     first = streamed({"reasoning_details": DETAILS, "tool_calls": [call]})

@@ -1,4 +1,4 @@
-"""The context window as the server has it, and a server that drops a part of the request."""
+"""The context window that the server reports, and a server that drops a part of the request."""
 
 import logging
 from dataclasses import replace
@@ -92,7 +92,7 @@ LONG = "Read this: " + "the quick brown fox jumps over the lazy dog. " * 900
 async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change(
     agent: ScriptedAgent,
 ) -> None:
-    """As Ollama does: half of a window of 4,096 tokens is what is left of 10,000."""
+    """As Ollama does: of 10,000 tokens it keeps half of a window of 4,096 tokens."""
     agent.server.pages = ollama("scripted")
 
     def answer(_: Any) -> Any:
@@ -110,7 +110,7 @@ async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change
 async def test_what_cannot_be_made_shorter_ends_the_run(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """The instructions and tools alone are larger than the window."""
+    """The instructions and tools alone exceed the window."""
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILES["manus"])
     agent.server.pages = llama_cpp("scripted", 1_024)
     agent.server.always(text("Which text?", usage=tokens(515, 20)))

@@ -1,4 +1,4 @@
-"""The schemas of tools, as single models accept them."""
+"""Tool schemas in the form that particular models accept."""
 
 import copy
 

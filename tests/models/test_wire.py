@@ -1,4 +1,4 @@
-"""The wire form of messages, as LangChain's own client sends it, and what breaks on the wire."""
+"""The wire format of messages, compared with LangChain's own client, and broken connections."""
 
 import asyncio
 import contextlib
@@ -75,7 +75,7 @@ async def test_ordinary_messages_are_sent_as_langchain_sends_them(
             assert ours.body == theirs.body
             same = ("authorization", "content-type", "accept")
             assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
-    # the reply is the one that LangChain reads
+    # the reply as LangChain parses it
     server.script(*[calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two.")] * 2)
     his, own = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
     assert own.text == his.text == "Two."
@@ -153,7 +153,7 @@ CALLING = reply_stream(
 
 
 async def heard(model: Any) -> AIMessage | None:
-    """The reply, with its calls as a run would have them; None if it failed."""
+    """Return the reply, with its calls as in a run; None if it failed."""
     try:
         message: AIMessage = await model.ainvoke([HumanMessage("Hi.")])
     except Exception:  # noqa: BLE001 - however it fails
@@ -165,7 +165,7 @@ async def heard(model: Any) -> AIMessage | None:
 async def test_a_stream_that_is_cut_anywhere(
     server: ScriptedServer, body: bytes, subtests: pytest.Subtests
 ) -> None:
-    """In a character, in an event, between two: no half of it is taken for the whole."""
+    """In a character, in an event, between two: a part is never taken for the whole."""
     cuts = range(0, len(body), 9)
     server.script(*(raw(body[:cut], content_type=SSE) for cut in cuts))
     model = await build_model(ModelSettings(model="m", base_url=server.base_url), Path())
@@ -193,7 +193,7 @@ async def test_comments_that_keep_a_connection_open_are_silence(
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {SSE}\r\n\r\n".encode())
         with contextlib.suppress(OSError):
-            while not reader.at_eof():  # the client has gone
+            while not reader.at_eof():  # the client disconnected
                 writer.write(b": OPENROUTER PROCESSING\n\n")
                 await writer.drain()
                 await asyncio.sleep(0.05)
@@ -207,19 +207,19 @@ async def test_comments_that_keep_a_connection_open_are_silence(
         port = server.sockets[0].getsockname()[1]
         outcome = await agent.run(base_url=f"http://127.0.0.1:{port}/v1")
         assert "timed out" in outcome.output
-        # that of the question for the context window is one of them
+        # one of them asks for the context window
         await asyncio.gather(*(task for task in connections if task is not None))
 
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """A certificate authority that no machine trusts by itself."""
+    """Return a certificate authority that no machine trusts by default."""
     return trustme.CA()
 
 
 @pytest.fixture
 def secure(authority: trustme.CA) -> Iterator[ScriptedServer]:
-    """A server with a certificate of that authority."""
+    """Provide a server with a certificate from that authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     with ScriptedServer(tls=context) as server:

@@ -1,4 +1,4 @@
-"""A reply without a call that announces work: told from an answer, and sent back once."""
+"""A reply without a call that announces work: told apart from an answer, and sent back once."""
 
 from dataclasses import replace
 from typing import Any
@@ -200,7 +200,7 @@ async def test_an_open_plan_sends_a_reply_back(agent: ScriptedAgent) -> None:
 
 
 async def test_a_step_of_a_plan_is_no_conversation(agent: ScriptedAgent) -> None:
-    """A task for another agent, given in a conversation: nobody reads what that one announces."""
+    """A task for another agent, delegated in a conversation: nobody reads its announcements."""
     delegator = ScriptedAgent(agent.server, agent.workspace, agent.saver, DELEGATOR)
     task = call("delegate", task="Look.", profile="swe")
     agent.server.when(lambda r: str(r.messages[1]["content"]) == "Look.").script(

@@ -1,4 +1,4 @@
-"""What a request holds of a history: estimates, truncation, compaction, notes."""
+"""How a history is fitted into a request: estimates, truncation, compaction, notes."""
 
 import re
 from dataclasses import replace
@@ -140,7 +140,7 @@ class TestCompaction:
         assert select_evicted([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == [], (
             "open calls"
         )
-        # requests of earlier runs go only where they must
+        # requests of earlier runs are evicted only if necessary
         history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
         assert select_evicted(history, [10.0] * 4, 10, max_size=100, request_index=3) == []
         evicted = select_evicted(history, [10.0] * 4, 20, max_size=30, request_index=3)

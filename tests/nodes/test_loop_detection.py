@@ -1,7 +1,7 @@
-"""When an agent is stuck in a loop: every rule of the contract's section 4, and what is none.
+"""When an agent is stuck in a loop: every rule of the contract's section 4, and what is not a loop.
 
 The cases named after them follow the test suites of OpenHands' `StuckDetector` and gemini-cli's
-`loopDetectionService`. Where ours judges otherwise, the case says why.
+`loopDetectionService`. Where ours decides differently, the case states the reason.
 """
 
 import itertools
@@ -26,7 +26,7 @@ _ids = itertools.count()
 
 
 def step(*calls: Made, text: str = "", error: bool = False, seconds: float = 0) -> list[AnyMessage]:
-    """An assistant message with calls (name, arguments, observation), and their tool messages."""
+    """Return an assistant message with calls (name, arguments, observation), and tool messages."""
     ids = [str(next(_ids)) for _ in calls]
     tool_calls = [
         {"name": name, "args": args, "id": id_, "type": "tool_call"}
@@ -78,7 +78,7 @@ PAGE = {"action": "click_element", "index": 3}
 
 
 def click(page: str, **options: Any) -> list[AnyMessage]:
-    """A browser action whose sentence is always the same; what counts is the page after it."""
+    """Return a browser action with a constant sentence; what counts is the page after it."""
     id_ = str(next(_ids))
     tool_call = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
     answer = ToolMessage("Clicked element 3.", tool_call_id=id_, name="browser_use")
@@ -106,7 +106,7 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "pictures that are the same": ([shot("aa")] * 3, "call"),
     "pictures that differ": ([shot("aa"), shot("bb"), shot("cc")], None),
     "an error and a result of the same words": ([LS, bash("ls", error=True), LS], None),
-    # what a fingerprint leaves out
+    # ignored by a fingerprint
     "blanks": ([bash("ls -l"), bash("ls   -l "), bash(" ls -l")], "call"),
     "letter case": ([bash("ls"), bash("ls"), step(("BASH", {"command": "ls"}, "a b"))], "call"),
     "case of a query": (
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "a duration": ([fail("pytest", f"1 failed in 0.1{n}s") for n in range(3)], "call"),
     "a process id": ([bash("run &", f"started, pid {n}") for n in range(100, 103)], "call"),
     "an address": ([fail("x", f"<object at 0x7f{n}a>") for n in range(3)], "call"),
-    # what it does not leave out
+    # not ignored
     "another number": ([bash("make", f"building {8 * n} %") for n in range(6)], None),
     "a line number that moves": ([fail("py", f"a.py:{n}:05: bad") for n in range(6)], None),
     "indentation of what is written": (
@@ -140,7 +140,7 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "a phrase before different calls": ([bash(f"{n}", text="Look.") for n in range(6)], None),
     "three empty replies": ([said(" \n")] * 3, "silence"),
     "empty replies not in a row": ([said(""), said(""), said("Hm."), said("")], None),
-    # what is none
+    # not loops
     "a list of items": ([step(("read", {"n": n}, "same")) for n in range(20)], None),
     "a view after each edit": ([s for e in EDITS for s in (VIEW, e)] + [VIEW], None),
     "a failing test between edits": ([PYTEST, EDITS[0], PYTEST, EDITS[1], PYTEST], None),
@@ -185,7 +185,7 @@ EDIT_LOOPS: dict[str, tuple[list[dict[str, Any]], str | None]] = {
 
 @pytest.mark.parametrize("name", EDIT_LOOPS)
 async def test_edits_are_compared_by_what_they_change(edit: Edit, root: Path, name: str) -> None:
-    """Although the observation of an exact edit names only its lines."""
+    """Although the observation of an exact edit contains only its lines."""
     calls, expected = EDIT_LOOPS[name]
     (root / "f").write_text("one\ntwo\nthree\n0\nfive\n")
     steps = []
@@ -218,7 +218,7 @@ def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
 
 
 def measures(steps: Iterable[list[AnyMessage]]) -> list[str]:
-    """The measure after each step of a run; the calls of a step are refused as `act` does it."""
+    """Return the measure after each step of a run; calls of a step are refused as in `act`."""
     trail: list[TrailEntry] = []
     loop: Loop | None = None
     measures_taken: list[str] = []

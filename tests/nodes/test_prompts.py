@@ -1,4 +1,4 @@
-"""Every text for the model, whole, so that a change of one is seen."""
+"""Every text for the model as a snapshot, so that each change is visible."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The composition of a request: system prompt with the place, history, next-step prompt."""
+"""The composition of a request: system prompt with the environment, history, next-step prompt."""
 
 import itertools
 import json
@@ -60,13 +60,13 @@ async def test_each_request_begins_with_the_one_before(
             assert later.messages[: len(history)] == history
             assert len(later.messages) > len(earlier.messages)
             assert later.tools == earlier.tools
-            # down to the bytes, which is what a provider's cache compares
+            # byte for byte, as a provider's cache compares them
             last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
             assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
 
 
 async def test_nothing_is_sent_where_nothing_has_to_be_said(agent: ScriptedAgent) -> None:
-    """A message of the user's without content; several servers refuse it."""
+    """A user's message without content, which several servers reject."""
     quiet = replace(TESTER, next_step_prompt="")
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, quiet)
     await agent.run(call("poll"), text("Done."), max_steps=50)
@@ -160,7 +160,7 @@ def test_the_uncommitted_changes_and_the_hidden_entries_that_matter(tmp_path: Pa
     notes = read_notes(tmp_path)
     assert "\n- Uncommitted changes at the beginning: untracked " in notes
     assert notes.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
-    # neither changes the description of a thread
+    # neither changes the description within a thread
     (tmp_path / "b.py").touch()
     resolved = resolve_settings(Settings())
     assert describe_environment(Workspace(tmp_path), resolved, notes) == notes

@@ -1,4 +1,4 @@
-"""The parts of a step: a mended history, what ends a run, the measures against loops."""
+"""The parts of a step: repairing the history, ending a run, measures against loops."""
 
 from dataclasses import replace
 from typing import Any
@@ -73,7 +73,7 @@ def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> Non
     mended = repair_history(history, nothing_known)
     assert mended == [USER, call, answer("1"), AGAIN]
     assert append_messages(history, [replacement_writes(history, mended)]) == mended
-    # what the journal knows is the answer
+    # the result is taken from the journal
     mended = repair_history([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
     outcome = prompts.OUTCOME_LOST
     assert [m.text for m in mended[2:5]] == [outcome, "answer to 2", outcome]
@@ -113,7 +113,7 @@ REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
     ({"is_last": True}, "max_steps"),
     ({"over": "tokens"}, "budget"),
     ({"is_stuck": True}, "stuck"),
-    # what was reached counts more than what cut it short
+    # an achieved result takes precedence over the reason for stopping
     ({"special": DONE, "is_last": True}, "terminated"),
     ({"special": DONE, "over": "tokens"}, "terminated"),
     ({"special": DONE, "is_stuck": True}, "terminated"),
@@ -190,7 +190,7 @@ async def test_a_slow_build_is_polled_until_it_is_done(
     monkeypatch.setattr(loop_detection, "SLOW", 0.05)
     profile = replace(TESTER, tools=("bash", "terminate"))
     builder = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    # done at the sixth look, so that the machine's speed decides nothing
+    # done at the sixth look, so that the speed of the machine does not matter
     state = "echo >> looks; test $(wc -l < looks) -ge 6 && echo built || echo building"
     look = call("bash", command=f"sleep 0.1; {state}")
     outcome = await builder.run(*[look] * 6, text("It is built."))

@@ -8,7 +8,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 
 class Anthropic:
-    """Writes streams of events."""
+    """Writes event streams."""
 
     content_type = "text/event-stream; charset=utf-8"
     path = "/v1/messages$"
@@ -82,7 +82,7 @@ def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
 
 
 def _usage(turn: Turn) -> Json:
-    """What is cached is no part of the input here, and an event tells the sums so far."""
+    """Return the usage; `input_tokens` excludes cached ones, and an event has the totals so far."""
     cached = {"cache_creation_input_tokens": turn.written, "cache_read_input_tokens": turn.cached}
     return {"input_tokens": 100, **cached, "output_tokens": 20}
 

@@ -81,7 +81,7 @@ def _metadata(turn: Turn) -> Json:
 
 
 def frame(kind: str, body: Json, message: str = "event") -> bytes:
-    """One message of an event stream."""
+    """Return one message of an event stream."""
     values = {
         f":{message}-type": kind,
         ":content-type": "application/json",

@@ -1,4 +1,4 @@
-"""An agent whose model is a provider's real client before a scripted server of that provider."""
+"""An agent whose model is a provider's real client, with a scripted server of that provider."""
 
 import json
 import re
@@ -33,7 +33,7 @@ KEY = "sk-secret-of-tests"
 
 
 def scripted(dialect: Dialect, turn: Said) -> Scripted:
-    """The bytes of what is said, in the provider's protocol."""
+    """Return the bytes of a reply in the provider's protocol."""
 
     def reply(request: Request) -> Raw:
         assert re.match(dialect.path, request.path), request.path
@@ -49,20 +49,20 @@ def scripted(dialect: Dialect, turn: Said) -> Scripted:
 
 
 class ProvidedAgent(ScriptedAgent):
-    """An agent on a provider's server; `streamed`: somebody watches its tokens."""
+    """An agent on a provider's server; if `streamed`, its tokens are consumed."""
 
     provider: str
     streamed: bool = False
 
     async def ask(self, *replies: Said, thread: str = "t", **options: Any) -> Outcome:
-        """A run with the provider's replies."""
+        """Run the agent with the provider's replies."""
         await self.watch(*replies, thread=thread, **options)
         return await self.outcome(thread)
 
     async def watch(
         self, *replies: Said, thread: str = "t", **options: Any
     ) -> list[tuple[str, Any]]:
-        """What is streamed of a run."""
+        """Return everything that a run streams."""
         dialect = PROVIDERS[self.provider][0]()
         self.server.script(*(scripted(dialect, reply) for reply in replies))
         context = Context(workspace=str(self.workspace), **options)
@@ -74,7 +74,7 @@ class ProvidedAgent(ScriptedAgent):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One event loop for all of these: a loop has its clients, and to make one takes a second."""
+    """Use one event loop for all of these tests: creating the clients of a loop takes a second."""
     shared = pytest.mark.asyncio(loop_scope="session")
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -88,7 +88,7 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, ScriptedServer]]:
-    """A server for each provider."""
+    """Provide a server for each provider."""
     by_provider = {provider: ScriptedServer(path="") for provider in PROVIDERS}
     yield by_provider
     for server in by_provider.values():
@@ -99,7 +99,7 @@ def servers() -> Iterator[dict[str, ScriptedServer]]:
 def provider_server(
     provider: str, servers: dict[str, ScriptedServer], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ScriptedServer]:
-    """The provider's server; the settings name it."""
+    """Provide the provider's server; the settings name it."""
     server = servers[provider]
     server.begin()
     server.strict = provider == "azure"
@@ -117,13 +117,13 @@ def provider_server(
 
 
 def address(server: ScriptedServer) -> str:
-    """Where it listens, without a path."""
+    """Return its address, without a path."""
     return server.base_url.removesuffix("/v1")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """Checkpoints in a file of the test's own."""
+    """Provide checkpoints in a file of the test's own."""
     async with open_sqlite(tmp_path / "threads.sqlite") as saver:
         yield saver
 

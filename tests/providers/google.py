@@ -4,7 +4,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 
 class Google:
-    """Writes it as of v1beta, where arguments are objects and never come in pieces."""
+    """Writes version v1beta, where arguments are objects and never arrive in chunks."""
 
     content_type = "text/event-stream"
     path = "/v1beta/models/gemini-scripted:streamGenerateContent"

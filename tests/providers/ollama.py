@@ -1,4 +1,4 @@
-"""Ollama's own API (docs/api.md of ollama/ollama): `/api/chat` sends a JSON object a line."""
+"""Ollama's own API (docs/api.md of ollama/ollama): `/api/chat` sends one JSON object per line."""
 
 import json
 
@@ -6,7 +6,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces
 
 
 class Ollama:
-    """Writes it as of 0.12: calls come whole, in one line before the last."""
+    """Writes version 0.12: calls arrive whole, in one line before the last."""
 
     content_type = "application/x-ndjson"
     path = "/api/chat"

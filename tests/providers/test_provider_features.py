@@ -1,4 +1,4 @@
-"""What single providers have: cache marks and their price, parameters, thoughts that go back."""
+"""Features of particular providers: cache control and its price, parameters, thoughts."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ EFFORT: dict[str, Any] = {
 async def test_cache_marks_are_in_the_bytes(
     agent: ProvidedAgent, subtests: pytest.Subtests
 ) -> None:
-    """One after the system prompt, one after the history; the last moves on with it."""
+    """One after the system prompt, one after the history; the last one moves with it."""
     await agent.ask(Turn(calls=(WRITE,)), Turn(calls=(WRITE,), cached=70), Turn(text="Done."))
     for request in agent.server.requests:
         with subtests.test(request=request):
@@ -74,7 +74,7 @@ async def test_cache_points_are_set_for_models_that_know_them(
 async def test_the_tools_schemas_stay_as_they_are(
     provider: str, provider_server: ScriptedServer
 ) -> None:
-    """They are made once and are every later request's, that of a fallback too."""
+    """They are built once, and reused for every later request, also for a fallback."""
     nothing = {"type": "object", "properties": {}}
     some = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     tools = [
@@ -147,13 +147,13 @@ async def test_where_a_message_cannot_be_marked_the_one_before_is(
 
 @pytest.fixture
 def thinker(agent: ProvidedAgent) -> ProvidedAgent:
-    """An agent whose provider thinks."""
+    """Provide an agent whose provider sends thoughts."""
     agent.streamed = True
     return agent
 
 
 def use(place: int) -> Json:
-    """A call in Anthropic's form."""
+    """Return a call in Anthropic's format."""
     arguments = {"path": "a", "line": str(place)}
     return {"type": "tool_use", "id": f"toolu_{place}", "name": "append", "input": arguments}
 
@@ -167,7 +167,7 @@ SAID = {"type": "text", "text": "I write."}
 
 
 def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
-    """The blocks of an assistant's message in the last request."""
+    """Return the blocks of an assistant message in the last request."""
     body: Any = agent.server.requests[-1].body
     if agent.provider == "google":
         messages = [c["parts"] for c in body["contents"] if c["role"] == "model"]
@@ -203,12 +203,12 @@ BLOCKS: dict[str, tuple[Json, ...]] = {
 
 
 def unthought(parts: Iterable[Json]) -> list[Json]:
-    """Without the words of a thought: Google does not ask for them."""
+    """Remove the text of thoughts, which Google does not require."""
     return [part for part in parts if "thought" not in part]
 
 
 def without_ids(agent: ProvidedAgent) -> list[Json]:
-    """What the last request has of the model, without the ids that Google's calls get."""
+    """Return the model's parts of the last request, without the ids that Google's calls get."""
     message = assistant(agent)
     if agent.provider != "google":
         return message
@@ -238,7 +238,7 @@ SIGNED = {
 async def test_no_other_gets_them(
     thinker: ProvidedAgent, server: ScriptedServer, tmp_path: Path
 ) -> None:
-    """A compatible server as the fallback; then the provider's model has its own again."""
+    """A compatible server as the fallback; then the provider's model gets its own again."""
     other = f'{{model = "other", base_url = "{server.base_url}"}}'
     (tmp_path / "manus.toml").write_text(f"fallback = [{other}]\n")
     server.script(call("append", path="a", line="1"))
@@ -293,7 +293,7 @@ LEAN = replace(TESTER, on_demand=("append",))
 
 @pytest.mark.parametrize("as_text", [False, True])
 async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
-    """Gemini refuses objects without properties, so it sends their JSON text."""
+    """Gemini rejects objects without properties, so it sends their JSON text."""
     agent.graph = build_agent(LEAN, checkpointer=agent.saver)
     name, arguments = WRITE
     function = {"name": name, "arguments": json.dumps(arguments) if as_text else arguments}
@@ -301,7 +301,7 @@ async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
     assert agent.lines("a.txt") == ["one"]
     first, second = agent.server.requests
     assert "Append a line to a file." in first.raw.decode()
-    # the list names all arguments of this tool, so its call is not followed by a description
+    # the list names all arguments of this tool, so no description follows its call
     assert "For further calls" not in second.raw.decode()
     schema = dispatcher_schema(first.body)
     assert schema["name"]["type"].lower() == "string"
@@ -310,7 +310,7 @@ async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
 
 
 def dispatcher_schema(value: Any) -> dict[str, Any]:
-    """The properties of `use_tool`, wherever a provider has its schema."""
+    """Return the properties of `use_tool`, wherever a provider puts the schema."""
     if isinstance(value, list):
         return next(filter(None, map(dispatcher_schema, value)), {})
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Providers' real clients against servers of their protocols on loopback; and what they raise."""
+"""Providers' real clients with servers of their protocols on loopback; and their errors."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
     usage = outcome.usage
     extra = 80 if either.provider in ("anthropic", "bedrock") else 0
     assert usage["input_tokens"] == 200 + extra, "Anthropic does not count cached tokens as input"
-    cached = 0 if either.provider == "ollama" else 80  # it does not say
+    cached = 0 if either.provider == "ollama" else 80  # not reported
     assert (usage["output_tokens"], usage["cached_tokens"]) == (40, cached)
     assert not usage.get("estimated")
     if either.streamed:
@@ -53,23 +53,23 @@ def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
     assert len(texts) > 2
     calls = [call for chunk in pieces for call in chunk.tool_call_chunks]
     assert {call["name"] for call in calls if call["name"]} == {"append"}
-    if provider in ("anthropic", "bedrock"):  # else a short call comes as a whole
+    if provider in ("anthropic", "bedrock"):  # otherwise a short call arrives in one chunk
         assert len(calls) > 3
 
 
 def _has_the_key(provider: str, headers: Mapping[str, str]) -> None:
-    """It is sent in the provider's way."""
+    """Assert that the key is sent in the provider's way."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     if provider == "bedrock":
         assert bearer.startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
         return
     names = {"ollama": "", "anthropic": "x-api-key", "google": "x-goog-api-key", "azure": "api-key"}
-    # a bearer's in some versions of Anthropic's client
+    # a bearer token in some versions of Anthropic's client
     assert (headers.get(names[provider]) or bearer) == KEY
 
 
 async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None:
-    """It goes back with an object for arguments; what was whole goes back as it was."""
+    """It goes back with an object as arguments; complete calls go back unchanged."""
     poll: tuple[str, Any] = ("poll", {})
     expected = ("append", {"file": "c.txt", "line": "one"})
     await agent.ask(
@@ -80,7 +80,7 @@ async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None
     )
     outcome = await agent.outcome()
     assert outcome.stop_reason == "answered"
-    # Azure's arguments are known as they were sent: the first call was whole
+    # Azure's arguments are known as they were sent: the first call was complete
     assert agent.lines("a.txt") == (["Grüße, 世界"] if agent.provider == "azure" else [])
     assert agent.lines("b.txt") == ["two"], "the model was told, and called again"
     assert agent.lines("c.txt") == ["one"]
@@ -100,13 +100,13 @@ async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAge
     outcome = await agent.ask(cut, cut, Turn(text="Done."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert agent.lines("b.txt") == []
-    # of these such a stream is an outage: there is nothing to tell the model
+    # for these such a stream is an outage: there is nothing to report to the model
     is_reported = "Not executed" in agent.server.requests[2].raw.decode()
     assert is_reported is (agent.provider not in ("azure", "bedrock"))
 
 
 def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
-    """Name and arguments of each call in a request."""
+    """Return name and arguments of each call in a request."""
     if provider == "ollama":
         functions = [c["function"] for m in body["messages"] for c in m.get("tool_calls") or ()]
         return [(f["name"], f["arguments"]) for f in functions]
@@ -127,7 +127,7 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("provider", ["anthropic", "azure", "bedrock", "google"])
 async def test_a_call_is_required_and_without_tools_it_is_in_words(agent: ProvidedAgent) -> None:
-    """Two providers refuse calls in a request that offers no tools."""
+    """Two providers reject calls in a request that offers no tools."""
     await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
     body = agent.server.requests[0].body
     config = body.get("toolConfig") or {}
@@ -196,7 +196,7 @@ async def test_what_cannot_pass_is_not_tried_again(
 async def test_what_may_pass_we_try_again(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the wait that a provider asks for, else after one of ours; also in mid-stream."""
+    """After the delay that a provider asks for, or after one of ours; also in mid-stream."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.01)
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.2s"}
     refusal_options: dict[str, Any] = {"headers": {"Retry-After": "0.2"}}
@@ -250,7 +250,7 @@ async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatc
     assert "cannot be reached" in (await agent.outcome()).output
 
 
-# settings that no other test has: its client finds its credentials anew
+# unique settings, so that a new client looks up its credentials
 @pytest.mark.environ(MANUS_TIMEOUT="71")
 @pytest.mark.parametrize("provider", ["anthropic", "azure", "bedrock", "google"])
 async def test_no_key(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:

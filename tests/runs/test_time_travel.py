@@ -156,7 +156,7 @@ def send_mail(to: str, body: str) -> str:
 
 @tool
 def fail_to_send(to: str) -> str:
-    """Send a mail, with a network error."""
+    """Fail to send a mail, with a network error."""
     raise OSError(f"the connection to {to} was lost")
 
 
@@ -171,7 +171,7 @@ async def test_effects_outside_the_workspace_are_listed(
         call("send_mail", to="a@example.org", body="Hello,\n" * 50),
         bash("echo 1 > a.txt"),
         call("fail_to_send", to="b@example.org"),
-        call("send_mail"),  # without its arguments, it is not executed
+        call("send_mail"),  # without arguments it is not executed
         text("Done."),
     )
     result = await rewind(store, "t", to=1)
@@ -183,13 +183,13 @@ async def test_effects_outside_the_workspace_are_listed(
 
 
 def paid(reply: Any) -> Message:
-    """A reply that costs 1,010 tokens."""
+    """Return a reply that costs 1,010 tokens."""
     message = Message(calls=(reply,)) if isinstance(reply, Call) else reply
     return replace(message, usage=tokens(1000, 10))
 
 
 async def test_what_was_spent_stays_spent(agent: ScriptedAgent, store: Store) -> None:
-    """In the state, in the trace, and against the budget."""
+    """In the state, in the trace, and in the budget."""
     calls = [bash(f"echo {number} > a.txt") for number in range(3)]
     await agent.run(*map(paid, [*calls, text("Done.")]))
     spent = (await agent.values())["usage"]

@@ -1,7 +1,7 @@
-"""An MCP server in plain Python, which is up at once: its tools stand in a JSON file.
+"""An MCP server in plain Python, which starts instantly: its tools are read from a JSON file.
 
-`python plain_server.py FILE`, where the file maps names to descriptions. A description is said
-wherever a server can say something; a tool named `fail` always fails.
+`python plain_server.py FILE`, where the file maps names to descriptions. A description is sent
+wherever a server can send text; a tool named `fail` always fails.
 """
 
 import json
@@ -13,7 +13,7 @@ TOOLS: dict[str, str] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
 
 
 ANNOTATED = "read-only: "
-"""A description that begins so comes with the annotation `readOnlyHint`."""
+"""Prefix of descriptions of tools that are annotated with `readOnlyHint`."""
 
 
 def offered(name: str) -> dict[str, Any]:

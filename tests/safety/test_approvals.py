@@ -1,4 +1,4 @@
-"""Which calls wait for a person, and what becomes of the answers."""
+"""Which calls wait for a person, and the effect of the answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_answers(subtests: pytest.Subtests) -> None:
 
 @pytest.fixture
 async def editing(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent with the editor and the shell."""
+    """Provide an agent with the editor and the shell."""
     profile = replace(ASKING, tools=(EDITOR, "bash"))
     scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
     yield scripted_agent
@@ -246,7 +246,7 @@ async def test_a_tool_that_asks_for_itself_gets_its_own_answer(agent: ScriptedAg
 
 
 def pick() -> str:
-    """Ask for one."""
+    """Ask for a choice."""
     return str(interrupt({"question": "Which?"}))
 
 
@@ -268,7 +268,7 @@ async def test_an_mcp_tool_is_asked_about_unless_the_settings_say_that_it_only_r
 
 @pytest.mark.parametrize("action", ["upload_file", "input_text"])
 async def test_an_upload_is_asked_about_with_its_host(editing: ScriptedAgent, action: str) -> None:
-    """A file that is filled into a field is given away, too."""
+    """A file that is put into a field is sent away, too."""
     profile = replace(ASKING, tools=("browser_use",))
     agent = ScriptedAgent(editing.server, editing.workspace, editing.saver, profile)
     upload = call("browser_use", action=action, index=1, path="a.txt")

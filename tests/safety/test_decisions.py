@@ -1,4 +1,4 @@
-"""What an approval does with an answer that changes the call, or that decides nothing."""
+"""The effect of an approval's answer that edits the call, or that decides nothing."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ def count(start: int, steps: list[int], label: str = "") -> str:
 
 @pytest.fixture
 async def asking(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent that asks before each call that may change something."""
+    """Provide an agent that asks before each call that may change something."""
     profile = replace(ASKING, tools=("bash", count))
     scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
     yield scripted_agent

@@ -1,4 +1,4 @@
-"""How many questions everyday tasks cost: a person sits there, in a folder of their own."""
+"""How many questions everyday tasks cost a person who works in a folder of their own."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.server import Call, text
 pytestmark = pytest.mark.sandboxed
 
 MOST = 5
-"""Questions that all of them may cost together."""
+"""Maximum number of questions for all of them together."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def own_registry() -> Iterator[None]:
-    """The registry that this user's pip is configured for; pip is asked once per process."""
+    """Return the registry that this user's pip is configured for; pip is called once a process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_INDEX_URL", "http://index.example/simple")
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
@@ -48,7 +48,7 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
 
 
 async def collect_questions(agent: ScriptedAgent, script: list[Call], inputs: Any) -> list[str]:
-    """The questions of a run to its end, to each of which a person says yes."""
+    """Return the questions of a complete run, each of which a person answers with yes."""
     agent.server.script(*script).always(text("Done."))
     questions: list[str] = []
     outcome = await agent.invoke(inputs, max_steps=60)
@@ -60,18 +60,18 @@ async def collect_questions(agent: ScriptedAgent, script: list[Call], inputs: An
     return questions
 
 
-# the pages of MiniWoB++ are played in a browser, by other tests
+# other tests play the pages of MiniWoB++ in a browser
 OFFLINE = [task for task in all_tasks() if not task.page]
 
 ASKED = {"terminal-lost-commit": 1}
-"""Questions that a task has to cost: whether its Git history may be changed. Behind Landlock the
+"""Necessary questions of a task: whether its Git history may be changed. Behind Landlock the
 history is restored after the call."""
 HELD_BEHIND_LANDLOCK = {"web-download", "a package"}
-"""Tasks whose first connection is held there: the test after these plays one of them."""
+"""Tasks whose first connection is held back there: the next test plays one of them."""
 
 
 BROWSED = ("web-cheapest", "web-manual", "web-script", "mixed-prices")
-"""Tasks in a browser; `web-order` and `web-download` are played in any case."""
+"""Tasks in a browser; `web-order` and `web-download` always run."""
 
 
 def mark_browsed(task: Task) -> Any:
@@ -125,7 +125,7 @@ async def test_another_task_costs_no_more_than_it_has_to(
 async def test_behind_landlock_a_download_costs_one_question(
     agent: ScriptedAgent, internet: Internet, tmp_path: Path, sandbox_kind: Kind
 ) -> None:
-    """That about the first connection of a program, when the model makes the call again."""
+    """The one about a program's first connection, when the model repeats the call."""
     [task] = [task for task in all_tasks() if task.name == "web-download"]
     agent.graph = build_agent("manus", checkpointer=agent.saver)
     with begun(task, tmp_path / "task") as local:

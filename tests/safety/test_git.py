@@ -1,7 +1,7 @@
-"""Programs change repositories through the host, and plant nothing that the user's git would start.
+"""Programs change repositories through the host, and plant nothing that the user's git would run.
 
-After each attempt the user's own git runs in the workspace and in all repositories there. What was
-planted leaves a file outside of the workspace, which no program in the sandbox can write.
+After each attempt the user's own git runs in the workspace and in all its repositories. Planted
+code leaves a file outside the workspace, which no program in the sandbox can write.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ USER = (
 
 
 def git(folder: Path, script: str) -> str:
-    """Run a script outside of the sandbox."""
+    """Run a script outside the sandbox."""
     quiet = {"EDITOR": "true", "VISUAL": "true", "GIT_TERMINAL_PROMPT": "0"}
     process = subprocess.run(
         ["sh", "-c", script],
@@ -128,7 +128,7 @@ def git(folder: Path, script: str) -> str:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a repository, which has a nested one, a submodule and a worktree."""
+    """Provide a folder with a repository that has a nested one, a submodule and a worktree."""
     folder = tmp_path_factory.mktemp("template")
     root = folder / "work"
     root.mkdir()
@@ -143,7 +143,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(template: Path, tmp_path: Path) -> Path:
-    """A copy of the repository of the template."""
+    """Provide a copy of the template's repository."""
     for name in ("work", "lib"):
         shutil.copytree(template / name, tmp_path / name, symlinks=True)
     root = tmp_path / "work"
@@ -408,7 +408,7 @@ WORKFLOW = ".github/workflows/ci.yml"
 
 
 def with_another_branch(root: Path) -> None:
-    """Commit files that configure other programs, other ones on a branch."""
+    """Commit files that configure other programs, with different ones on a branch."""
     git(root, f"mkdir -p .github/workflows .vscode; echo 1 > {WORKFLOW}; echo 1 > .vscode/a")
     git(root, "git add .; git commit -qm Settings; git checkout -qb next; mkdir .idea")
     git(root, f"echo 2 > {WORKFLOW}; echo 2 > .vscode/b; echo 2 > .idea/x; git rm -q .vscode/a")
@@ -464,7 +464,7 @@ async def test_a_refusal_says_what_to_do(session: Session) -> None:
 
 @CLOSED
 async def test_a_command_ends_with_the_call(session: Session) -> None:
-    """A program that reads nothing more is ended, and the repository stays usable."""
+    """A program that has stopped reading is ended, and the repository stays usable."""
     git(session.workspace.root, "git config filter.slow.clean 'sleep 60'")
     script = "echo '* filter=slow' > .gitattributes; echo 2 > a; git add a"
     observation = await Bash(session=session).observe(command=script, timeout=2)

@@ -1,4 +1,4 @@
-"""The user is asked once a run before programs change their repository."""
+"""The user is asked once per run before programs change their repository."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def commit(message: str) -> Any:
 
 @pytest.fixture
 async def agent(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent in a repository, with the shell and Python."""
+    """Provide an agent in a repository, with the shell and Python."""
     git(agent, "init", "-q", "-b", "main")
     git(agent, "config", "user.name", "U")
     git(agent, "config", "user.email", "u@x.example")
@@ -49,7 +49,7 @@ def git(agent: ScriptedAgent, *words: str) -> str:
 
 
 def log(agent: ScriptedAgent) -> list[str]:
-    """Return the subjects of the commits, the newest first."""
+    """Return the subjects of the commits, newest first."""
     return git(agent, "log", "--format=%s").split()
 
 

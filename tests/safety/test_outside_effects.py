@@ -1,4 +1,4 @@
-"""A rewind names what it cannot take back: effects outside of the workspace."""
+"""A rewind lists what it cannot take back: effects outside the workspace."""
 
 import signal
 from pathlib import Path

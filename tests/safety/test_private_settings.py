@@ -1,4 +1,4 @@
-"""What of the machine's settings only root may read stays hidden, also where root starts a run."""
+"""System settings that only root may read stay hidden, even if root starts a run."""
 
 from __future__ import annotations
 

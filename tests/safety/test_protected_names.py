@@ -1,4 +1,4 @@
-"""Which names are protected, and that new ones are found wherever a program makes them."""
+"""Which names are protected, and that new ones are found wherever a program creates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder is swapped for a link outside, again and again, while the agent's files are opened."""
+"""A folder is repeatedly swapped with a link to the outside while the agent's files are opened."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from manus.tools.chart.table import read_table
 from manus.tools.editor.editor import Editor
 
 ROUNDS = 400
-"""Of eight openings each."""
+"""Eight openings each."""
 _SWAP = """
 import ctypes, sys
 swap = ctypes.CDLL(None, use_errno=True).renameat2
@@ -29,7 +29,7 @@ sys.exit(ctypes.get_errno())
 
 @contextmanager
 def swapped(root: Path, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`d` is a folder of the workspace at one moment, and a link outside at the next."""
+    """Make `d` alternately a folder of the workspace and a link to the outside."""
     for folder, first in ((root / "d", "a"), (outside, "SECRET")):
         folder.mkdir()
         for name in ("f", "t.csv"):

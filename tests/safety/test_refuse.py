@@ -1,4 +1,4 @@
-"""Runs that refuse whatever would be asked: they go on, and list what was refused."""
+"""Runs that refuse everything that would need an answer: they continue, and list the refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPEN = call("browser_use", action="go_to_url", url="http://new.example/page")
 
 @pytest.fixture
 def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
-    """An agent that may be asked about all kinds of things."""
+    """Provide an agent that may have to ask about all kinds of calls."""
     internet.pages["search.example/searx/search"] = '{"results": []}'
     internet.pages["seen.example/"] = "<p>Kites.</p>"
     (agent.workspace.parent / "manus.toml").write_text(
@@ -48,7 +48,7 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
 
 
 def refused(outcome: Outcome) -> list[str]:
-    """What the outcome lists, by the tool."""
+    """Return the refusals listed in the outcome, by tool."""
     return [refusal["call"].partition(":")[0] for refusal in outcome.as_json().get("refused", [])]
 
 

@@ -1,4 +1,4 @@
-"""Secrets that a model types by name, and never reads."""
+"""Secrets that a model enters by name, and never reads."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ FORM = (
 def agent(
     agent: ScriptedAgent, internet: Internet, monkeypatch: pytest.MonkeyPatch
 ) -> ScriptedAgent:
-    """An agent that may type the word of a bank."""
+    """Provide an agent that may enter the password of a bank."""
     internet.pages["bank.example/"] = FORM
     internet.pages["notbank.example/"] = '<input name="word">'
     internet.pages["bank.example/in"] = f"<p>You are in with {SECRET}.</p>"

@@ -1,4 +1,4 @@
-"""Under Landlock a supervisor ends what a program has started, however the run ends."""
+"""Under Landlock a supervisor ends the processes of a program, however the run ends."""
 
 import asyncio
 import os
@@ -99,7 +99,7 @@ async def test_a_program_ends_as_without_a_supervisor(session: Session, code: st
 
 
 async def test_a_program_cannot_outlive_its_supervisor(session: Session, tmp_path: Path) -> None:
-    """If it is killed all the same, as by the user, the program itself ends with it."""
+    """If it is killed anyway, for example by the user, the program itself ends with it."""
     bash = Bash(session=session)
     work = asyncio.ensure_future(bash.observe(command="echo $$ > pids; sleep 4712", timeout=60))
     await until(lambda: (tmp_path / "pids").exists() and read_pids(tmp_path))

@@ -1,4 +1,4 @@
-"""What people do in a workspace works behind the wall, within the limits of the machine."""
+"""Ordinary work in a workspace is possible in the sandbox, within the limits of the machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LINES = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """The sandbox of the tests that share one."""
+    """Return the sandbox of the tests that share one."""
     requested: Kind = request.param
     require_sandbox(requested, request.config)
     return requested
@@ -55,9 +55,9 @@ def root(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shell(kind: Kind, root: Path) -> AsyncIterator[Shell]:
-    """A command that must succeed, and what it prints; all share a sandbox."""
+    """Return a function that runs a command, which must succeed; all share a sandbox."""
     (root / ".env").write_text("KEY=1\n")
-    # a Python that is not the system's: what it starts has to be readable, too
+    # a non-system Python: the programs that it starts must be readable, too
     settings = Settings(sandbox=SandboxSettings(kind=kind, read=(sys.base_prefix,)))
     session = session_in(root, settings=settings)
     bash = Bash(session=session)
@@ -107,7 +107,7 @@ async def test_a_file_of_secrets_is_not_written_and_what_is_new_is(
     assert "str_replace_editor" in output.splitlines()[-1]
     await shell("echo KEY=2 > .env.example")
     assert (root / ".env").read_text() == "KEY=1\n"
-    write_atomically(root / ".env", b"KEY=3\n")  # as the editor does, once a person has agreed
+    write_atomically(root / ".env", b"KEY=3\n")  # as the editor does, after a person's approval
     assert "KEY=3" in await shell("cat .env")
     assert (root / ".env.example").read_text() == "KEY=2\n"
 
@@ -209,7 +209,7 @@ SERVE = (
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    """A session with the settings that a user has who set nothing."""
+    """Provide a session with the default settings of a user."""
     session = session_in(tmp_path)
     yield session
     await session.close()
@@ -219,13 +219,13 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    """Also by a browser that was open before there was a sandbox."""
+    """Also by a browser that was started before there was a sandbox."""
     driver = Driver(session)
     await driver.open("about:blank")
     root, html = session.workspace.root, '<input id="q"><a href="b.html">On</a>'
     (root / "index.html").write_text(f"<title>Home</title><h1>Built here</h1>{html}")
     (root / "b.html").write_text("<title>Second</title><p>Arrived")
-    port = free_port()  # behind Landlock it is the machine's
+    port = free_port()  # behind Landlock it is the host's
     assert not (await Bash(session=session).observe(command=SERVE.format(port))).is_error
     for url in (f"localhost:{port}", f"http://127.0.0.1:{port}"):
         with subtests.test(url=url):

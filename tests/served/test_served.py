@@ -1,4 +1,4 @@
-"""Two instances of Aegra that serve the same threads: `make served` sets up what it needs."""
+"""Two instances of Aegra that serve the same threads: `make served` sets up the requirements."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def python() -> Path:
 
 
 async def test_runs_outlive_their_instance(python: Path, subtests: pytest.Subtests) -> None:
-    """Nothing is executed twice or paid twice; what is in doubt is reported."""
+    """Nothing is executed or paid for twice; calls in doubt are reported."""
     async with start_cluster(python) as cluster:
         for scenario, most_doubts in ((killed, 1), (answered_elsewhere, 0), (cancelled, 1)):
             with subtests.test(scenario=scenario.__name__):

@@ -1,4 +1,4 @@
-"""An assistant message as the API sends it: one body, or a stream of server-sent events."""
+"""An assistant message in the API's format: one body, or a stream of server-sent events."""
 
 import itertools
 import json
@@ -17,12 +17,12 @@ _PREFIX, _NUMBERS = uuid.uuid4().hex[:8], itertools.count(1)
 
 
 def new_id(kind: str) -> str:
-    """An id that nobody else has given: `call_` or `chatcmpl-`, a prefix, a number."""
+    """Return a unique id: a prefix, `call_` or `chatcmpl-`, and a number."""
     return f"{kind}{_PREFIX}{next(_NUMBERS):04}"
 
 
 def frames(message: Message, request: Request) -> list[bytes]:
-    """Write the reply's bytes, in the pieces between which it may be cut or stall."""
+    """Return the reply's bytes, in the chunks between which it may be cut or stall."""
     if request.stream:
         events = [json.dumps(chunk, ensure_ascii=False) for chunk in _chunks(message, request)]
         return [f"data: {event}\n\n".encode() for event in (*events, "[DONE]")]
@@ -96,7 +96,7 @@ def _reason(message: Message) -> str:
 
 
 def _usage(message: Message, request: Request) -> dict[str, Any] | None:
-    """Report what the script says, by default a token for every four bytes."""
+    """Return the usage in the script, by default one token for every four bytes."""
     if message.usage is None:
         return None
     if message.usage is not AUTO:

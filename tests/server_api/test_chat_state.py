@@ -1,4 +1,4 @@
-"""What chat UIs read from a thread's state: the plan as `todos`, the changed files as `files`."""
+"""Thread state for chat UIs: the plan as `todos`, the changed files as `files`."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ async def test_long_and_many_files_are_bounded(studio: Studio) -> None:
 async def test_a_state_that_names_another_workspace_shows_none_of_its_files(
     studio: Studio,
 ) -> None:
-    """Whoever can change a thread's state reads nothing outside of the server's root by it."""
+    """Otherwise, whoever can edit a thread's state could read files outside the server's root."""
     thread = await studio.thread()
     studio.server.script(WRITE, text("Done."))
     state = await send(studio, thread, input={"messages": [human("Write.")]})

@@ -42,7 +42,7 @@ async def test_what_is_typed_at_a_question_is_its_answer(studio: Studio, ui: Any
     assert value["action_requests"][0]["description"] == "Which colour?"
     assert "respond" in value["review_configs"][0]["allowed_decisions"]
     answer: Any = {"command": {"resume": {"decisions": [{"type": "respond", "message": "Blue."}]}}}
-    if ui is AGENT_CHAT:  # it sends all that it shows again
+    if ui is AGENT_CHAT:  # it sends everything it displays again
         answer = {"input": {"messages": [*state["values"]["messages"], human("Blue.")]}}
     state = await send(studio, thread, ui=ui, **answer)
     kinds = [kind for kind, _ in said(state["values"])]
@@ -84,7 +84,7 @@ async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None
     )
     states: list[Any] = [p.data async for p in stream if p.event.startswith("values")]
     people = {m["id"] for v in states for m in v.get("messages", []) if m["type"] == "human"}
-    # what agent-chat-ui leaves out
+    # messages that agent-chat-ui hides
     people = {id_ for id_ in people if not id_.startswith("do-not-render-")}
     assert people == {request["id"]}, "no inner prompt"
     assert any("todos" in values for values in states)

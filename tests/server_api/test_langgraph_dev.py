@@ -134,7 +134,7 @@ async def test_the_agent_as_a_node_of_a_graph_elsewhere(studio: Studio) -> None:
 def sleepers(dev: DevServer) -> list[int]:
     pids = []
     for process in dev.below():
-        with suppress(psutil.NoSuchProcess):  # others come and go meanwhile
+        with suppress(psutil.NoSuchProcess):  # other processes come and go meanwhile
             pids += [process.pid] if process.name() == "sleep" else []
     return pids
 
@@ -143,7 +143,7 @@ async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
     thread = await studio.thread()
     run = await studio.begin(thread, SLEEP)
     shell = await studio.pid()
-    # the shell tells its number before it begins to sleep
+    # the shell reports its id before it starts to sleep
     await until(lambda: len(sleepers(dev)) >= 2)
     below = sleepers(dev)
     await studio.client.runs.cancel(thread, run, wait=True)
@@ -202,7 +202,7 @@ async def test_its_plan_is_edited_between_two_steps_and_forked(studio: Studio) -
     assert list_steps(other) == [("alpha", "completed"), ("delta", "completed")]
     assert other["output"] == "All is done."
     requests = [request for request in studio.server.requests if is_step("alpha")(request)]
-    assert len(requests) == 1  # what both share was done once
+    assert len(requests) == 1  # the work before the fork was done once
     await studio.fork_everywhere(thread)
 
 
@@ -218,7 +218,7 @@ async def test_a_run_of_the_browser(studio: Studio) -> None:
 
 
 async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> None:
-    # each waits until all have begun: nine at once, and a tenth after them, would never end
+    # each waits until all have started: nine at a time, followed by a tenth, would never finish
     meet = "touch {0}; until [ $(ls -d ? | wc -l) = 10 ]; do sleep 0.1; done; echo met {0}"
     for own in range(10):
         work = call("bash", command=meet.format(own), timeout=100)

@@ -1,4 +1,4 @@
-"""Messages to a thread of LangGraph's server while a run works on it."""
+"""Messages to a thread of LangGraph's server during a run."""
 
 from typing import Any
 

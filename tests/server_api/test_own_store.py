@@ -1,4 +1,4 @@
-"""`langgraph dev` without a model, with threads in a store of our own, named in langgraph.json."""
+"""`langgraph dev` without a model, with threads in our own store, named in langgraph.json."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ async def test_threads_in_postgres_outlive_the_server(
     await until(lambda: not is_there(shell))
     async with open_store(Settings(checkpoint=url)) as store:
         assert await store.recent(10) == [thread]
-        # another process goes on: the workspace is the same, the shell is another one
+        # another process resumes: the workspace is the same, the shell is a new one
         server.script(call("bash", command="cat made.txt; echo [$X]"), text("Blue."))
         outcome = await build_agent(checkpointer=store.saver).ainvoke(
             Command(resume="blue"), thread_config(thread), context=Context(**options)

@@ -1,4 +1,4 @@
-"""What chat UIs send to a thread that waits for a person, and what becomes of it."""
+"""Requests of chat UIs to a thread that waits for a person, and their effect."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ UNDER_WAY = "under way"
 
 
 async def waiting(studio: Studio, thread: str, *replies: Any, **options: Any) -> dict[str, Any]:
-    """The state of a thread that has come to a question."""
+    """Return the state of a thread that has reached a question."""
     studio.server.script(*replies)
     arguments = {"input": {"messages": [human("Do it.")]}, "context": ASKS, **options}
     return await send(studio, thread, **arguments)
@@ -141,7 +141,7 @@ async def test_marked_as_resolved(studio: Studio, ui: Any) -> None:
 
 
 async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
-    """An answer of a chat UI does not say which question it is to."""
+    """An answer from a chat UI does not identify its question."""
     thread = await studio.thread()
     both = calls(call("bash", command="echo a > a"), COLOUR)
     state = await waiting(studio, thread, both, text("Done."))
@@ -156,7 +156,7 @@ async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
 
 
 async def test_a_call_that_was_cut_off_is_not_handled(studio: Studio) -> None:
-    """A run that was stopped leaves a call without a tool message."""
+    """A stopped run leaves a call without a tool message."""
     thread = await studio.thread()
     run = await studio.begin(thread, call("bash", command="echo $$ > pid; sleep 1000"))
     await studio.pid()

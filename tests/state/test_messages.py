@@ -1,4 +1,4 @@
-"""The reducer of the history, as the delta channel needs it, and what one asks of a history."""
+"""The reducer of the history, as the delta channel requires it, and queries on a history."""
 
 import copy
 import itertools
@@ -50,7 +50,7 @@ _WRITES = st.lists(_WRITE, max_size=8).filter(
 
 
 def _ambiguous(write: Any) -> bool:
-    """A tuple of two that begins with a text is a role and a text, not two messages."""
+    """Return whether it is a tuple of two starting with a text: a role and a text."""
     return isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
 
 
@@ -125,7 +125,7 @@ def test_the_same_message_twice_is_two() -> None:
     history = append_messages([], [message, [message]])
     assert [m.text for m in history] == ["again", "again"]
     assert message.id is None
-    removal = RemoveMessage(id=str(history[0].id))  # whose place is used again
+    removal = RemoveMessage(id=str(history[0].id))  # whose position is reused
     assert len(append_messages(history, [removal, HumanMessage("again")])) == 2
 
 

@@ -1,4 +1,4 @@
-"""The user's own words, and what they name."""
+"""The user's own words, and the hosts and files that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread that is shown again and again is deserialized once."""
+"""A thread that is displayed repeatedly is deserialized once."""
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
@@ -38,7 +38,7 @@ async def test_a_run_never_shares_the_values_of_a_reader(agent: ScriptedAgent) -
 
 
 def test_full_copies_of_a_channel_are_not_read_to_be_shown() -> None:
-    """They have every message of a thread, which is also in the deltas."""
+    """They contain every message of a thread, which is also in the deltas."""
     serializer = CompactSerializer()
     stored = serializer.dumps_typed({"channel_values": {"messages": _DeltaSnapshot(["a", "b"])}})
     assert serializer.loads_typed(stored)["channel_values"]["messages"].value == ["a", "b"]

@@ -94,7 +94,7 @@ async def test_the_inbox_goes_with_its_thread(store: Store) -> None:
 async def test_a_message_needs_no_lock(
     server: ScriptedServer, own_workspace: Path, store: Store, address: str
 ) -> None:
-    """Another user of the store sends while a run holds the thread; its row is gone at the end."""
+    """Another process sends while a run holds the thread; its row is gone at the end."""
     agent = ScriptedAgent(server, own_workspace, store, url=address)
 
     async def send() -> None:
@@ -118,7 +118,7 @@ async def test_a_message_needs_no_lock(
 
 
 def rows(address: str) -> int:
-    """The rows of the inbox, as another program sees them."""
+    """Return the rows of the inbox, as another program sees them."""
     connect: Callable[[str], Any] = sqlite3.connect
     table = "inbox"
     if address.startswith("postgresql"):

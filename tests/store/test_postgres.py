@@ -64,13 +64,13 @@ async def test_several_processes_create_the_tables_at_once(url: str) -> None:
 
 
 HELD_UP = "echo a >> runs; until [ -e go ]; do sleep 0.05; done"
-"""A command that a test lets end by the file `go`."""
+"""A command that a test ends by creating the file `go`."""
 HERE = "(SELECT oid FROM pg_database WHERE datname = current_database())"
 LOCKS = f"pg_locks WHERE locktype = 'advisory' AND database = {HERE}"
 
 
 async def _ids(store: Any) -> list[str]:
-    """The thread's checkpoints, the newest first."""
+    """Return the ids of the thread's checkpoints, newest first."""
     config: Any = {"configurable": {"thread_id": "t"}}
     return [entry.checkpoint["id"] async for entry in store.saver.alist(config)]
 
@@ -100,7 +100,7 @@ async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url:
 
 
 async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) -> None:
-    """It has let go of the thread again: the lock alone would not tell."""
+    """The lock has been released again: on its own it would reveal nothing."""
     async with _open(url) as store, _open(url) as other, store.hold("t"):
         await _put(store.saver, "t")
         _end_connections(url, LOCKS)
@@ -116,7 +116,7 @@ async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) 
 async def test_uses_during_a_restart_are_repeated_once_each(
     postgres: PostgresServer, url: str
 ) -> None:
-    """Those that fail together wait together, and each is carried out once."""
+    """Operations that fail together wait together, and each is executed once."""
     reasons: list[str] = []
     was_told = asyncio.Event()
 
@@ -220,7 +220,7 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
     assert manus("threads").out.splitlines()[1].split()[:3] == ["t", "finished", "3"]
     assert "agent: Done." in manus("show", "t").out
     page = manus("report", "t", "-o", "-").out
-    assert page.count("Stopped here and resumed") == 2  # killed, and asked without a terminal
+    assert page.count("Stopped here and resumed") == 2  # killed, and resumed without a terminal
     assert '<span class="pill good">Finished</span>' in page
     assert manus("threads", "--delete", "t").code == 0
     assert manus("threads").out == ""
@@ -229,7 +229,7 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
 
 @pytest.fixture
 def impatient(url: str) -> str:
-    """The database's address for those who wait for no connection for long."""
+    """Return the database's URL with a short connection timeout."""
     return f"{url}?connect_timeout=2"
 
 

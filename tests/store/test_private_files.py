@@ -1,4 +1,4 @@
-"""What the program keeps for itself can be read by its user alone."""
+"""Only the user can read the program's own files."""
 
 import os
 import stat
@@ -20,14 +20,14 @@ from tests.server import ScriptedServer, call, calls, text
 
 @pytest.fixture(autouse=True)
 def everybody_may_read() -> Iterator[None]:
-    """The umask that most machines have."""
+    """Set the umask that most machines have."""
     before = os.umask(0o022)
     yield
     os.umask(before)
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What lies in a folder, and it itself, that others than its owner can use."""
+    """Return a folder and its contents as far as users other than the owner can access them."""
     paths = [folder, *folder.rglob("*")]
     return [str(path) for path in paths if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 

@@ -68,7 +68,7 @@ async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) 
 async def test_what_is_stored_is_read_as_data_never_run(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    """A file that somebody else has planted calls no function and holds no pickle."""
+    """A planted file calls no function and contains no pickle."""
     path, ran = tmp_path / "t.sqlite", tmp_path / "ran"
     async with _open(path) as store:
         await _put(store.saver)
@@ -91,7 +91,7 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
     tmp_path: Path,
     subtests: pytest.Subtests,
 ) -> None:
-    """What is written next is the newest, whatever the wall clock says; a fork of it, too."""
+    """New checkpoints are the newest, whatever the wall clock says; so is a fork."""
     ahead = UUID(int=uuid6().int + (600_000_000 << 80), version=6)  # 4 hours
     async with _open(tmp_path / "t.sqlite") as store:
         first = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "input"}, {})
@@ -124,7 +124,7 @@ async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path:
 
 
 async def _instructions_to_list(path: Path, checkpoints: int) -> int:
-    """Count SQLite's instructions to list 20 threads with so many checkpoints each."""
+    """Count SQLite's instructions to list 20 threads with this many checkpoints each."""
     async with _open(path) as store:
         rows = [(f"t{i % 20}", str(uuid6())) for i in range(20 * checkpoints)]
         insert = "INSERT INTO checkpoints (thread_id, checkpoint_id) VALUES (?, ?)"
@@ -150,7 +150,7 @@ async def test_listing_threads_does_not_read_all_their_checkpoints(tmp_path: Pat
 
 
 async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
-    """A task with something written counts as done: half of what it wrote must not stay."""
+    """A task that has written something counts as done: a partial write must not remain."""
     row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
     async with _open(tmp_path / "t.sqlite") as store:
         saver: Any = store.saver

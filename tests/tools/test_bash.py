@@ -24,7 +24,7 @@ async def say(bash: Bash, command: str | None, **arguments: Any) -> str:
     return (await bash.observe(command=command, **arguments)).text
 
 
-# What a command may look like, and what is seen of it.
+# Commands in many forms, and their output.
 COMMANDS = {
     "plain": ("echo hi", "hi\n[exit code 0]"),
     "empty": ("", "[exit code 0, no output]"),
@@ -50,7 +50,7 @@ COMMANDS = {
 }
 
 
-# What bash says of it differs between its versions; that it is said, and where, does not.
+# The wording differs between versions of bash; that there is an error, and where, does not.
 FAULTS = {
     "open quote": ("echo 'a", "bash: line 1: unexpected EOF"),
     "closing brace": ("echo a\n}", "a\nbash: line 2: syntax error near unexpected token `}'"),
@@ -74,7 +74,7 @@ async def test_commands_one_after_the_other(bash: Bash, subtests: pytest.Subtest
             assert await say(bash, "echo next") == "next\n[exit code 0]", name
 
 
-# What ends the shell itself, and what is seen of it.
+# Commands that end the shell itself, and their output.
 ENDINGS = {
     "exit": ("echo a; exit 3", "a\n[exit code 3;"),
     "set -e": ("set -e; false; echo b", "[exit code 1;"),
@@ -108,7 +108,7 @@ async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash
     assert output == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0, in sub]"
     await say(bash, "(exit 42)")
     assert await say(bash, "echo $?") == "42\n[exit code 0, in sub]"
-    # names and options that trouble what is said around a command
+    # names and options that could break the wrapper around a command
     await say(bash, "set -euCf; shopt -s nullglob; IFS=x; unset PWD; POSIXLY_CORRECT=1")
     await say(bash, "source() { echo no; }; printf() { echo no; }; alias builtin=no; trap : ERR")
     assert await say(bash, "echo a") == "a\n[exit code 0, in sub]"
@@ -125,7 +125,7 @@ async def test_a_background_job_goes_on_and_does_not_block(
         return count.exists() and int(count.read_text() or 0) >= rounds
 
     for rounds in (3, 6, 9):
-        # Each of them writes more than a pipe holds: it only goes on if somebody reads.
+        # Each writes more than a pipe holds: it continues only if somebody reads.
         with subtests.test(rounds=rounds):
             await until(partial(reached, rounds))
             assert await say(bash, "echo clean") == "clean\n[exit code 0]"
@@ -149,7 +149,7 @@ async def test_programs_do_not_meet_the_files_of_the_shell(bash: Bash, sandbox_k
     """`grep -r` would find its own command line."""
     if sandbox_kind == "none":
         pytest.skip("without a sandbox they are in the workspace")
-    needle = uuid.uuid4().hex  # a word that is in no file, also where the checkout is shown
+    needle = uuid.uuid4().hex  # a word that is in no file, even if the checkout is visible
     command = f"grep -rs {needle} . ~ $TMPDIR; find . ~ $TMPDIR -type p"
     assert await say(bash, command) == "[exit code 0, no output]"
 

@@ -1,4 +1,4 @@
-"""What is drawn of a table: rows counted, labels that fit, nothing hidden by something else."""
+"""Chart drawing: rows are counted, labels fit, nothing is hidden."""
 
 import sys
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_dates_are_put_together_by_month() -> None:
 
 
 def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
-    index = [0] * 100  # a file may bring one with doubles
+    index = [0] * 100  # a file may contain duplicates
     frame = pd.DataFrame({"who": [f"p{i:03}" for i in range(100)], "n": range(100)}, index=index)
     spec, notes = specify(Chart(type="pie", x="who", y="n"), frame, {})
     rows = spec["data"]["values"]

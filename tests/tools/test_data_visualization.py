@@ -1,4 +1,4 @@
-"""Charts and reports: files that a browser shows offline, and that ask nobody for anything."""
+"""Charts and reports: files that a browser displays offline, without external requests."""
 
 import base64
 import json
@@ -30,13 +30,13 @@ SALES = "日期,地区,销量\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that these tests share: what a page draws with takes seconds to put together."""
+    """Share a cache between these tests: the assets of a page take seconds to assemble."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "chart-cache"))
 
 
 @pytest.fixture
 def root(root: Path) -> Path:
-    """The workspace, with sales and pictures in it."""
+    """Return the workspace, with sales data and images."""
     (root / "sales.csv").write_text(SALES, "utf-8")
     for folder in ("charts", "notes"):
         (root / folder).mkdir()
@@ -79,7 +79,7 @@ async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
 async def test_the_page_draws_itself_and_asks_for_nothing(
     session: Session, root: Path, chromium: Browser
 ) -> None:
-    (root / "pandas.py").write_text("raise SystemExit(3)\n")  # takes the place of no other
+    (root / "pandas.py").write_text("raise SystemExit(3)\n")  # replaces no other file
     chart = {"type": "bar", "title": "</script>", "x": "地区", "y": "销量", "aggregate": "mean"}
     result = await _draw(session, "sales.csv", chart)
     assert not result.is_error, result.text
@@ -202,7 +202,7 @@ async def test_html_is_text_and_links_neither_run_nor_read(session: Session, roo
 
 async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root: Path) -> None:
     (root / "notes/own.png").write_bytes(_png(8, 8))
-    # the page of a chart is shown by its picture
+    # the page of a chart is represented by its image
     text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.html)"
     (root / "notes/r.md").write_text(text, "utf-8")
     result = await _report(session, source="notes/r.md", output="out/deep/r.html")

@@ -123,7 +123,7 @@ async def test_an_edit_within_the_indentation_is_shown_if_its_lines_may_be_wrong
 
 
 async def test_a_text_that_is_there_is_edited_exactly(edit: Edit, root: Path) -> None:
-    """Also where another region equals it but for its indentation."""
+    """Even if another region differs only in its indentation."""
     (root / "f").write_text("  a\n    b\na\n  b\n")
     assert await done(edit("str_replace", "f", old_str="a\n  b", new_str="c")) == "Edited f, line 3"
     assert (root / "f").read_text() == "  a\n    b\nc\n"
@@ -330,7 +330,7 @@ async def test_as_many_undos_as_edits_lead_back(
 
 
 def edit_all(root: Path, name: str, both: Barrier) -> None:
-    """Edit each line of a name, beside another process that does so with its own."""
+    """Edit each line with a name, while another process does the same with its own."""
     edit = build_editor(Session(Workspace(root)))
 
     async def every() -> None:

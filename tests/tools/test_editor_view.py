@@ -1,4 +1,4 @@
-"""The editor's `view`, of files, pictures and folders."""
+"""The editor's `view` of files, images and folders."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Programs that a tool starts: Python, their environment, how they are ended, what they print."""
+"""Programs that a tool starts: Python, their environment, how they end, what they print."""
 
 from pathlib import Path
 

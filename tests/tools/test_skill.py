@@ -1,4 +1,4 @@
-"""Skills: found in four places, named in the system prompt, read when they are needed."""
+"""Skills: found in four places, listed in the system prompt, read when needed."""
 
 import itertools
 import os
@@ -60,7 +60,7 @@ def test_the_head_of_a_skill(subtests: pytest.Subtests) -> None:
 def test_those_of_a_folder_count_once_it_is_trusted(project: Path, tmp_path: Path) -> None:
     file = write(project / ".agents/skills", "ours")
     write(project / ".claude/skills", "others")
-    write(tmp_path / "elsewhere", "linked")  # a link out of the project is not followed
+    write(tmp_path / "elsewhere", "linked")  # a link that leads outside the project is not followed
     (project / ".agents/skills/linked").symlink_to(tmp_path / "elsewhere" / "linked")
     assert set(find_skills(project)) == SHIPPED
     trust(project)

@@ -60,7 +60,7 @@ def disk(tmp_path: Path) -> Disk:
 
 
 def read(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Return mode and content of everything below a folder, but for `.git`."""
+    """Return mode and contents of everything in a folder, except `.git`."""
     entries = {}
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
@@ -133,7 +133,7 @@ class Program:
             path.symlink_to(self.random.choice(["a", "missing", "../../outside", "."]))
 
     def swap(self) -> None:
-        """Replace a file by a folder, or a folder by a file."""
+        """Replace a file with a folder, or a folder with a file."""
         path = self.old()
         if path.is_file() and not path.is_symlink():
             path.unlink()

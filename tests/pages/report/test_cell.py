@@ -1,4 +1,4 @@
-"""A run in a notebook's output cell, in a real browser without scripts."""
+"""A run in a notebook's output cell, in a real browser with scripts disabled."""
 
 from pathlib import Path
 

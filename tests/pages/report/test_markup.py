@@ -1,4 +1,4 @@
-"""Nothing that a model, a tool or a page said becomes HTML; figures and times in words."""
+"""Text from a model, a tool or a page never becomes HTML; formatting of figures and times."""
 
 import re
 from dataclasses import replace

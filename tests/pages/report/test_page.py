@@ -1,4 +1,4 @@
-"""The page in a real browser: it asks nobody for anything, and follows a run."""
+"""The page in a real browser: it makes no external requests, and follows a run."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ open("fake.png", "w").write("<svg onload=alert(1)>")
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def hostile(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    """The address of the page of a thread with two runs; all that can be said is hostile."""
+    """Provide the address of the page of a thread with two runs, all of whose texts are hostile."""
     with ScriptedServer() as server:
         model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
         manus = Program(tmp_path_factory.mktemp("hostile"), model)
@@ -81,7 +81,7 @@ async def test_it_asks_for_nothing_and_runs_nothing(
     assert (viewer.requests, viewer.complaints) == ([], [])
     assert await page.evaluate("window.pwned") is None
     assert (await page.title()).startswith("<script>window.pwned=1</script>")
-    pictures = page.locator("img")  # the one that the run drew, and none that it only named so
+    pictures = page.locator("img")  # the image that the run created, not the one that only names it
     assert await pictures.evaluate_all("all => all.map(one => one.naturalWidth)") == [1]
     links = await page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
     assert {link[:1] for link in links if not link.startswith("http://127.0.0.1:9")} == {"#"}
@@ -153,7 +153,7 @@ async def test_it_follows_a_run_of_another_process(
         await expect(page.locator("#r1-answer")).to_contain_text("The end.")
         await expect(page.locator(".pill").first).to_have_text("Finished")
         await expect(second).to_contain_text("gone on")
-        # what was unfolded stays so
+        # unfolded parts stay unfolded
         assert await page.locator("#r1-s1 pre.observation").is_visible()
         assert viewer.complaints == []
         assert viewer.requests == []

@@ -1,4 +1,4 @@
-"""The report on a thread: what is gathered of real runs, and the page that the command writes."""
+"""The report on a thread: the data collected from real runs, and the page that is written."""
 
 import re
 from dataclasses import replace
@@ -60,7 +60,7 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     planner = ScriptedAgent(agent.server, agent.workspace, agent.saver, PLANNING)
     create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
     mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
-    half = text("Half of it.")  # sent back once, since the plan is open
+    half = text("Half of it.")  # sent back once, because the plan is unfinished
     await planner.run(call("planning", create), call("planning", mark), half, half)
     [run] = await read_trace(planner.saver, "t")
     assert run.plan is not None
@@ -73,7 +73,7 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
 async def test_a_run_can_be_told_at_any_moment_of_it(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
-    """Whatever the store has so far, with or without the steps' own checkpoints."""
+    """Whatever the store contains so far, with or without the steps' own checkpoints."""
     flow.plans(makes(free("alpha"), free("beta")), revises(free("alpha"), free("gamma")))
     flow.step("alpha", call("append", path="a", line="1"), succeeds())
     flow.step("beta", gives_up())
@@ -103,7 +103,7 @@ async def test_a_run_can_be_told_at_any_moment_of_it(
 
 
 def _undated(html: str) -> str:
-    """The page without the second in which it was written."""
+    """Return the page without the time at which it was written."""
     return re.sub(r"; written [^<]+", "", html)
 
 
@@ -153,7 +153,7 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
             assert result.err.startswith(f"manus: Cannot write the report to {place} (")
             assert result.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
-    (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout
+    (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # like /dev/stdout
     result = manus("report", "t", "-o", "stdout")
     assert _undated(result.out) == _undated(manus("report", "t", "-o", "-").out)
     assert (manus.home / "stdout").is_symlink()
@@ -164,7 +164,7 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
 @pytest.mark.parametrize("name", DEMOS)
 def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
     (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')
-    # a short place: Chromium makes a socket there, whose path may not be long
+    # a short path: Chromium creates a socket there, whose path is limited in length
     with TemporaryDirectory() as folder:
         result = bare("demo", name, TMPDIR=folder, MANUS_MAX_STEPS="1")
         assert result.code == 0, result.err

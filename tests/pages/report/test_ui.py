@@ -1,4 +1,4 @@
-"""`manus ui`: the page in which a person talks to the agent, in a real browser."""
+"""`manus ui`: the page on which a person talks to the agent, in a real browser."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await expect(page.locator("#r1-state .pill")).to_have_text("Finished")
         assert "sea.csv" in str(server.requests[0].body["messages"])
         assert "the next one" in str(server.requests[-1].body["messages"])
-        # a file that was made, to be kept
+        # a created file, to be downloaded
         async with page.expect_download() as download:
             await page.locator(".path", has_text="tide.txt").click()
         assert (await (await download.value).path()).read_text() == "high\n"
@@ -66,7 +66,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.get_by_role("button", name="Send").click()
         await expect(page.locator("#r2-answer")).to_contain_text("Nothing more.")
         await expect(page.locator(".here")).to_contain_text("What about the tide?")
-        # from an earlier step on
+        # from an earlier step
         await page.reload()
         await page.locator("#r1-sum").click()
         await page.locator("#r1-s2 .fork").click()
@@ -75,7 +75,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         messages = str(server.requests[-1].body["messages"])
         assert "I write it down." in messages
         assert "And then?" not in messages
-        # a plan, which is changed before it is carried out
+        # a plan, which is edited before it is executed
         await page.goto(address)
         await page.get_by_text("Plan first").click()
         await say(page, "Cross it")

@@ -1,4 +1,4 @@
-"""Messages on the page while a run works: read at the next step, queued, withdrawn."""
+"""Messages sent on the page during a run: read at the next step, queued, withdrawn."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ async def say(page: Page, words: str) -> None:
 
 
 async def hold(event: asyncio.Event, route: Route) -> None:
-    """Let a request of the page wait for an event."""
+    """Hold a request of the page until an event is set."""
     await event.wait()
     await route.continue_()
 
@@ -46,7 +46,7 @@ async def test_the_composer_is_usable_during_a_run(
         await page.route("**/send", partial(hold, typed))
         await page.get_by_label("Message").fill("then sweep")
         await page.get_by_role("button", name="After this run").click()
-        await say(page, "forget this")  # while the one before is on its way
+        await say(page, "forget this")  # while the previous one is in transit
         typed.set()
         await expect(unread).to_have_count(3)
         if folder := os.environ.get("SCREENSHOTS"):

@@ -1,4 +1,4 @@
-"""LangSmith by its own variables: what is sent there, and that it never costs a run anything."""
+"""LangSmith, configured by its own variables: the traces that it gets; failures are harmless."""
 
 import contextlib
 import socket
@@ -18,10 +18,10 @@ def switched_on(url: str) -> dict[str, str]:
 def test_its_runs_are_those_of_the_graph(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
-    """In a new interpreter, where packages are loaded as a user has them."""
+    """In a new interpreter, so that packages are imported as for a user."""
     server.script(call("bash", command="echo one"), text("Done."))
     with contextlib.closing(Site()) as langsmith:
-        # it says nothing of compression, so that all comes as it is
+        # it does not offer compression, so that everything arrives uncompressed
         langsmith.pages = defaultdict(lambda: "{}")
         result = manus.cold("run", "--thread", "a thread", "Do it.", **switched_on(langsmith.base))
     assert (result.code, result.out) == (0, "Done.\n")
