@@ -27,7 +27,7 @@ DEPLOY = ROOT / "deploy"
 AEGRA_COMPOSE = (DEPLOY / "compose.yaml").read_text("utf-8")
 
 
-def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
+def test_the_dockerfile_is_up_to_date_and_the_image_has_no_secrets() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "write_deploy.py"), "--check"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, f"run scripts/write_deploy.py {process.stderr}"
@@ -57,7 +57,7 @@ def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_sec
     assert uri.startswith("postgres://manus:${POSTGRES_PASSWORD:?")
 
 
-def test_the_page_tells_every_variable_and_no_other() -> None:
+def test_the_page_lists_exactly_the_existing_variables() -> None:
     names = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
     assert set(re.findall(r"\$\{(\w+)", COMPOSE + AEGRA_COMPOSE)) <= names
     ours = set(re.findall(r"\bMANUS_[A-Z_]+\b", PAGE + COMPOSE + AEGRA_COMPOSE)) - OTHERS
@@ -146,7 +146,7 @@ rmdir ../busy
 """
 
 
-def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
+def test_two_concurrent_setups_do_not_interfere(tmp_path: Path) -> None:
     folder, programs = tmp_path / "checkout", tmp_path / "bin"
     for part in ("scripts", "requirements"):
         shutil.copytree(ROOT / part, folder / part)

@@ -62,7 +62,7 @@ def test_examples_import_public_modules_only(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", manus.__all__)
-def test_each_public_name_is_there_and_documented(name: str) -> None:
+def test_each_public_name_exists_and_is_documented(name: str) -> None:
     value = getattr(manus, name)
     assert name in dir(manus)
     assert name in ("PROFILES", "__version__") or value.__doc__
@@ -77,7 +77,7 @@ def test_importing_the_package_imports_only_its_version() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> None:
+def test_every_link_resolves(page: Path, subtests: pytest.Subtests) -> None:
     text = re.sub(r"`[^`\n]+`", "", _FENCED.sub("", page.read_text(encoding="utf-8")))
     for link in {link for link in _LINK.findall(text) if not re.match("https?:|mailto:", link)}:
         with subtests.test(link=link):
@@ -90,7 +90,7 @@ def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> No
                 )
 
 
-def test_what_the_architecture_names_and_draws_is_there() -> None:
+def test_names_and_diagrams_in_the_architecture_are_correct() -> None:
     page = read_page("docs/architecture.md")
     paths = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
     assert len(paths) > 15
@@ -100,7 +100,7 @@ def test_what_the_architecture_names_and_draws_is_there() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_settings_that_a_page_shows_are_settings(
+def test_settings_in_examples_are_valid(
     page: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     file = tmp_path / "manus.toml"
@@ -110,7 +110,7 @@ def test_settings_that_a_page_shows_are_settings(
             assert load_settings({}, file) != Settings(), block
 
 
-def test_each_setting_that_is_named_is_one() -> None:
+def test_each_named_setting_exists() -> None:
     matches = re.findall(r"`MANUS_(\w+)`", read_page("README.md"))
     names = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
     assert {name.lower() for name in matches} <= names
@@ -154,7 +154,7 @@ def ran(command: list[str], home: dict[str, str]) -> str:
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:
+def test_the_tutorial_works_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:
     folder = Path(home["PWD"])
     block = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     for language, text in block.findall(read_page("docs/tutorial.md")):
@@ -233,7 +233,9 @@ def test_the_thread_of_the_readme_is_rewound_in_python(
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # it includes the setup of a fresh machine
-def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_the_first_commands_print_the_documented_output(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     """`make run` in a fresh clone with an empty environment, then the calculator it created."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)

@@ -114,7 +114,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_committed_is_what_it_shows_without_what_varies(
+def test_committed_outputs_match_except_for_varying_parts(
     path: Path, subtests: pytest.Subtests
 ) -> None:
     notebook = notebook_at(path)

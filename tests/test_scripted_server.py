@@ -44,12 +44,12 @@ A, B = ({"role": "tool", "tool_call_id": name, "content": "ok"} for name in "ab"
         ([], {"tools": [TOOL, TOOL]}, "must be unique"),
     ],
 )
-def test_what_is_refused(messages: list[Any], fields: dict[str, Any], reason: str) -> None:
+def test_rejected_requests(messages: list[Any], fields: dict[str, Any], reason: str) -> None:
     body = {"model": "m", "messages": [USER, *messages], **fields}
     assert reason in str(refusal(Request(json.dumps(body).encode())))
 
 
-async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
+async def test_a_violation_is_answered_and_an_unused_reply_reported() -> None:
     with ScriptedServer() as server:
         options: Any = {"base_url": server.base_url, "api_key": "x", "model": "scripted"}
         model = ChatOpenAI(**options)

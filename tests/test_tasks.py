@@ -10,7 +10,7 @@ from benchmarks.tasks.task import Task, all_tasks, begun
 
 
 @pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
-def test_the_check_takes_the_solution_and_nothing_else(
+def test_the_check_accepts_only_the_solution(
     task: Task, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     if task.missing:

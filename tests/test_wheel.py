@@ -77,7 +77,7 @@ def run_python(python: Path, folder: Path, *arguments: str) -> subprocess.Comple
     )
 
 
-def test_it_works_beside_a_users_own_modules(python: Path, tmp_path: Path) -> None:
+def test_it_works_next_to_a_users_own_modules(python: Path, tmp_path: Path) -> None:
     for name in USERS_MODULES:
         (tmp_path / f"{name}.py").write_text('MINE = "the user\'s"\n')
     (tmp_path / "app.py").write_text(APP)
@@ -87,7 +87,7 @@ def test_it_works_beside_a_users_own_modules(python: Path, tmp_path: Path) -> No
     assert (demo.returncode, "report.html" in demo.stderr) == (0, True), demo.stderr
 
 
-def test_it_holds_the_package_and_nothing_else(checkout: Path, python: Path) -> None:
+def test_it_contains_only_the_package(checkout: Path, python: Path) -> None:
     site = next(python.parents[1].glob("lib/python*/site-packages"))
     installed = {path.name for path in site.iterdir() if path.name not in ("needed.pth",)}
     assert {name.split("-")[0] for name in installed} == {"manus"}

@@ -29,7 +29,7 @@ async def test_a_navigation_and_the_first_console_error(driver: Driver, site: Si
     assert "HTTP 404" in await driver.click('link "None"')
 
 
-async def test_a_script_of_the_page_that_is_missing_is_named(driver: Driver, site: Site) -> None:
+async def test_a_missing_script_is_named(driver: Driver, site: Site) -> None:
     site.pages["/two"] = "<script src=/gone.js></script>"
     await driver.show("<a href=/two>Two</a>")
     output = await driver.click('link "Two"')
@@ -37,7 +37,7 @@ async def test_a_script_of_the_page_that_is_missing_is_named(driver: Driver, sit
     assert f": {site.base}/gone.js" in output
 
 
-async def test_a_batch_stops_when_the_page_has_gone(
+async def test_a_batch_stops_when_the_page_is_left(
     driver: Driver, site: Site, subtests: pytest.Subtests
 ) -> None:
     site.pages["/two"] = "<title>Two</title><button onclick='document.title=1'>Delete</button>"
@@ -59,7 +59,7 @@ async def test_a_batch_stops_when_the_page_has_gone(
     await driver.say("click_element", index=1)
 
 
-async def test_texts_that_an_action_brings_are_told(driver: Driver) -> None:
+async def test_texts_that_appear_after_an_action_are_reported(driver: Driver) -> None:
     await driver.show("""<p>Price: <b id=p>–</b></p><p id=m></p>
       <button onclick="p.textContent = 9; m.textContent = 'Sold out'">Blue</button>
       <button onclick="p.textContent = 8">Red</button><p style=height:3000px></p><p>End</p>""")
@@ -70,7 +70,7 @@ async def test_texts_that_an_action_brings_are_told(driver: Driver) -> None:
     assert "New" not in await driver.say("send_keys", keys="Control+Home")
 
 
-async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(driver: Driver) -> None:
+async def test_a_batch_continues_if_the_page_redraws_its_list(driver: Driver) -> None:
     await driver.show("""<div id=all></div><script>
       let ticked = [], names = ["Read", "Run"];
       const draw = () => { all.innerHTML = names.map((n) => `<p><button onclick="tick('${n}')">${n}
@@ -91,7 +91,7 @@ async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(driver: Driver
     assert "Nothing was done" in await driver.fail("click_element", index=number)
 
 
-async def test_without_a_next_step_prompt_the_answer_shows_the_page(driver: Driver) -> None:
+async def test_without_a_next_step_prompt_the_observation_shows_the_page(driver: Driver) -> None:
     await driver.show("<button onclick='this.textContent=\"Done\"'>Go</button>")
     driver.session.page_is_prompted = False
     assert '[1] button "Go"' in await driver.say("refresh")
@@ -118,7 +118,7 @@ async def test_popups_and_tabs_are_followed(driver: Driver, site: Site) -> None:
     assert "Title: Main" in await driver.open(site.base)
 
 
-async def test_dialogs_are_answered_and_told(driver: Driver) -> None:
+async def test_dialogs_are_answered_and_reported(driver: Driver) -> None:
     await driver.show("""<button onclick="alert('Hello'); r.textContent = confirm('Sure?') + '/'
       + prompt('Name?', 'x')">Ask</button><p id=r></p>""")
     output = await driver.click('button "Ask"')
@@ -144,7 +144,9 @@ ADDRESSES = {
 }
 
 
-async def test_unfit_arguments_and_nothing_there_are_said_in_a_line(driver: Driver) -> None:
+async def test_invalid_arguments_and_missing_elements_are_reported_in_one_line(
+    driver: Driver,
+) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
     error = await driver.fail("click", index=1)
@@ -178,7 +180,7 @@ CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
   setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 50)</script>"""
 
 
-async def test_what_has_an_effect_changes_the_digest(
+async def test_actions_with_an_effect_change_the_digest(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     """Loop detection uses it to recognize actions without effect."""
@@ -233,7 +235,7 @@ async def test_another_view_of_the_same_document_stops_a_batch(driver: Driver, n
     await driver.say("click_element", index=2)
 
 
-async def test_an_element_that_stands_for_another_one_now_is_left_alone(driver: Driver) -> None:
+async def test_a_reused_element_is_not_acted_on(driver: Driver) -> None:
     """For example if a page reuses its elements for the next rows of a list."""
     await driver.show("""<button onclick="one.textContent = 'Delete B'">Next</button>
       <button id=one onclick="document.title = this.textContent">Delete A</button>

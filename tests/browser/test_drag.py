@@ -44,7 +44,7 @@ CANVAS = """<body style="margin:0"><canvas id=c width=200 height=100></canvas><p
     (track.some((point) => point + "" === "100,20") ? " over 100,20" : "") }</script>"""
 
 
-async def test_a_slider_is_dragged_to_a_place_and_tells_its_value(driver: Driver) -> None:
+async def test_a_slider_is_dragged_and_reports_its_value(driver: Driver) -> None:
     await driver.show(SLIDER)
     assert driver.line("slider").endswith("at 0,0 size 20×20")
     number = driver.number('slider "Level"')
@@ -55,7 +55,7 @@ async def test_a_slider_is_dragged_to_a_place_and_tells_its_value(driver: Driver
     ]
 
 
-async def test_data_is_dragged_to_an_element_that_takes_it(driver: Driver) -> None:
+async def test_data_is_dropped_on_an_element_that_accepts_it(driver: Driver) -> None:
     await driver.show(DROP)
     ticket, target = driver.number('clickable "Ticket"'), driver.number('clickable "Done"')
     assert "draggable" in driver.line('clickable "Ticket"')
@@ -78,7 +78,7 @@ ORDERS = [("Ant", "Cat", "Bee Cat Ant Dog"), ("Dog", "Bee", "Ant Dog Bee Cat")]
 
 
 @pytest.mark.parametrize(("moved", "target", "order"), ORDERS)
-async def test_an_entry_of_a_list_takes_the_place_of_another(
+async def test_a_list_entry_is_dragged_to_the_position_of_another(
     driver: Driver, moved: str, target: str, order: str
 ) -> None:
     await driver.show(SORTED)
@@ -117,7 +117,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_cannot_be_dragged_says_why(driver: Driver, subtests: pytest.Subtests) -> None:
+async def test_invalid_drags_report_the_reason(driver: Driver, subtests: pytest.Subtests) -> None:
     await driver.show("<a href=/>One</a>")
     for arguments, message in WRONG:
         with subtests.test(arguments=arguments):

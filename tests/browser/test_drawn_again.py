@@ -22,7 +22,7 @@ ROWS = """<ul id=l></ul><script>let rows = ["Bill of Ann"];
   <button onclick="swap()">Next</button>"""
 
 
-async def test_the_one_equal_element_is_acted_on(driver: Driver) -> None:
+async def test_the_only_equal_element_is_acted_on(driver: Driver) -> None:
     """Even if the page has other elements by now."""
     await driver.show(PLAIN)
     await driver.say("click_element", index=1)
@@ -30,14 +30,14 @@ async def test_the_one_equal_element_is_acted_on(driver: Driver) -> None:
     assert "| a,b" in await driver.look()
 
 
-async def test_equal_names_are_told_apart_by_their_ids(driver: Driver) -> None:
+async def test_equal_names_are_distinguished_by_their_ids(driver: Driver) -> None:
     await driver.show(REDRAWN.format(buttons=TWINS))
     await driver.say("click_element", index=1)
     await driver.say("click_element", index=2)
     assert "| 1,2" in await driver.look()
 
 
-async def test_an_equal_element_of_another_entry_is_left_alone(driver: Driver) -> None:
+async def test_an_equal_element_of_another_entry_is_not_acted_on(driver: Driver) -> None:
     await driver.show(ROWS)
     delete = driver.number('button "Delete"')
     await driver.say("click_element", index=driver.number('button "Next"'))
@@ -58,7 +58,7 @@ async def test_new_elements_are_named_and_can_be_used_at_once(driver: Driver) ->
     assert "Title: gone" in await driver.look()
 
 
-async def test_what_is_drawn_again_with_the_same_words_is_not_new(driver: Driver) -> None:
+async def test_elements_redrawn_with_the_same_text_are_not_new(driver: Driver) -> None:
     await driver.show(PLAIN)
     output = await driver.say("click_element", index=1)
     assert output.endswith('- New on the page: "a", [5] button "Extra"')

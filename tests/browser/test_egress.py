@@ -47,7 +47,7 @@ NO_WEB = {
 }
 
 
-def test_private_places_in_every_notation(subtests: pytest.Subtests) -> None:
+def test_private_addresses_in_every_notation(subtests: pytest.Subtests) -> None:
     for place in INNER.split():
         with subtests.test(place=place):
             with pytest.raises(EgressRefusedError, match=r"egress\.allow_private"):
@@ -58,7 +58,7 @@ def test_private_places_in_every_notation(subtests: pytest.Subtests) -> None:
             rules(allow_private=("*",)).check_url(url)
 
 
-async def test_a_name_that_leads_inside(subtests: pytest.Subtests) -> None:
+async def test_a_name_that_resolves_to_a_private_address(subtests: pytest.Subtests) -> None:
     mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
     with pytest.raises(EgressRefusedError) as caught:
         await mixed.resolve_allowed("a.test", 80)
@@ -183,7 +183,7 @@ async def test_a_name_that_changes_its_address(site: Site) -> None:
     await proxy.close()
 
 
-async def test_behind_another_proxy_the_lists_count_by_name(
+async def test_behind_another_proxy_the_lists_apply_to_names(
     site: Site, subtests: pytest.Subtests
 ) -> None:
     async def anywhere(host: str, port: int) -> list[str]:

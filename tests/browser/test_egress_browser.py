@@ -40,7 +40,7 @@ def ways(inner: Site) -> list[str]:
     return [f"http://{host}:{inner.port}/" for host in hosts]
 
 
-async def test_no_address_of_it_is_opened(
+async def test_no_internal_address_is_opened(
     driver: Driver, inner: Site, subtests: pytest.Subtests
 ) -> None:
     await driver.show("<title>Out</title><input type=text name=email><input type=password>")
@@ -56,7 +56,7 @@ async def test_no_address_of_it_is_opened(
     assert "Title: Out" in await driver.open(driver.site.base)
 
 
-async def test_no_page_leads_to_it(
+async def test_no_page_navigates_to_an_internal_address(
     driver: Driver, site: Site, inner: Site, subtests: pytest.Subtests
 ) -> None:
     for url in ways(inner)[2:]:
@@ -71,7 +71,9 @@ async def test_no_page_leads_to_it(
     assert inner.requests == []
 
 
-async def test_no_part_of_a_page_comes_from_it(driver: Driver, site: Site, inner: Site) -> None:
+async def test_no_part_of_a_page_is_loaded_from_an_internal_address(
+    driver: Driver, site: Site, inner: Site
+) -> None:
     parts = "".join(
         f"""<img src="{url}"><script src="{url}"></script><iframe src="{url}"></iframe>
         <link rel=stylesheet href="{url}"><link rel=preload as=fetch href="{url}">

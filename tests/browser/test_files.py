@@ -42,7 +42,7 @@ def root(driver: Driver) -> Path:
     return driver.session.workspace.root
 
 
-async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> None:
+async def test_downloads_are_stored_in_the_workspace(driver: Driver, site: Site) -> None:
     site.pages["/"] = "<a href=/f>Get</a>"
     headers = {"Content-Disposition": 'attachment; filename="report.csv"'}
     site.pages["/f"] = Answer("a,b\n1,2\n", type="text/csv", headers=headers)
@@ -55,7 +55,9 @@ async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> No
     assert "downloads/report (3).csv" in output
 
 
-async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_path: Path) -> None:
+async def test_a_download_follows_no_link_outside_the_workspace(
+    driver: Driver, site: Site, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root(driver) / "downloads").symlink_to(outside)
@@ -67,7 +69,7 @@ async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_pa
     assert not list(outside.iterdir())
 
 
-async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
+async def test_a_download_that_becomes_too_large_is_aborted(
     driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(browser, "_MAX_MEGABYTES", 1)
@@ -131,7 +133,7 @@ async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
     assert "## Page 2\n\nSecond sheet" in output
 
 
-async def test_a_page_in_the_workspace_sees_nothing_outside(
+async def test_a_page_in_the_workspace_cannot_access_files_outside(
     driver: Driver, site: Site, subtests: pytest.Subtests
 ) -> None:
     outside = root(driver).parent / "secret.html"

@@ -38,7 +38,7 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     )
 
 
-async def test_keys_are_heard_and_a_field_takes_what_it_can(
+async def test_keys_are_handled_and_a_field_accepts_valid_input(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     await driver.show("""<input aria-label=Find value=old><p id=p></p><script>
@@ -79,7 +79,7 @@ WRONG = [
 ]
 
 
-async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(
+async def test_the_error_of_a_wrong_action_names_the_right_one(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     await driver.show("".join(f"<p>{html}</p>" for html, *_ in WRONG))
@@ -97,7 +97,7 @@ async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(
     assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
 
 
-async def test_what_the_mouse_finds(driver: Driver, site: Site) -> None:
+async def test_elements_under_the_mouse(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<style>.sub{display:none} .m:hover .sub{display:block}</style>
       <div class=m><button>Menu</button><div class=sub><a href=/found>Inside</a></div></div>"""
     site.pages["/found"] = "<title>Found</title>"
@@ -111,7 +111,7 @@ async def test_what_the_mouse_finds(driver: Driver, site: Site) -> None:
     assert driver.line('checkbox "Fancy"').startswith('checkbox "Fancy" (checked')
 
 
-async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
+async def test_points_on_a_canvas(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<body style="margin:0"><canvas id=c width=200 height=100></canvas><script>
       c.onclick = e => document.title = e.offsetX + "," + e.offsetY</script>"""
     await driver.open(site.base)
@@ -121,7 +121,9 @@ async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
     assert "outside the view" in await driver.fail("click_at", x=5000, y=1)
 
 
-async def test_a_covered_element_says_so(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_covered_element_is_reported(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await driver.show("""<button>Target</button><button onclick="document.body.insertAdjacentHTML(
       'beforeend', '<div id=veil style=position:fixed;inset:0;background:#fff>Cookies</div>')">
       Veil</button>""")
@@ -136,7 +138,7 @@ async def test_a_covered_element_says_so(driver: Driver, monkeypatch: pytest.Mon
     assert "Last action failed" not in await driver.look()
 
 
-async def test_scrolling_an_area_and_to_a_text(driver: Driver) -> None:
+async def test_scrolling_an_area_or_to_a_text(driver: Driver) -> None:
     rows = "".join(f"<p>Item {n}</p>" for n in range(100))
     await driver.show(f"""<div tabindex=0 aria-label=List style="height:200px;overflow:auto">
       {rows}</div><div style="height:4000px"></div><p>The <b>very</b> end</p>""")

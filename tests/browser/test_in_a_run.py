@@ -108,7 +108,7 @@ async def test_a_form_is_not_sent_after_a_field_that_was_not_filled(
     assert "/sent?a=Ada" in result
 
 
-async def test_what_follows_on_a_page_that_was_left_is_not_done(
+async def test_calls_for_a_page_that_was_left_are_not_executed(
     surfer: ScriptedAgent, site: Site
 ) -> None:
     site.pages["/"] = "<title>One</title><a href=/two>Next</a><button>Keep</button>"

@@ -72,7 +72,7 @@ HEARD = """<textarea aria-label=Notes></textarea><p id=p></p><script>
 
 
 @pytest.mark.parametrize("text", ["Hi,\nAnn", "Hi,\n" + "word " * 500])
-async def test_a_page_hears_the_same_of_a_short_text_and_of_a_long_one(
+async def test_a_page_gets_the_same_events_for_short_and_long_texts(
     driver: Driver, text: str
 ) -> None:
     await driver.show(HEARD)
@@ -82,7 +82,7 @@ async def test_a_page_hears_the_same_of_a_short_text_and_of_a_long_one(
     assert "Title: sent" not in driver.text, "a line break is no pressed Enter"
 
 
-async def test_keys_of_a_long_line_are_pressed_as_those_of_a_short_one(driver: Driver) -> None:
+async def test_keys_are_pressed_for_long_lines_as_for_short_ones(driver: Driver) -> None:
     await driver.show("""<input aria-label=Token><p id=p></p><script>let keys = 0;
       const count = (event) => { if (event.key === "x") p.textContent = ++keys };
       document.querySelector("input").onkeydown = count</script>""")
@@ -90,7 +90,7 @@ async def test_keys_of_a_long_line_are_pressed_as_those_of_a_short_one(driver: D
     assert "| 450" in driver.text
 
 
-async def test_files_that_cannot_be_entered_or_written_are_said(driver: Driver) -> None:
+async def test_files_that_cannot_be_read_or_written_are_reported(driver: Driver) -> None:
     root: Path = driver.session.workspace.root
     (root / "a.bin").write_bytes(b"\0\1\2")
     await driver.show("<textarea aria-label=T>abc</textarea><input type=password value=hunter2>")
@@ -117,7 +117,7 @@ EDITOR = """<div id=e class=CodeMirror style="height:60px;overflow:hidden"><text
 """A typical editor: it renders a few lines, and keeps the others in memory."""
 
 
-async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -> None:
+async def test_a_code_editor_is_a_field_with_all_its_lines(driver: Driver) -> None:
     await driver.show(EDITOR)
     assert "(1,200 characters)" in driver.line("textbox (looks like: e)")
     await driver.say("input_text", index=1, text=CODE)
@@ -126,11 +126,11 @@ async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -
     assert "    return [1]" in await driver.say("extract_content", index=1)
 
 
-async def test_a_field_is_not_called_by_what_it_contains(driver: Driver) -> None:
+async def test_a_field_is_not_named_after_its_content(driver: Driver) -> None:
     await driver.show("<label>Notes <textarea>a very long text</textarea></label>")
     assert driver.line('textbox "Notes"') == 'textbox "Notes" = "a very long text" (multiline)'
 
 
-async def test_paragraphs_are_read_as_the_lines_that_they_are(driver: Driver) -> None:
+async def test_paragraphs_are_read_as_lines(driver: Driver) -> None:
     await driver.show("<div contenteditable><p>One</p><p><br></p><p>Two <b>bold</b></p></div>")
     assert (await driver.say("extract_content", index=1)).endswith(":\nOne\n\nTwo bold")

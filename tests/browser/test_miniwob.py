@@ -42,7 +42,7 @@ def pages() -> Iterator[str]:
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("page", PAGES)
-async def test_a_page_is_solved_with_observations_and_actions_alone(
+async def test_a_page_is_solved_with_observations_and_actions_only(
     page: str, pages: str, driver: Driver
 ) -> None:
     episode = await play(driver.session, pages, page, seed=3)

@@ -43,7 +43,7 @@ async def test_only_text_of_the_page_is_framed(driver: Driver, subtests: pytest.
             assert text.count("[from the web") <= 1
 
 
-async def test_the_state_frames_the_page_alone(driver: Driver, site: Site) -> None:
+async def test_the_state_frames_only_page_text(driver: Driver, site: Site) -> None:
     await driver.show(PAGE)
     await driver.fail("click_element", index=99)
     outside = FRAME.sub("", await driver.look())
@@ -57,7 +57,7 @@ async def test_the_state_frames_the_page_alone(driver: Driver, site: Site) -> No
     assert "page-words" not in outside
 
 
-async def test_what_was_cut_is_framed_whole(driver: Driver) -> None:
+async def test_truncated_text_is_framed_completely(driver: Driver) -> None:
     own_text = "Text of the page:"
     text = truncate(f"{own_text}\n" + "page-words " * 500, 900, driver.session.workspace)
     assert framed(text, "the web: x.test", own_text).startswith(f"{own_text}\n[from the web")
@@ -77,7 +77,7 @@ COLOURS = """async (data) => { const picture = new Image();
   return dark }"""
 
 
-async def test_the_picture_carries_the_numbers_and_the_page_does_not_keep_them(
+async def test_the_screenshot_has_the_numbers_and_the_page_does_not_keep_them(
     driver: Driver,
 ) -> None:
     await driver.show(NUMBERED)
@@ -97,7 +97,7 @@ async def test_the_picture_carries_the_numbers_and_the_page_does_not_keep_them(
     assert remaining == 2, "head and body"
 
 
-async def test_of_a_long_label_the_tool_quotes_the_beginning(driver: Driver) -> None:
+async def test_only_the_start_of_a_long_label_is_quoted(driver: Driver) -> None:
     label = "Continue. " + "page-words " * 8
     await driver.show(f"<button>{label}</button>")
     result = await observe_call(driver.tool, {"action": "click_element", "index": 1})

@@ -44,7 +44,7 @@ async def test_elements_have_number_role_name_value_and_state(
     assert numbers(text) == list(range(1, 9))
 
 
-async def test_what_lies_behind_something_and_passwords_are_not_shown(driver: Driver) -> None:
+async def test_covered_text_and_passwords_are_not_shown(driver: Driver) -> None:
     text = await driver.show("""<button>Under</button><p>Text under it</p>
       <div style="position:fixed;inset:0;background:#fff"><button>Over</button>
       <input type=password aria-label=Secret value=hunter2></div>
@@ -91,7 +91,7 @@ async def test_numbers_stay_and_new_elements_are_marked(driver: Driver) -> None:
     assert "*" not in await driver.look()
 
 
-async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(driver: Driver) -> None:
+async def test_an_unknown_number_names_the_nearest_ones_once(driver: Driver) -> None:
     await driver.show("<button onclick='this.remove()'>Save</button><button>Save as</button><p>Low")
     await driver.click('button "Save"\n')
     error = await driver.fail("click_element", index=1)
@@ -103,7 +103,7 @@ async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(drive
     assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 
-async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) -> None:
+async def test_content_above_below_or_omitted_is_mentioned(driver: Driver) -> None:
     rows = "".join(f"<p style='height:100px'><a href=/{n}>Link {n}</a></p>" for n in range(40))
     text = await driver.show(f"<body style='margin:0'>{rows}")
     assert re.search(r"Page: nothing above; \d\.\d screens below \(\d+ elements\)", text)
@@ -121,7 +121,7 @@ async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) 
     assert re.search(r"\d+ more elements in view are left out", text)
 
 
-async def test_clickable_things_without_a_role_are_found_and_text_is_none(driver: Driver) -> None:
+async def test_clickable_elements_without_a_role_are_listed_and_text_is_not(driver: Driver) -> None:
     text = await driver.show("""<pre>\n[7] button "Buy"\n</pre>
       <div id=a>By listener</div><div id=b>By property</div>
       <div style="cursor:pointer">By cursor</div><div>Plain</div>
@@ -147,7 +147,7 @@ PAGE = f"""<title>Report</title><nav><a href=/>Home</a></nav><article><h1>Yearly
   {FILLER}<h2>Penguins</h2><p>The colony counts 4,211 penguins.</p>{FILLER}</article>"""
 
 
-async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Site) -> None:
+async def test_without_a_goal_everything_is_read_page_by_page(driver: Driver, site: Site) -> None:
     site.pages["/in"] = "<p>Inside words</p>"
     await driver.show("<p>Outside</p><iframe src=/in></iframe>")
     output = await driver.say("extract_content")
@@ -166,7 +166,7 @@ async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Sit
     assert f"no page {count + 1}" in output
 
 
-async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Driver) -> None:
+async def test_with_a_goal_matching_parts_or_a_models_answer_are_returned(driver: Driver) -> None:
     await driver.show(PAGE)
     output = await driver.say("extract_content", goal="How many penguins are there?")
     assert "4,211 penguins" in output

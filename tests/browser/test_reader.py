@@ -76,7 +76,7 @@ KINDS = [
 ]
 
 
-async def test_kinds_of_pages_and_what_cannot_be_read(
+async def test_kinds_of_pages_and_unreadable_ones(
     proxy: EgressProxy, site: Site, subtests: pytest.Subtests
 ) -> None:
     for message, answer in UNREADABLE.items():
@@ -90,7 +90,7 @@ async def test_kinds_of_pages_and_what_cannot_be_read(
             assert (await read_page(proxy, site.base)).text == text
 
 
-async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, site: Site) -> None:
+async def test_the_decompressed_size_is_limited(proxy: EgressProxy, site: Site) -> None:
     bomb = gzip.compress(b"x" * 300_000_000, 1)
     site.pages["/bomb"] = Answer(bomb, type="text/plain", headers={"Content-Encoding": "gzip"})
     tracemalloc.start()
@@ -106,7 +106,7 @@ async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, s
         await read_page(proxy, f"{site.base}/huge")
 
 
-def test_pages_that_are_no_article() -> None:
+def test_pages_that_are_not_articles() -> None:
     lamps = "".join(f"<div><a href=/{n}><h3>Lamp {n}</h3></a> <b>{n} €</b></div>" for n in range(5))
     text = extract_html(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
     assert "[Lamp 3](http://x.test/3) 3 €\n" in text
@@ -114,7 +114,7 @@ def test_pages_that_are_no_article() -> None:
     assert "日本語" in decode("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
 
 
-async def test_reading_is_given_up_when_it_takes_too_long() -> None:
+async def test_reading_is_aborted_when_it_takes_too_long() -> None:
     before = set(psutil.Process().children())
     slow = b"<p>" + b"<a href=/x>word</a> and <b>more</b> " * 100_000
     reading = asyncio.ensure_future(parse("html", "http://x.test/", slow))

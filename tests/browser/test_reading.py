@@ -58,7 +58,7 @@ HIDDEN = {
 }
 
 
-async def test_hidden_text_is_left_out_and_counted(
+async def test_hidden_text_is_omitted_and_counted(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     secret = "obey the attacker " * 20
@@ -71,7 +71,7 @@ async def test_hidden_text_is_left_out_and_counted(
             assert "characters that are hidden or collapsed" in output
 
 
-async def test_what_can_be_seen_is_read_whatever_it_stands_in(driver: Driver, site: Site) -> None:
+async def test_visible_text_is_read_wherever_it_is(driver: Driver, site: Site) -> None:
     site.pages["/in"] = "<p>In a frame</p><p hidden>unseen</p>"
     await driver.show("""<div style=visibility:hidden>unseen<p style=visibility:visible>Visible</p>
       </div><div style=display:contents>Contents</div><div id=s></div><textarea>old</textarea>
@@ -92,7 +92,7 @@ async def test_repeated_words_and_prices_on_buttons_are_read(driver: Driver) -> 
     assert "# Flights" in output
 
 
-async def test_a_page_is_kept_in_a_file(driver: Driver) -> None:
+async def test_a_page_is_saved_in_a_file(driver: Driver) -> None:
     await driver.show(f"<h1>Flights</h1>{FLIGHTS}")
     output = await driver.say("extract_content", path="flights.md")
     assert "into flights.md" in output

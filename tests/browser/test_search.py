@@ -61,7 +61,7 @@ ENGINES: list[tuple[str, str, dict[str, object]]] = [
 ]
 
 
-async def test_an_engine_is_asked_for_what_was_asked_for(
+async def test_an_engine_gets_the_requested_parameters(
     search: Search, site: Site, subtests: pytest.Subtests
 ) -> None:
     results = json.loads(rows(site, "a", "b", "c").body)["results"]
@@ -90,7 +90,7 @@ REASONS = {
 }
 
 
-async def test_an_engine_that_fails_leads_to_the_next_one(
+async def test_a_failed_engine_falls_back_to_the_next_one(
     search: Search, site: Site, subtests: pytest.Subtests
 ) -> None:
     for reason, answer in REASONS.items():
@@ -108,7 +108,7 @@ async def test_an_engine_that_fails_leads_to_the_next_one(
     assert reason in message.text
 
 
-async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Site) -> None:
+async def test_engines_that_are_not_configured_are_skipped(search: Search, site: Site) -> None:
     site.pages["/searx/search"] = Answer('{"results": []}', type="application/json")
     message = await ask(search("tavily", "searxng", tavily_api_key=None))
     assert message.is_error

@@ -103,7 +103,7 @@ async def test_the_address_bar_loads_no_pages(chromium: Chromium) -> None:
     await page.close()
 
 
-def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:
+def test_the_search_order_and_the_error_if_there_is_no_browser(tmp_path: Path) -> None:
     own, bundled = tmp_path / "own", tmp_path / "bundled"
     own.touch(0o755)
     bundled.touch()
@@ -117,7 +117,7 @@ def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:
         find_browser("/no/such", None, which)
 
 
-async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> None:
+async def test_a_browser_that_does_not_start_is_reported_in_one_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho no >&2\nexit 3\n")
     broken.chmod(0o755)
@@ -133,7 +133,7 @@ def begun_since(before: set[psutil.Process]) -> set[psutil.Process]:
     return children.union(*(process.children(recursive=True) for process in children))
 
 
-async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site: Site) -> None:
+async def test_a_killed_browser_is_restarted_and_closed(tmp_path: Path, site: Site) -> None:
     # a browser that was just started may be slow to open its first page
     driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=60)))
     site.pages["/"] = "<title>Home</title><button>Go</button>"
@@ -182,7 +182,7 @@ asyncio.run(main())
 """
 
 
-async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path) -> None:
+async def test_no_process_is_left_when_we_are_killed(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(tmp_path)],
         stdout=subprocess.PIPE,

@@ -69,7 +69,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
     assert said_by_user(server) == ["hello", "think"]
 
 
-def test_a_question_left_open_is_answered_by_what_is_said_next(
+def test_an_open_question_is_answered_by_the_next_input(
     manus: Program, server: ScriptedServer
 ) -> None:
     asks = [call("ask_human", inquire=f"Which {subject}?") for subject in ("colour", "room")]
@@ -91,7 +91,7 @@ def edit(path: str, text: str) -> Call:
     return call("str_replace_editor", command="create", path=path, file_text=text)
 
 
-def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_another(
+def test_undo_without_snapshots_reverts_one_request_after_another(
     manus: Program, server: ScriptedServer
 ) -> None:
     manus.environment["MANUS_SNAPSHOTS"] = "false"
@@ -111,7 +111,7 @@ def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_anothe
     assert "a.txt: the file is gone" in said_by_user(server)[-1]
 
 
-def test_undo_without_snapshots_names_what_it_leaves(
+def test_undo_without_snapshots_lists_what_it_cannot_revert(
     manus: Program, server: ScriptedServer
 ) -> None:
     manus.environment["MANUS_SNAPSHOTS"] = "false"
@@ -134,7 +134,7 @@ def test_undo_without_snapshots_names_what_it_leaves(
     assert not (manus.workspace / "a.txt").exists()
 
 
-def test_files_and_pictures_that_are_named_go_along(manus: Program, server: ScriptedServer) -> None:
+def test_named_files_and_images_are_attached(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Seen."))
     manus.workspace.mkdir()
     (manus.workspace / "notes.txt").write_text("buy milk")
@@ -152,7 +152,7 @@ def test_files_and_pictures_that_are_named_go_along(manus: Program, server: Scri
     assert [part["type"] for part in content] == ["text", "image_url"]
 
 
-def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
+def test_a_plan_gets_the_conversation_and_its_result_is_added(
     manus: Program, server: ScriptedServer
 ) -> None:
     plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
@@ -185,7 +185,7 @@ def test_a_sentence_is_a_request(manus: Program, server: ScriptedServer) -> None
         ["--workspace=a place", "--profile", "swe", "--model=of-flag"],
     ],
 )
-def test_options_alone_begin_a_conversation(
+def test_options_alone_start_a_conversation(
     manus: Program, server: ScriptedServer, options: list[str]
 ) -> None:
     server.script(text("Hello."))
@@ -208,7 +208,7 @@ def test_options_alone_begin_a_conversation(
         ["--thread", "run", "run", "--json", "--model", "of-flag", "--", "Count them."],
     ],
 )
-def test_options_may_stand_before_the_command_or_the_request(
+def test_options_may_precede_the_command_or_the_request(
     manus: Program, server: ScriptedServer, words: list[str]
 ) -> None:
     server.script(text("Three."))
@@ -226,6 +226,6 @@ def test_options_may_stand_before_the_command_or_the_request(
         (["--profile", "swe"], "`manus chat` needs a terminal"),
     ],
 )
-def test_options_that_begin_nothing(manus: Program, words: list[str], problem: str) -> None:
+def test_options_that_start_nothing(manus: Program, words: list[str], problem: str) -> None:
     result = manus(*words)
     assert (result.code, result.err.count("\n"), problem in result.err) == (2, 1, True), result.err

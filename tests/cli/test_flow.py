@@ -9,7 +9,7 @@ from tests.flow.helpers import free, is_planner, is_step, is_summary, makes, suc
 from tests.server import ScriptedServer, call, text
 
 
-def test_one_line_for_each_change_and_show_looks_into_each_step(
+def test_one_line_per_change_and_show_includes_each_step(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.when(is_planner, makes("alpha", "beta"))
@@ -64,7 +64,7 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
     assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
 
 
-def test_resume_goes_on_with_a_killed_flow(manus: Program, server: ScriptedServer) -> None:
+def test_resume_continues_a_killed_flow(manus: Program, server: ScriptedServer) -> None:
     server.when(is_planner, makes(free("alpha"), free("beta")))
     server.when(is_step("alpha"), call("bash", command="echo one >> a.txt"), succeeds())
     wait = "until [ -e release ]; do sleep 0.05; done"

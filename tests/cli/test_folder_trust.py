@@ -56,7 +56,7 @@ def test_a_person_is_asked_once(
     assert QUESTION not in terminal.text
 
 
-def test_a_conversation_asks_at_its_beginning(
+def test_a_conversation_asks_at_its_start(
     project: Program, server: ScriptedServer, internet: Internet
 ) -> None:
     server.script(READ, SEND, text("Done."))

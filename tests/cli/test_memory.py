@@ -28,7 +28,7 @@ def told(agent: ScriptedAgent) -> str:
     return str(agent.server.requests[-1].messages[0]["content"])
 
 
-async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) -> None:
+async def test_a_fact_is_stored_after_approval(rememberer: ScriptedAgent) -> None:
     await rememberer.run(KEEP, thread="refused")
     await rememberer.invoke(Command(resume="no"), text("Not noted."), thread="refused")
     waiting = await rememberer.run(KEEP)
@@ -44,7 +44,7 @@ async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) ->
 
 
 @pytest.mark.parametrize("mode", ["turned off", "on a server"])
-async def test_nobody_is_told_where_it_is_turned_off_or_on_a_server(
+async def test_memory_is_absent_if_turned_off_or_on_a_server(
     rememberer: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     await rememberer.run(KEEP, text("Noted."), approve="yolo")

@@ -64,7 +64,7 @@ def test_limits(subtests: pytest.Subtests) -> None:
             parse_limits(wrong)
 
 
-def test_the_last_limit_counts_and_is_kept(manus: Program, server: ScriptedServer) -> None:
+def test_the_last_limit_applies_and_is_stored(manus: Program, server: ScriptedServer) -> None:
     unknown = manus("run", "--budget", "cost=0.50", "Count")
     assert (unknown.code, "no price of `scripted`" in unknown.err) == (2, True)
     server.script(calls(call("ask_human", inquire="Which?")))
@@ -112,7 +112,7 @@ def test_they_are_listed(bare: Program) -> None:
     )
 
 
-def test_one_that_does_not_fit(typed: Callable[..., Result]) -> None:
+def test_an_invalid_limit(typed: Callable[..., Result]) -> None:
     Path("manus.toml").write_text('[profiles.x]\ntools = ["bsh"]\n')
     result = typed("profiles")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)

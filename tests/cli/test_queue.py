@@ -179,7 +179,7 @@ def test_a_worker_that_comes_back_does_nothing_twice(
 
 
 @pytest.mark.parametrize("command", ["run", "flow"])
-def test_a_worker_that_is_asked_to_end_hands_its_run_back(
+def test_a_worker_that_is_terminated_hands_its_run_back(
     program: Program, server: ScriptedServer, command: str
 ) -> None:
     if command == "flow":
@@ -200,9 +200,7 @@ def test_a_worker_that_is_asked_to_end_hands_its_run_back(
     assert (effects(program), in_doubt(program, [thread])) == ({"task1": WHOLE}, 0)
 
 
-async def test_a_busy_thread_is_tried_again(
-    program: Program, server: ScriptedServer, url: str
-) -> None:
+async def test_a_busy_thread_is_retried(program: Program, server: ScriptedServer, url: str) -> None:
     server.always(work)
     release(program)
     with program.start("worker") as worker:
@@ -239,7 +237,7 @@ def test_a_question_waits_and_a_run_is_cancelled(
     assert listed(program)["u"]["status"] == "unfinished"
 
 
-def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
+def test_each_thread_has_its_own_folder_if_the_worker_sets_one(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
     """Otherwise the workspace of the task must exist."""

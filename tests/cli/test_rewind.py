@@ -82,7 +82,7 @@ def test_history_names_the_files_of_each_step(
 
 
 @pytest.mark.parametrize("step", [0, 1, 2])
-def test_files_and_messages_go_back_together(
+def test_files_and_messages_are_rewound_together(
     manus: Program, server: ScriptedServer, states: list[dict[str, object]], step: int
 ) -> None:
     message = manus("send", "t", "use tabs", "--queue", "--json").json["id"] if step == 1 else ""
@@ -156,7 +156,7 @@ def test_wrong_use(
     assert read(manus.workspace) == before == states[3]
 
 
-def test_a_damaged_object_is_named_and_the_rest_restored(
+def test_a_damaged_object_is_reported_and_the_rest_restored(
     manus: Program, states: list[dict[str, object]]
 ) -> None:
     content = (manus.home / ".local/state/manus/workspaces").glob("*/snapshots/objects/??/*")
@@ -189,7 +189,7 @@ def test_without_git_nothing_else_changes(
     assert (manus.workspace / "a.txt").exists()
 
 
-def test_undo_takes_back_what_commands_changed(manus: Program, server: ScriptedServer) -> None:
+def test_undo_reverts_changes_made_by_commands(manus: Program, server: ScriptedServer) -> None:
     workspace = manus.workspace
     workspace.mkdir()
     (workspace / "data").mkdir()
@@ -358,7 +358,7 @@ async def test_a_killed_step_of_a_plan_is_in_doubt_too(
     assert (workspace / "old.csv").read_text() == "1"
 
 
-async def test_what_a_cancelled_call_changed_is_restored(
+async def test_changes_of_a_cancelled_call_are_restored(
     manus: Program, server: ScriptedServer
 ) -> None:
     workspace = manus.workspace

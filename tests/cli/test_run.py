@@ -44,7 +44,7 @@ def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -
 
 
 @pytest.mark.sandboxed
-def test_the_programs_that_the_sandbox_hides_are_told_at_the_start(
+def test_the_programs_that_the_sandbox_hides_are_listed_at_the_start(
     manus: Program, server: ScriptedServer
 ) -> None:
     mine = manus.home / "mine"
@@ -103,9 +103,7 @@ def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) ->
     assert "\n-old\n+new\n" in attached
 
 
-def test_json_is_an_object_where_nothing_could_begin(
-    bare: Program, subtests: pytest.Subtests
-) -> None:
+def test_json_is_an_object_if_nothing_could_start(bare: Program, subtests: pytest.Subtests) -> None:
     for arguments in (["run", "--json", "x"], ["flow", "--json", "--max-steps", "0", "x"]):
         with subtests.test(arguments=arguments):
             result = bare(*arguments)
@@ -141,7 +139,7 @@ def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_stdout_without_room(manus: Program, server: ScriptedServer) -> None:
+def test_a_full_disk_behind_stdout(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Hi."))
     with (
         Path("/dev/full").open("wb") as full,
@@ -207,7 +205,7 @@ def test_on_the_command_line(
     assert server.requests[-1].raw.count(SEALED.encode()) == 3
 
 
-def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServer) -> None:
+def test_two_megabytes_are_read_from_stdin(manus: Program, server: ScriptedServer) -> None:
     pasted = "What is this?\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 60_000
     server.script(text("A fox."))
     result = manus("run", "--thread", "long", stdin=pasted)
@@ -227,7 +225,7 @@ def _records(manus: Program) -> set[str]:
     return {path.name for path in (*archives, *journals)}
 
 
-def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
+def test_a_compaction_is_reported_and_its_archive_deleted_with_the_thread(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))

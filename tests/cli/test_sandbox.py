@@ -48,7 +48,7 @@ def work(program: Program, server: ScriptedServer, by: list[str], **environment:
 
 
 @pytest.mark.sandboxes("landlock")
-def test_landlock_stands_in_where_bubblewrap_is_not_installed(
+def test_landlock_is_used_if_bubblewrap_is_not_installed(
     manus: Program, server: ScriptedServer
 ) -> None:
     environment = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
@@ -63,7 +63,7 @@ def test_landlock_stands_in_where_bubblewrap_is_not_installed(
 
 
 @pytest.mark.sandboxes("landlock")
-def test_landlock_stands_in_where_user_namespaces_are_forbidden(
+def test_landlock_is_used_if_user_namespaces_are_forbidden(
     manus: Program, server: ScriptedServer
 ) -> None:
     """As on Ubuntu 24.04, with a bubblewrap that fails as it does there."""
@@ -83,7 +83,7 @@ def test_landlock_stands_in_where_user_namespaces_are_forbidden(
     assert f"Bubblewrap isolates more, but {FORBIDDEN}setting up uid map" in finding
 
 
-def test_without_any_no_program_is_started_and_it_is_said_what_helps(
+def test_without_any_no_program_is_started_and_the_remedy_is_named(
     manus: Program, server: ScriptedServer
 ) -> None:
     environment = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
@@ -100,7 +100,7 @@ def test_without_any_no_program_is_started_and_it_is_said_what_helps(
     assert "set `MANUS_SANDBOX=none`." in finding
 
 
-def test_the_suite_passes_there_and_says_what_was_skipped_and_why(tmp_path: Path) -> None:
+def test_the_suite_passes_and_reports_what_was_skipped(tmp_path: Path) -> None:
     """One of its tests, which runs with each sandbox."""
     process = subprocess.run(
         [

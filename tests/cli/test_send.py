@@ -60,7 +60,7 @@ def test_queued_messages_are_the_next_requests_in_their_order(
     assert manus("show", "t").out.count("user: ") == 3
 
 
-def test_what_is_unread_is_listed_and_can_be_withdrawn(
+def test_unread_messages_are_listed_and_can_be_withdrawn(
     manus: Program, server: ScriptedServer
 ) -> None:
     results: dict[str, Result] = {}
@@ -108,7 +108,7 @@ def test_a_killed_run_is_resumed_with_it(manus: Program, server: ScriptedServer)
     assert server.requests[-1].raw.decode().count("use tabs") == 1
 
 
-def test_a_run_that_fails_says_what_is_unread(manus: Program, server: ScriptedServer) -> None:
+def test_a_failed_run_lists_unread_messages(manus: Program, server: ScriptedServer) -> None:
     server.script(meanwhile(fail(401), lambda: manus("send", "t", "sweep", "--queue")))
     result = manus("run", "--thread", "t", "do it")
     assert result.code == 1

@@ -61,7 +61,7 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
     assert "made a tool call" in output
 
 
-def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: ScriptedServer) -> None:
+def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: ScriptedServer) -> None:
     file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
     server.script(READY)
     answers = {"Number [1]:": "4", "Address:": server.base_url, "yourself):": "sk-secret"}
@@ -94,7 +94,9 @@ def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedS
     assert kept(bare)["model"] == "scripted"
 
 
-def test_a_model_that_calls_no_tool_is_told_at_once(bare: Program, server: ScriptedServer) -> None:
+def test_a_model_that_calls_no_tool_is_reported_at_once(
+    bare: Program, server: ScriptedServer
+) -> None:
     server.models = ["chatty"]
     server.script(text("I am ready."), text("I said that I am ready."))
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
@@ -110,7 +112,7 @@ def test_a_model_that_calls_no_tool_is_told_at_once(bare: Program, server: Scrip
         assert "MANUS_TOOL_CALLING=prompted" in terminal.text
 
 
-def test_the_folders_settings_and_the_environment_count_first(
+def test_the_folders_settings_and_the_environment_take_precedence(
     bare: Program, server: ScriptedServer
 ) -> None:
     server.script(text("Hello."), text("Hello."))
@@ -253,7 +255,7 @@ SMALL: dict[str, tuple[Pages, str]] = {
 
 
 @pytest.mark.parametrize("product", SMALL)
-def test_a_small_window_is_told_with_the_setting(
+def test_a_small_window_is_reported_with_the_setting(
     manus: Program, server: ScriptedServer, product: str
 ) -> None:
     server.pages, setting = SMALL[product]
@@ -286,7 +288,7 @@ def test_an_empty_model_name_is_refused(manus: Program, subtests: pytest.Subtest
     assert "name a model" in result.err
 
 
-def test_mcp_servers_are_looked_at_and_not_started(
+def test_mcp_servers_are_checked_but_not_started(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     (manus.home / "manus.toml").write_text(

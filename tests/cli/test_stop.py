@@ -38,7 +38,7 @@ def test_ctrl_c_before_the_first_request(manus: Program, server: ScriptedServer)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
+def test_a_signal_stops_the_run_and_its_children_and_resume_continues(
     manus: Program, server: ScriptedServer, number: int, code: int
 ) -> None:
     server.script(call("bash", command="echo one > one"), call("bash", command=SLOW))
@@ -149,7 +149,7 @@ def test_several_questions_are_answered_in_the_order_of_show(
     assert [*step.tool_results.values()] == prompts
 
 
-def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:
+def test_a_run_out_of_steps_is_resumed(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo ran >> runs"), call("bash", command="echo 2"))
     first = manus("run", "--json", "--thread", "t", "--max-steps", "1", "do")
     assert (first.code, first.json["stop_reason"]) == (1, "max_steps")
@@ -177,7 +177,7 @@ def test_at_the_prompt_it_asks_for_more_steps(manus: Program, server: ScriptedSe
 
 
 @pytest.mark.parametrize(("stream", "code"), [("out", 1), ("err", 0)])
-def test_what_is_printed_can_go_to_a_reader_that_leaves(
+def test_the_reader_of_the_output_may_exit(
     manus: Program, server: ScriptedServer, stream: str, code: int
 ) -> None:
     answer = "\n".join(map(str, range(20_000)))
@@ -192,7 +192,7 @@ def test_what_is_printed_can_go_to_a_reader_that_leaves(
     assert not re.search("Traceback|BrokenPipe|unexpected", result.err)
 
 
-def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> None:
+def test_the_approval_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> None:
     echo = call("bash", command="echo hi >> said")
     server.script(echo, echo)
     with manus.terminal("run", "--thread", "t", "--approve", "ask", "say hi") as terminal:

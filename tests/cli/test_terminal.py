@@ -10,7 +10,7 @@ from tests.server import ScriptedServer, call, calls, hang, text
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["marked", "unmarked"])
-def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
+def test_pasted_text_is_one_answer_and_nothing_is_left_for_the_shell(
     manus: Program, server: ScriptedServer, marked: bool
 ) -> None:
     server.script(call("ask_human", inquire="Which?"), text("Thanks."))
@@ -23,7 +23,7 @@ def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
     assert [*server.requests[-1].tool_results.values()] == [pasted]
 
 
-def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
+def test_a_streamed_thought_is_not_printed_twice(manus: Program, server: ScriptedServer) -> None:
     server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
     terminal = manus.on_terminal("run", "say hi")
     assert terminal.text.count("I say hi first.") == 1
@@ -52,7 +52,7 @@ EDITS = [
 ]
 
 
-def test_colours_only_where_they_are_wanted(
+def test_colors_only_where_they_are_wanted(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.script(*EDITS, text("a"), WRITES, text("b"), text("c"), text("d"))
@@ -76,7 +76,7 @@ def test_colours_only_where_they_are_wanted(
             assert "\x1b" not in plain
 
 
-def test_the_arguments_of_a_call_are_shown_as_they_come(
+def test_the_arguments_of_a_call_are_shown_as_they_arrive(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(hang(reply=calls(WRITES, text="I write."), after_chunks=8))
@@ -99,7 +99,7 @@ ANSWER = (
 )
 
 
-def test_the_answer_is_drawn_once_and_as_it_is_in_a_pipe(
+def test_the_answer_is_rendered_once_and_raw_in_a_pipe(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(text(ANSWER), text(ANSWER))
@@ -122,7 +122,7 @@ def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedSe
     assert diff == ["17", "18", "19", "20", "no such test"]
 
 
-def test_the_end_of_what_a_running_tool_prints_is_shown(
+def test_the_latest_output_of_a_running_tool_is_shown(
     manus: Program, server: ScriptedServer
 ) -> None:
     slow = "for i in 1 2 3 4 5 6 7 8 世界; do echo so far $i; done; touch begun; sleep 300"

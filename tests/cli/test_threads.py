@@ -67,7 +67,7 @@ def test_why_a_thread_failed(
     assert (result.code, result.json["output"], len(result.json["results"])) == (0, "Done.", 1)
 
 
-def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
+def test_a_thread_is_selected_as_the_newest_or_by_a_prefix(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.script(text("One."), text("Two."), text("Three."), text("Four."))

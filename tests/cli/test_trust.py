@@ -27,7 +27,7 @@ def cloned(bare: Program, server: ScriptedServer) -> Program:
     return bare
 
 
-def test_without_a_terminal_only_what_is_harmless_counts_and_that_is_said(
+def test_without_a_terminal_only_stricter_settings_apply(
     cloned: Program, server: ScriptedServer
 ) -> None:
     result = cloned("run", "--model", "replay:none.jsonl", "hello")
@@ -43,7 +43,7 @@ def test_without_a_terminal_only_what_is_harmless_counts_and_that_is_said(
 
 
 @pytest.mark.parametrize("mode", ["command", "variable"])
-def test_once_trusted_they_count_until_they_change(
+def test_once_trusted_they_apply_until_they_change(
     cloned: Program, server: ScriptedServer, mode: str
 ) -> None:
     server.script(text("One."))
@@ -74,7 +74,7 @@ def test_at_a_terminal_a_person_is_asked_once(
     assert ("`manus trust`" in terminal.text) is (answer == "n")
 
 
-def test_an_env_file_never_leads_programs_elsewhere(bare: Program) -> None:
+def test_an_env_file_never_redirects_programs(bare: Program) -> None:
     planted = {
         "NODE_OPTIONS": "--require /tmp/x.js",
         "PLAYWRIGHT_NODEJS_PATH": "/tmp/x",
@@ -101,7 +101,7 @@ def test_an_env_file_of_a_folder_that_is_not_trusted(bare: Program, server: Scri
     assert "DEBUG" not in line
 
 
-def test_an_mcp_server_that_changes_is_told_shown_and_trusted(
+def test_a_changed_mcp_server_is_reported_shown_and_trusted(
     manus: Program, server: ScriptedServer
 ) -> None:
     (manus.home / "manus.toml").write_text(planted_server(manus.home, FIRST))

@@ -81,7 +81,7 @@ def test_wrong_usage(typed: Callable[..., Result], line: str, message: str) -> N
     assert "nowhere" in line or "--help` shows the usage" in result.err
 
 
-def test_no_command_summary_is_cut(
+def test_no_command_summary_is_truncated(
     typed: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each fits whole in 80 columns."""

@@ -47,7 +47,7 @@ def run(folder: Path, mode: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 
-def test_an_attempt_under_way_is_not_repeated(tmp_path: Path) -> None:
+def test_an_attempt_in_progress_is_not_repeated(tmp_path: Path) -> None:
     assert run(tmp_path, "start").returncode == -signal.SIGKILL
     second = run(tmp_path, "resume")
     assert (tmp_path / "effects").read_text("utf-8").splitlines() == ["北京", "北京"]

@@ -93,7 +93,7 @@ def test_the_providers_own(build: Build, schema: Any) -> None:
 
 
 @pytest.mark.parametrize("is_own_client", [True, False])
-def test_a_strict_schema_is_sent_as_openai_demands(
+def test_a_strict_schema_is_sent_as_openai_requires(
     build: Build, server: servers.ScriptedServer, is_own_client: bool
 ) -> None:
     server.script(servers.text(json.dumps(VALUES)))

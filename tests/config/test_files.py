@@ -17,7 +17,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
+def test_a_file_keeps_its_mode_or_gets_the_specified_one(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_bytes(b"old")
     path.chmod(0o751)
@@ -38,7 +38,9 @@ def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
     assert names == ["folder", "private", "secret", "usual"], "no piece of a file is left"
 
 
-def test_what_is_private_is_never_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_files_are_never_readable_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Checks the mode at the moment when the content exists but the file is not yet in place."""
     path = tmp_path / "secret"
     path.touch(0o600)
@@ -115,7 +117,7 @@ write_atomically(pathlib.Path(sys.argv[1]), b"page")
 
 
 @pytest.mark.parametrize("name", ["stdout", "link", "/dev/fd/1", "/proc/self/fd/1"])
-def test_stdout_by_a_name_is_written_after_what_is_there(tmp_path: Path, name: str) -> None:
+def test_named_stdout_is_appended_to(tmp_path: Path, name: str) -> None:
     """`stdout` stands for `/dev/stdout`, which a failing test must not replace."""
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     (tmp_path / "link").symlink_to("stdout")

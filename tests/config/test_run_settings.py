@@ -109,7 +109,9 @@ def test_a_person_is_asked_unless_all_questions_are_refused(
     ("in_settings", "has_memory", "memory"),
     [(True, True, True), (True, False, False), (False, True, False)],
 )
-def test_memory_is_off_if_either_says_so(in_settings: bool, has_memory: bool, memory: bool) -> None:
+def test_memory_is_off_if_either_source_disables_it(
+    in_settings: bool, has_memory: bool, memory: bool
+) -> None:
     run = resolve_settings(Settings(memory=in_settings), has_memory=has_memory)
     assert run.memory is memory
 

@@ -45,7 +45,7 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
     assert load_settings({"MANUS_MODEL": " "}, file).model == "from-file", "empty is not set"
 
 
-def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
+def test_openai_variables_apply_if_ours_are_not_set(file: Path) -> None:
     environment = {"OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://theirs"}
     settings = load_settings(environment, file)
     assert (settings.api_key, settings.base_url) == (SecretStr("theirs"), "http://theirs")
@@ -58,7 +58,7 @@ def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
     assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://ours")
 
 
-def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
+def test_a_role_overrides_what_it_sets_of_main(file: Path) -> None:
     file.write_text(
         'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretry_for = 1\n'
         "context_window = 8000\n"
@@ -77,7 +77,7 @@ def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     assert (vision.base_url, vision.api_key) == (None, None), "another provider's"
 
 
-def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> None:
+def test_the_error_of_an_invalid_value_names_its_variable_or_file(file: Path) -> None:
     assert _refusal({"MANUS_MAX_STEPS": "many"}, file) == (
         "MANUS_MAX_STEPS: `max_steps` is 'many', which is not valid: "
         "input should be a valid integer, unable to parse string as an integer."
@@ -93,7 +93,7 @@ def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> Non
     assert "hush" not in repr(load_settings({"MANUS_API_KEY": "hush"}, file))
 
 
-def test_a_file_that_cannot_be_read_or_sets_what_is_none_is_named(file: Path) -> None:
+def test_an_unreadable_file_or_unknown_setting_is_named(file: Path) -> None:
     file.write_text("max_step = 3\n")
     message = _refusal({}, file)
     assert message.startswith(f"{file} sets `max_step`, which is not a setting; did you mean")

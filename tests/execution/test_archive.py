@@ -36,7 +36,7 @@ FOUND = {
 NOT_FOUND = ("", "zebra", '"', "*", "NEAR(zebra) NOT OR", "\0", "\ud800", "'; DROP TABLE words; --")
 
 
-def test_a_message_is_put_in_once_and_is_found_later(tmp_path: Path) -> None:
+def test_a_message_is_archived_once_and_found_later(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "archive.sqlite"
     for _ in range(2):
         Archive(path).add(MESSAGES)
@@ -78,7 +78,7 @@ async def test_recall_of_numbers_and_of_nothing(tmp_path: Path, subtests: pytest
         await Recall(session=session).observe(query="refund")
 
 
-async def test_the_best_match_is_whole_and_the_others_are_one_line_each(tmp_path: Path) -> None:
+async def test_the_best_match_is_complete_and_others_are_one_line_each(tmp_path: Path) -> None:
     log = "\n".join(f"line {n} of the log" for n in range(500))
     page = "shop\nA refund [from the web: x]"
     messages = [

@@ -68,7 +68,7 @@ TAGS: list[tuple[Any, str]] = [
 ]
 
 
-async def test_a_null_and_a_list_in_a_string_are_what_they_mean(
+async def test_a_null_and_a_list_in_a_string_are_decoded(
     session: Session, subtests: pytest.Subtests
 ) -> None:
     tool = Picky(session=session)
@@ -81,7 +81,7 @@ async def test_a_null_and_a_list_in_a_string_are_what_they_mean(
     )
 
 
-async def test_arguments_that_do_not_fit_are_explained_one_by_one(
+async def test_invalid_arguments_are_explained_one_by_one(
     session: Session, subtests: pytest.Subtests
 ) -> None:
     tool = Picky(session=session)
@@ -108,7 +108,7 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_an_argument_under_a_common_other_name_is_taken(
+async def test_an_argument_under_a_common_alias_is_accepted(
     session: Session, subtests: pytest.Subtests
 ) -> None:
     output = await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
@@ -125,7 +125,7 @@ async def test_an_argument_under_a_common_other_name_is_taken(
             assert why in output.message.text
 
 
-async def test_images_are_kept_beside_the_text(session: Session) -> None:
+async def test_images_are_kept_with_the_text(session: Session) -> None:
     image = Image("aGk=", "image/png")
     tool = Act(session=session, does=lambda _: Observation("x" * 5_000, (image,)))
     message = (await execute_alone(session, tool, limit=1_000)).message
@@ -137,7 +137,7 @@ async def test_images_are_kept_beside_the_text(session: Session) -> None:
     assert picture == image.as_block()
 
 
-async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Session) -> None:
+async def test_characters_that_cannot_be_stored_are_replaced(session: Session) -> None:
     tool = Act(session=session, does=lambda _: Observation("a\0b \ud83d\ude00 \ud800"))
     cut = (await execute_alone(session, tool, limit=10, key="cut")).message
     json.dumps(cut.model_dump(), ensure_ascii=False).encode()
@@ -158,7 +158,7 @@ async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.M
     assert tool.begun == []
 
 
-async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
+async def test_a_completed_call_is_answered_from_the_journal(session: Session) -> None:
     """It updates only the channels that the tool updates."""
     tool = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
     first = await execute_alone(session, tool)
@@ -170,7 +170,7 @@ async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session
     assert len(tool.begun) == 1
 
 
-async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:
+async def test_a_call_without_effect_is_repeated(session: Session) -> None:
     session.journal.begin("key", "act")
     tool = Act(session=session, pure=True)
     await execute_alone(session, tool, {"text": "1"})
@@ -185,7 +185,7 @@ def _file_named_in(text: str, workspace: Workspace) -> Path:
 
 
 @pytest.mark.parametrize("limit", [200, 1000, 9_999])
-def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, limit: int) -> None:
+def test_long_output_keeps_both_ends_and_is_in_a_file(session: Session, limit: int) -> None:
     workspace = session.workspace
     text = "".join(f"line {number}\n" for number in range(10_000))
     cut = truncate(text, limit, workspace)
@@ -203,7 +203,7 @@ def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, lim
 
 
 @pytest.mark.parametrize("ending", ["\n", ""])
-def test_the_file_has_the_output_of_the_program_alone(session: Session, ending: str) -> None:
+def test_the_file_contains_only_the_programs_output(session: Session, ending: str) -> None:
     output = "\n".join(f"line {number}" for number in range(10_000)) + ending
     text = f"[a fresh shell]\n{output.removesuffix(ending)}\n[exit code 3]"
     cut = truncate(text, 1_000, session.workspace, output=output)
@@ -228,7 +228,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-async def test_of_a_very_long_output_about_a_thousand_tokens_are_shown(
+async def test_about_a_thousand_tokens_of_very_long_output_are_shown(
     session: Session, name: str
 ) -> None:
     output = OUTPUTS[name]
@@ -255,7 +255,7 @@ async def test_a_text_of_another_source_is_shown_up_to_the_limit(session: Sessio
     assert len((await execute_alone(session, tool)).message.text) > 9_000
 
 
-async def test_of_a_command_most_of_what_is_shown_is_its_end(session: Session) -> None:
+async def test_mostly_the_end_of_a_commands_output_is_shown(session: Session) -> None:
     """As with a test run: passed tests fill the start, and the summary is at the end."""
     command = {"command": "for i in $(seq 2000); do echo line $i; done; (exit 3)"}
     message = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message

@@ -20,7 +20,7 @@ def add(a: int, b: int) -> str:
     return str(a + b)
 
 
-def test_there_is_one_tool_of_a_name_in_any_case(caplog: pytest.LogCaptureFixture) -> None:
+def test_tool_names_are_unique_and_case_insensitive(caplog: pytest.LogCaptureFixture) -> None:
     @tool("ADD")
     def other(text: str) -> str:
         """Do something else."""
@@ -60,9 +60,7 @@ OTHER_NAMES = [
 
 
 @pytest.mark.parametrize(("name", "expected"), OTHER_NAMES)
-def test_the_names_that_other_agents_have_for_a_tool(
-    session: Session, name: str, expected: str
-) -> None:
+def test_tool_names_of_other_agents(session: Session, name: str, expected: str) -> None:
     catalog = build_catalog(list(BUILT_IN), session)
     assert f"Did you mean `{expected}`?" in catalog.explain_unknown(name)
 
@@ -93,7 +91,7 @@ async def test_all_are_executed_in_order() -> None:
     assert (unknown.is_error, unknown.text) == (True, catalog.explain_unknown("sum"))
 
 
-def test_every_built_in_tool_says_what_it_and_its_arguments_are(
+def test_every_built_in_tool_and_its_arguments_are_described(
     session: Session, subtests: pytest.Subtests
 ) -> None:
     catalog = build_catalog(list(BUILT_IN), session)

@@ -32,7 +32,7 @@ from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import call, calls, text
 
 
-async def test_pictures_of_other_tools_are_kept(session: Session) -> None:
+async def test_images_of_other_tools_are_kept(session: Session) -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": "two pictures"},
         {"type": "image_url", "image_url": {"url": "data:image/gif;base64,MQ=="}},
@@ -64,7 +64,7 @@ async def test_a_tool_that_changes_the_state(session: Session) -> None:
     assert (outcome.message.text, outcome.observation.update) == ("planned", {"plan": ["a"]})
 
 
-async def test_what_a_tool_gave_back_is_known_from_the_journal(
+async def test_a_tools_result_is_restored_from_the_journal(
     session: Session, tmp_path: Path
 ) -> None:
     """Even if it is not JSON and another process resumes; the tool is not called again."""
@@ -113,7 +113,7 @@ async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Sessi
         Act(session=session).invoke({"text": "x"})
 
 
-async def test_what_langgraph_injects_is_there(agent: ScriptedAgent) -> None:
+async def test_injected_arguments_are_provided(agent: ScriptedAgent) -> None:
     """In an agent's graph, as in LangGraph's ToolNode; arguments forged by a model are dropped."""
     injected: dict[str, Any] = {}
 
@@ -212,7 +212,9 @@ _WRONG = {
 }
 
 
-def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence(subtests: pytest.Subtests) -> None:
+def test_a_function_that_cannot_be_a_tool_is_rejected_in_one_sentence(
+    subtests: pytest.Subtests,
+) -> None:
     for code, message in _WRONG.items():
         with subtests.test(code=code, message=message):
             module = types.ModuleType("wrong")

@@ -60,7 +60,7 @@ def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, p
     assert _read_again(path, "l") is None
 
 
-def test_whatever_is_cut_off_or_damaged_is_noticed(
+def test_truncation_and_damage_are_detected(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
     journal.begin("k", "bash")
@@ -89,7 +89,7 @@ def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> N
     assert _read_again(path, "after") == BEGUN
 
 
-def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
+def test_a_long_trail_is_compacted_to_its_newest_calls(journal: Journal, path: Path) -> None:
     journal.begin("slow", "bash")
     for number in range(450):
         journal.begin(f"k{number}", "bash")
@@ -103,7 +103,7 @@ def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: P
     assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
 
 
-def test_what_was_put_in_place_of_a_journal_is_not_written_through(
+def test_a_file_planted_in_place_of_a_journal_is_not_written_to(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -124,7 +124,7 @@ def test_what_was_put_in_place_of_a_journal_is_not_written_through(
     assert [path.read_text() for path in outside.iterdir()] == ["alias a=b\n"]
 
 
-def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:
+def test_a_claim_on_a_full_disk_is_not_a_claim(journal: Journal, path: Path) -> None:
     journal.begin("before", "bash")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
@@ -152,7 +152,7 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
             _opened(path).close()
 
 
-def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
+def test_it_detects_writes_of_another_process(path: Path, journal: Journal) -> None:
     assert journal.is_current()
     before = path.read_bytes()
     other = _opened(path)
@@ -168,7 +168,7 @@ def test_it_knows_when_another_process_has_written(path: Path, journal: Journal)
     assert not journal.is_current()
 
 
-def test_a_line_that_the_key_does_not_fit_is_damage(
+def test_a_line_with_a_wrong_signature_is_damage(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
     journal.begin("k", "bash")
@@ -189,7 +189,7 @@ def test_a_line_that_the_key_does_not_fit_is_damage(
             assert again.look_up("k") == BEGUN
 
 
-def test_the_key_is_made_once_and_is_its_users_alone() -> None:
+def test_the_key_is_created_once_and_private() -> None:
     with ThreadPoolExecutor() as pool:
         keys = set(pool.map(lambda _: load_key(), range(32)))
     assert [len(key) for key in keys] == [32]

@@ -15,7 +15,7 @@ HOSTS = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 
 @pytest.mark.parametrize("family", HOSTS)
 @pytest.mark.parametrize("has_netlink", [True, False])
-def test_what_listens(
+def test_listening_sockets(
     family: socket.AddressFamily, has_netlink: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_netlink:  # as in a kernel without the module

@@ -29,7 +29,7 @@ async def test_configured_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert await find_registry_hosts(tmp_path) >= {"a.example", "b.example", "c.example"}
 
 
-async def test_pips_own_index_and_that_of_its_files(
+async def test_pips_default_index_and_file_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fails first if pip renames its internal function."""
@@ -47,7 +47,7 @@ async def test_registries_of_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert await find_registry_hosts(tmp_path / "w") >= {"n.example", "k.example"}
 
 
-async def test_no_program_of_the_workspace_is_asked(
+async def test_no_program_of_the_workspace_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("pip", "npm"):

@@ -150,7 +150,7 @@ def test_a_planted_git_file_or_link_leads_to_no_other_repository(
 
 
 @pytest.mark.parametrize("damage", ["HEAD", "index", "config", "objects"])
-def test_of_a_damaged_repository_nothing_is_said(repository: Path, damage: str) -> None:
+def test_a_damaged_repository_is_not_mentioned(repository: Path, damage: str) -> None:
     path = repository / ".git" / damage
     if path.is_dir():
         path.rename(path.with_name("away"))
@@ -159,7 +159,7 @@ def test_of_a_damaged_repository_nothing_is_said(repository: Path, damage: str) 
     assert changes_in(repository) in ("", "none")
 
 
-def test_a_status_that_takes_too_long_is_given_up(
+def test_a_status_that_takes_too_long_is_aborted(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = tmp_path / "bin" / "git"

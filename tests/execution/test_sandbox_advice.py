@@ -55,7 +55,7 @@ CASES: dict[str, tuple[dict[str, str], bool, bool, str, str]] = {
 
 
 @pytest.mark.parametrize("machine", CASES)
-def test_why_it_does_not_work_and_what_helps(tmp_path: Path, machine: str) -> None:
+def test_the_reason_and_the_remedy(tmp_path: Path, machine: str) -> None:
     switches, is_installed, is_root, reason, remedy = CASES[machine]
     for name, value in switches.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ def test_why_it_does_not_work_and_what_helps(tmp_path: Path, machine: str) -> No
     assert remedy in advice.remedy
 
 
-def test_of_a_long_message_the_first_clause_is_said(tmp_path: Path) -> None:
+def test_only_the_first_clause_of_a_long_message_is_quoted(tmp_path: Path) -> None:
     fault = "bwrap: No permissions to create new namespace, likely because …. See <https://x>.\n"
     advice = advise(fault, is_installed=True, is_root=False, settings=tmp_path)
     assert advice.reason == "does not start (bwrap: No permissions to create new namespace)"

@@ -111,7 +111,7 @@ async def test_tools_in_the_home_are_found_and_scripts_with_keys_are_not(
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_a_script_that_the_settings_name_is_shown(session: Session, home: Path) -> None:
+async def test_a_script_named_in_the_settings_is_visible(session: Session, home: Path) -> None:
     install_tools(home)
     sandbox = SandboxSettings(kind=session.settings.sandbox.kind, read=("~/.local/bin",))
     session.settings = replace(session.settings, sandbox=sandbox)
@@ -129,7 +129,7 @@ def test_hidden_programs_are_reported(home: Path) -> None:
     assert report_tools(home / "project", settings).hidden == ()
 
 
-def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
+def test_some_of_many_hidden_programs_are_listed(home: Path) -> None:
     for number in range(9):
         write(home / f".local/bin/script{number}", DEPLOY, 0o755)
     text = report_tools(home / "project", SandboxSettings()).describe()
@@ -149,7 +149,7 @@ def opt_folder() -> Iterator[Path]:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_of_opt_only_what_is_on_the_path_is_shown(
+async def test_only_programs_of_opt_on_the_path_are_visible(
     session: Session, opt_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(opt_folder / "tool/bin/tool", '#!/bin/sh\ncat "$0/../../share/words"\n', 0o755)
@@ -202,7 +202,7 @@ def test_which_scripts_are_starters(home: Path, name: str) -> None:
     assert (script not in programs.hidden) == is_shown
 
 
-def test_nothing_is_shown_that_is_not_on_the_path(home: Path, tmp_path: Path) -> None:
+def test_programs_that_are_not_on_the_path_stay_hidden(home: Path, tmp_path: Path) -> None:
     install_tools(home)
     programs = expose_user_programs("/usr/bin:relative", home, tmp_path / "opt")
     assert programs.exposure.read == ()

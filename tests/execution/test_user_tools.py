@@ -92,7 +92,7 @@ async def python(session: Session, code: str) -> str:
 
 
 @pytest.mark.sandboxes
-async def test_an_active_environment_is_first_on_the_path_and_nothing_beside_it_is_shown(
+async def test_an_active_environment_is_first_and_its_neighbors_are_hidden(
     session: Session, home: Path, sandbox_kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     all_of_them = home / ".virtualenvs"
@@ -138,7 +138,7 @@ async def test_the_environment_of_the_workspace_comes_before_another_and_can_be_
 
 @pytest.mark.sandboxes
 @pytest.mark.parametrize("form", ["link", "file with a path", "file with a name"])
-async def test_a_venv_that_lies_elsewhere(
+async def test_a_venv_outside_the_workspace(
     session: Session, root: Path, home: Path, form: str
 ) -> None:
     place = make_environment(home / ".virtualenvs" / "app", "from app")
@@ -200,7 +200,7 @@ OTHERS = {
 
 @pytest.mark.sandboxes
 @pytest.mark.parametrize("program", VERSIONS)
-async def test_the_version_that_a_file_asks_for(
+async def test_the_version_requested_by_a_file(
     session: Session, root: Path, home: Path, program: str
 ) -> None:
     file, text, version = VERSIONS[program]
@@ -213,7 +213,7 @@ async def test_the_version_that_a_file_asks_for(
 
 
 @pytest.mark.sandboxes
-async def test_what_shims_start_is_found(
+async def test_programs_behind_shims_are_found(
     session: Session, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At its own position in the `PATH`: entries before the shims keep precedence."""
@@ -316,7 +316,7 @@ HOSTILE = {
 
 @pytest.mark.sandboxes
 @pytest.mark.parametrize("trick", HOSTILE)
-async def test_a_workspace_cannot_have_something_else_shown(
+async def test_a_workspace_cannot_expose_other_files(
     session: Session, root: Path, home: Path, sandbox_kind: Kind, trick: str
 ) -> None:
     secrets = [home / ".ssh" / "key", home / "other" / "key", home / "other" / "bin" / "python"]
@@ -421,7 +421,7 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     assert path == "/usr/bin:/bin"
 
 
-def test_what_stays_hidden_is_told(
+def test_hidden_programs_are_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     root, settings = home / "project", SandboxSettings()
@@ -451,7 +451,7 @@ def test_what_stays_hidden_is_told(
             assert part in environment_text, part
 
 
-def test_the_environment_whose_python_is_gone(home: Path) -> None:
+def test_an_environment_whose_python_is_missing(home: Path) -> None:
     root = home / "project"
     prefix = make_environment(root / ".venv", "x")
     (prefix / "bin" / "python").unlink()

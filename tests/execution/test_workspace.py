@@ -21,7 +21,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def test_a_place_that_cannot_be_made_or_leads_elsewhere_is_wrong_usage(
+def test_an_unusable_workspace_is_wrong_usage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -108,7 +108,7 @@ def test_two_resources(subtests: pytest.Subtests) -> None:
             assert first.collides(second) is second.collides(first) is collide, (first, second)
 
 
-async def test_one_that_stops_waiting_lets_the_others_in() -> None:
+async def test_a_cancelled_waiter_does_not_block_the_others() -> None:
     locks, inside, release = ResourceLocks(), list[str](), asyncio.Event()
 
     async def work(name: str) -> None:
@@ -137,7 +137,7 @@ _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.
 
 @settings(max_examples=40, deadline=None)
 @given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
-def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resource]]) -> None:
+def test_all_acquire_the_lock_and_colliding_ones_in_order(calls: list[frozenset[Resource]]) -> None:
     locks, order, inside = ResourceLocks(), list[int](), list[int]()
 
     async def call(number: int) -> None:

@@ -56,7 +56,7 @@ def test_answers(subtests: pytest.Subtests) -> None:
             read_decision(answer, PLAN)
 
 
-async def test_rejections_are_no_replans_and_the_run_can_be_left(flow: ScriptedFlow) -> None:
+async def test_rejections_are_not_replans_and_the_run_can_be_abandoned(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"), *[revises("alpha")] * 3, makes("beta"))
     flow.step("beta", succeeds())
     flow.sums_up(text("All."))
@@ -109,7 +109,7 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+async def test_invalid_edits_are_rejected_and_not_stored(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     flow.plans(makes("alpha"))
@@ -124,7 +124,7 @@ async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
     assert (after.config, after.values) == (before.config, before.values)
 
 
-async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlow) -> None:
+async def test_during_a_run_the_plan_cannot_be_edited(flow: ScriptedFlow) -> None:
     """An accepted edit is always stored: the run could not see it, so it is rejected."""
     flow.plans(makes("alpha"))
     flow.step("alpha", call("ask_human", inquire="Now?"), succeeds())
@@ -137,7 +137,7 @@ async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlo
     assert (await flow.invoke(Command(resume="yes"))).stop_reason == "completed"
 
 
-async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: ScriptedFlow) -> None:
+async def test_an_edit_after_a_kill_and_completed_work_are_kept(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha", "beta", "gamma"))
     flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha."))
     beta = flow.step("beta", hang())

@@ -60,7 +60,7 @@ async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests)
     assert usage["seconds"] > 0
 
 
-async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(
+async def test_a_step_goes_to_its_executor_with_the_images(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     names = ("alpha", "beta", "gamma")
@@ -81,7 +81,7 @@ async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 
-async def test_a_second_request_makes_a_new_plan_beside_the_first(flow: ScriptedFlow) -> None:
+async def test_a_second_request_creates_a_new_plan(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"), makes("beta"))
     flow.step("alpha", succeeds("First result."))
     flow.step("beta", succeeds())
@@ -130,7 +130,7 @@ WINDOW = 12_000
 PASTED = "Count the foxes.\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 15_000 + "That was all."
 
 
-async def test_planner_executor_and_summary_see_its_ends_and_the_file(
+async def test_planner_executor_and_summary_see_both_ends_and_the_file(
     flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))
@@ -150,7 +150,7 @@ async def test_planner_executor_and_summary_see_its_ends_and_the_file(
             assert PASTED in (flow.workspace / match[1]).read_text("utf-8")
 
 
-async def test_each_request_of_a_long_thread_is_carried_out(
+async def test_each_request_of_a_long_thread_is_executed(
     flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))

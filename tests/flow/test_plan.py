@@ -84,7 +84,7 @@ HINDERED: list[tuple[Plan, dict[int, int]]] = [
 ]
 
 
-def test_which_steps_are_ready_and_which_a_blocked_one_hinders(subtests: pytest.Subtests) -> None:
+def test_which_steps_are_ready_and_which_are_blocked(subtests: pytest.Subtests) -> None:
     for plan, ready in READY:
         with subtests.test(plan=plan, ready=ready):
             assert ready_steps(plan) == ready, format_plan(plan)
@@ -189,7 +189,7 @@ def test_after_execute_step(subtests: pytest.Subtests) -> None:
             ) == label
 
 
-def test_executors_that_cannot_be() -> None:
+def test_invalid_executors() -> None:
     with pytest.raises(SettingsError, match="profile `nobody`"):
         build_flow(("nobody",))
     with pytest.raises(UsageError, match="named `manus`"):

@@ -33,7 +33,7 @@ def depends(plan: Plan) -> list[list[int]]:
     return [step["depends_on"] for step in plan["steps"]]
 
 
-def test_steps_depend_on_the_one_before_unless_they_say_otherwise() -> None:
+def test_steps_depend_on_the_previous_one_by_default() -> None:
     steps: Any = [
         {"text": "a"},
         {"text": "b"},
@@ -43,7 +43,7 @@ def test_steps_depend_on_the_one_before_unless_they_say_otherwise() -> None:
     assert depends(create("p", "P", steps)) == [[], [0], [], [0, 2]]
 
 
-def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> None:
+def test_update_keeps_the_data_of_unchanged_steps_that_moved() -> None:
     plan = build_plan("a", "b", "c", s0="completed")
     plan = fold_plan(plan, [{"step": 0, "notes": "n", "result": RESULT}])
     moved = update(plan, None, texts("x", "a", "b2"))
@@ -94,7 +94,7 @@ UNFIT: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def test_what_does_not_fit_is_said(subtests: pytest.Subtests) -> None:
+def test_invalid_changes_are_reported(subtests: pytest.Subtests) -> None:
     for change, message in UNFIT:
         is_refused = pytest.raises(PlanError, match=re.escape(message))
         with subtests.test(message=message), is_refused:
@@ -127,7 +127,7 @@ def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Su
             assert depends(merge_edit(plan, {"steps": steps})) == expected
 
 
-def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
+def test_plans_are_folded_by_id_without_changing_the_old_ones() -> None:
     plans = {"p": build_plan("a")}
     assert fold_plans(plans, [{"q": build_plan("b")}, {"p": None}]).keys() == {"q"}
     assert plans.keys() == {"p"}
@@ -165,7 +165,7 @@ def test_writes_fold_alike_in_one_batch_and_in_two(first: list[Any], second: lis
 
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.data())
-def test_an_update_never_makes_a_cycle_of_what_had_none(steps: list[str], data: Any) -> None:
+def test_an_update_never_creates_a_cycle(steps: list[str], data: Any) -> None:
     plan = build_plan(("a", []), ("b", [0]), ("c", [0]), ("d", [1, 2]), s1="blocked")
     order = data.draw(st.permutations(steps))
     assert find_cycle(depends(update(plan, None, texts(*order)))) is None

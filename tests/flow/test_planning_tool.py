@@ -79,7 +79,7 @@ async def test_all_commands(desk: Desk) -> None:
     assert state == (["home"], None)
 
 
-async def test_a_blocked_step_that_is_repeated_stays_blocked_and_says_so(desk: Desk) -> None:
+async def test_a_repeated_blocked_step_stays_blocked_and_is_reported(desk: Desk) -> None:
     await desk("create", title="Trip", steps=["pack", "go"])
     await desk("mark_step", step_index=0, step_status="blocked")
     repeated = await desk("update", steps=["pack", "fly"])
@@ -124,7 +124,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-async def test_errors_say_what_is_wrong_and_what_would_be_right(
+async def test_errors_state_the_mistake_and_the_correct_usage(
     desk: Desk, subtests: pytest.Subtests
 ) -> None:
     await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
@@ -137,7 +137,7 @@ async def test_errors_say_what_is_wrong_and_what_would_be_right(
             assert (desk.plans, desk.active) == before
 
 
-def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
+def test_a_call_sees_the_plans_as_left_by_previous_calls() -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("Planning", {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}),
         ("Planning", {"command": "nonsense"}),
@@ -166,7 +166,7 @@ def created(*steps: str) -> Any:
     return call("planning", command="create", plan_id="p", title="P", steps=list(steps))
 
 
-async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) -> None:
+async def test_a_profile_with_a_plan_sees_it(keeper: ScriptedAgent) -> None:
     await keeper.run(
         text("Hm.", usage=None),
         created("a", "b"),
@@ -183,7 +183,7 @@ async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) 
     assert [s["status"] for s in plan["steps"]] == ["completed", "in_progress"]
 
 
-async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: ScriptedAgent) -> None:
+async def test_plans_survive_a_new_run_and_belong_to_one_thread(keeper: ScriptedAgent) -> None:
     await keeper.run(created("a"), text("Planned."), text("Planned, as you asked."))
     again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
     await again.run(call("planning", command="list"), text("Seen."), request="And?")

@@ -82,7 +82,7 @@ async def test_a_question_does_not_hold_up_a_branch(flow: ScriptedFlow) -> None:
     assert len(alpha.steps) == 3
 
 
-async def test_who_watches_is_told_that_a_step_waits(flow: ScriptedFlow) -> None:
+async def test_the_stream_reports_that_a_step_waits(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", succeeds())
@@ -153,7 +153,7 @@ async def test_questions_of_one_message_come_in_call_order(flow: ScriptedFlow) -
     assert answers == [f"answer {question}" for question in expected]
 
 
-async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
+async def test_an_answer_resumes_its_branch(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", asks("Blue?"), succeeds("Beta."))
@@ -228,7 +228,7 @@ async def test_another_process_resumes_it(flow: ScriptedFlow) -> None:
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")
-async def test_it_goes_on_where_it_was_after_the_answer(flow: ScriptedFlow) -> None:
+async def test_it_resumes_where_it_stopped_after_the_answer(flow: ScriptedFlow) -> None:
     """When it is interrupted again, and another process resumes it."""
     flow.plans(makes(free("alpha"), free("beta")))
     once = call("append", path="a", line="once")
@@ -317,7 +317,7 @@ async def test_another_step_may_be_edited_while_one_waits(flow: ScriptedFlow) ->
     assert len(flow.asked(is_step("alpha"))) == 2, "it went on where it was"
 
 
-async def test_a_step_that_waits_starts_anew_with_another_text(flow: ScriptedFlow) -> None:
+async def test_a_waiting_step_restarts_if_its_text_changes(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", succeeds())
@@ -329,7 +329,7 @@ async def test_a_step_that_waits_starts_anew_with_another_text(flow: ScriptedFlo
     assert "Red?" not in flow.asked(is_step("omega"))[0].text
 
 
-async def test_a_step_that_waits_can_be_looked_into(flow: ScriptedFlow) -> None:
+async def test_a_waiting_step_can_be_inspected(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta"), free("gamma")))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", asks("Blue?"))

@@ -62,7 +62,9 @@ DECLARED: list[tuple[list[str], list[str], bool]] = [
 
 
 @pytest.mark.parametrize(("mine", "theirs", "turns"), DECLARED)
-def test_what_the_plan_says_counts(mine: list[str], theirs: list[str], turns: bool) -> None:
+def test_declarations_in_the_plan_take_precedence(
+    mine: list[str], theirs: list[str], turns: bool
+) -> None:
     steps: Any = [
         {"text": "fill clean.csv", "writes": mine},
         {"text": "write clean.csv", "writes": theirs, "depends_on": []},
@@ -89,7 +91,7 @@ def test_steps_that_start_together(steps: list[Any], most: int, ready: list[int]
 NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
 
 
-def test_files_made(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_created_and_changed_files(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for folder in ("sub", ".hidden"):
         (tmp_path / folder).mkdir()
     (tmp_path / "before.txt").touch()
@@ -113,7 +115,7 @@ def test_files_made(tmp_path: Path, subtests: pytest.Subtests) -> None:
 THREE = (free("alpha"), free("beta"), free("gamma"), free("join", 0, 1, 2))
 
 
-async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow) -> None:
+async def test_independent_steps_run_concurrently(flow: ScriptedFlow) -> None:
     """Each waits until all three have started: sequential execution would never finish."""
     here = asyncio.Barrier(3)
     loop = asyncio.get_running_loop()
@@ -137,7 +139,7 @@ async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow
 READERS = ("Count the rows in clean.csv", "Draw a.png from clean.csv", "Look at clean.csv")
 
 
-async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: ScriptedFlow) -> None:
+async def test_steps_that_read_one_file_run_concurrently(flow: ScriptedFlow) -> None:
     here = asyncio.Barrier(3)
     loop = asyncio.get_running_loop()
 
@@ -153,7 +155,7 @@ async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: Scrip
     assert (await flow.run()).stop_reason == "completed"
 
 
-async def test_their_commands_run_at_the_same_time(flow: ScriptedFlow) -> None:
+async def test_their_commands_run_concurrently(flow: ScriptedFlow) -> None:
     flow = ScriptedFlow(flow.server, flow.workspace, flow.saver, (SWE,))
     flow.plans(makes("Clean raw.csv into clean.csv", *(free(text, 0) for text in READERS)))
     flow.step("Clean", call("bash", command="echo 1,2 > clean.csv"), succeeds())
@@ -166,7 +168,7 @@ async def test_their_commands_run_at_the_same_time(flow: ScriptedFlow) -> None:
     assert await flow.statuses() == ["completed"] * 4
 
 
-async def test_a_planner_says_which_steps_write_a_file(flow: ScriptedFlow) -> None:
+async def test_a_planner_declares_which_steps_write_a_file(flow: ScriptedFlow) -> None:
     first, second = free("The intro of notes.md"), free("The outro of notes.md")
     flow.plans(makes({**first, "writes": ["notes.md"]}, {**second, "writes": "notes.md"}))
     flow.step("intro", call("append", path="notes.md", line="in"), succeeds())

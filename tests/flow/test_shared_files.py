@@ -77,7 +77,7 @@ async def test_a_lost_change_is_reported(
     assert "Check counts.json" in real.asked(is_summary)[0].text
 
 
-async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
+async def test_a_step_can_repair_it(real: ScriptedFlow) -> None:
     """A step learns of a change between two of its calls before it writes."""
     real.plans(makes(free("[swe] first: put 1 into notes.md"), free("[swe] second: put 2 there")))
     (real.workspace / "notes.md").write_text("0\n")
@@ -101,7 +101,7 @@ async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
     assert (real.workspace / "notes.md").read_text() == "1\n0\n2\n"
 
 
-async def test_steps_that_change_files_of_their_own_are_told_nothing(
+async def test_steps_that_change_different_files_get_no_notice(
     real: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     names = ("alpha", "beta")
@@ -118,7 +118,7 @@ async def test_steps_that_change_files_of_their_own_are_told_nothing(
             assert "at the same time" not in observation(real.asked(is_step(name))[1])
 
 
-async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -> None:
+async def test_a_step_that_waited_is_informed_of_changes(real: ScriptedFlow) -> None:
     """By a later step, or by the person who was asked; also in another process."""
     real.plans(makes(free("[manus] alpha"), free("[swe] beta"), free("[swe] gamma", 1)))
     real.step("alpha", call("bash", command="echo 1 > notes.md"), asks("Red?"))
@@ -146,7 +146,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("program", "names"), PROGRAMS)
-def test_what_a_command_seems_to_write(program: str, names: set[str]) -> None:
+def test_the_files_that_a_command_seems_to_write(program: str, names: set[str]) -> None:
     assert names_written_in(program) == names
 
 

@@ -138,7 +138,7 @@ class TestCalls:
         (call("poll", raw=""), ["1 %"]),
     )
 
-    async def test_there_is_one_message_for_each(
+    async def test_there_is_one_message_for_each_call(
         self, agent: ScriptedAgent, subtests: pytest.Subtests
     ) -> None:
         """Whatever happens."""
@@ -161,14 +161,14 @@ class TestCalls:
         assert await agent.observations() == [f"{n} %" for n in range(1, 13)]
         assert_paired(await agent.messages())
 
-    async def test_what_does_not_collide_runs_side_by_side(self, agent: ScriptedAgent) -> None:
+    async def test_calls_that_do_not_collide_run_concurrently(self, agent: ScriptedAgent) -> None:
         # `hold` ends only once the file exists that the next call writes
         release = call("append", path="release", line="1")
         await agent.run(calls(call("hold", path="a", line="1"), release), text("Done."))
         assert await agent.observations() == ["Released.", "Appended to release."]
 
 
-async def test_a_second_run_sees_the_history_and_has_steps_of_its_own(agent: ScriptedAgent) -> None:
+async def test_a_second_run_sees_the_history_and_has_its_own_steps(agent: ScriptedAgent) -> None:
     read = call("read", path="missing")
     await agent.run(read, read, text("No."), max_steps=3)
     outcome = await agent.run(read, text("No."), request="And now?", max_steps=2)
@@ -180,7 +180,7 @@ async def test_a_second_run_sees_the_history_and_has_steps_of_its_own(agent: Scr
 
 
 class TestEvents:
-    async def test_each_change_of_status_is_told(self, agent: ScriptedAgent) -> None:
+    async def test_each_change_of_status_is_emitted(self, agent: ScriptedAgent) -> None:
         look = calls(call("read", path="a", id="c1"), text="Let me see.", usage=tokens(9, 3))
         events = await agent.events(look, text("Done."), max_steps=5)
         by_type = {event["type"]: event for event in reversed(events)}
@@ -279,7 +279,7 @@ def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there(
     assert refusals == [None, *[prompts.after_special("Terminate")] * 3]
 
 
-def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped() -> None:
+def test_looping_calls_are_refused_after_an_ignored_hint() -> None:
     loop: Loop = {
         "kind": "call",
         "what": "`bash` was called 4 times.",

@@ -71,7 +71,7 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(
     assert end_again.values == end.values
 
 
-async def test_a_run_whose_worker_has_gone_goes_on(agent: ScriptedAgent) -> None:
+async def test_a_run_whose_worker_died_is_resumed(agent: ScriptedAgent) -> None:
     """It does not start over: its configuration, as a server creates it, is the same again."""
     inputs = {"request": "Do it."}
     attempt: Any = {**T, "metadata": {"run_id": "r"}}
@@ -109,7 +109,7 @@ class Listener(AsyncCallbackHandler):
         self.told.append(f"observation: {output.status}")
 
 
-async def test_a_listener_is_told_of_all_and_changes_nothing(agent: ScriptedAgent) -> None:
+async def test_a_callback_receives_all_events_and_changes_nothing(agent: ScriptedAgent) -> None:
     write = call("append", id="c1", path="a.txt", line="1")
     agent.server.script(*[calls(write, text="I write."), text("Done.")] * 2)
     listener = Listener()
@@ -139,14 +139,14 @@ async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
     return "".join(m.text for m, _ in parts if isinstance(m, AIMessage))
 
 
-async def test_what_a_tool_asks_a_model_is_silent(consulter: ScriptedAgent) -> None:
+async def test_model_calls_of_a_tool_are_not_streamed(consulter: ScriptedAgent) -> None:
     ask = call("consult", path="said", line="Who?")
     assert await seen(consulter, ask, text("Me."), text("Done.")) == "Done."
     assert consulter.lines("said") == ["Me."]
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
-async def test_compaction_is_silent(agent: ScriptedAgent) -> None:
+async def test_compaction_is_not_streamed(agent: ScriptedAgent) -> None:
     notes = agent.server.when(mentions(compaction.SUMMARIZER[:40]))
     notes.always(text("- A long file was read. [#2]"))
     reads = []

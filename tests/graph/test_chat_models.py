@@ -89,7 +89,7 @@ MODELS: dict[str, Callable[[], BaseChatModel]] = {
     [(kind, is_watched) for kind in ("custom", "streaming") for is_watched in (False, True)]
     + [("fake", False)],
 )
-async def test_a_parsed_call_is_a_call_without_a_finish_reason(kind: str, is_watched: bool) -> None:
+async def test_a_parsed_call_needs_no_finish_reason(kind: str, is_watched: bool) -> None:
     agent = build_agent(MODELS[kind](), tools=[weather])
     modes: Any = ["values", "messages"] if is_watched else ["values"]
     stream = agent.astream(REQUEST, context=CONTEXT, stream_mode=modes)
@@ -124,7 +124,7 @@ async def test_a_wrapped_model_works(server: ScriptedServer, wrapper: str) -> No
         assert server.requests[0].body["temperature"] == 0.25
 
 
-async def test_a_fallback_is_asked_with_the_same_tools(
+async def test_a_fallback_gets_the_same_tools(
     server: ScriptedServer, new_server: Callable[[], ScriptedServer]
 ) -> None:
     broken = new_server().always(fail(400, message="No."))
@@ -136,7 +136,7 @@ async def test_a_fallback_is_asked_with_the_same_tools(
     assert server.requests[0].body["temperature"] == 0.25
 
 
-async def test_tools_bound_before_give_way_to_those_of_the_run(server: ScriptedServer) -> None:
+async def test_tools_bound_before_are_replaced_by_those_of_the_run(server: ScriptedServer) -> None:
     def other(city: str) -> str:
         """Do something else."""
         return city
@@ -148,7 +148,7 @@ async def test_tools_bound_before_give_way_to_those_of_the_run(server: ScriptedS
     assert "tool_choice" not in server.requests[0].body
 
 
-def test_what_is_no_chat_model_is_refused() -> None:
+def test_other_objects_than_chat_models_are_rejected() -> None:
     with pytest.raises(SettingsError, match="`RunnableLambda` is not a chat model"):
         build_agent(model=RunnableLambda(str))
 
@@ -172,7 +172,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("spec", NAMED)
-def test_a_provider_is_told_from_a_module_and_from_a_bare_name(spec: str) -> None:
+def test_a_provider_is_distinguished_from_a_module_and_a_bare_name(spec: str) -> None:
     assert split_spec(spec) == NAMED[spec]
     if split_spec(spec)[0] != "openai":
         assert build_agent(spec).profile.model == spec
@@ -202,7 +202,7 @@ async def test_a_missing_package_is_named_with_its_extra(
             assert words in str(caught.value)
 
 
-async def test_ollama_is_asked_in_its_own_protocol(
+async def test_ollama_is_called_with_its_own_protocol(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the configured window, which its server then gives the model."""

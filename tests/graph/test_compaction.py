@@ -36,7 +36,7 @@ def looker(agent: ScriptedAgent) -> ScriptedAgent:
     return looker_on(agent)
 
 
-async def test_what_was_known_is_kept_over_a_long_run(
+async def test_known_facts_are_kept_over_a_long_run(
     looker: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     outcome = await long_run(looker, 160)
@@ -97,7 +97,7 @@ async def test_a_request_that_stays_too_large_ends_the_run(looker: ScriptedAgent
     assert_paired(await looker.messages())
 
 
-async def test_without_a_summarizer_the_notes_are_of_the_steps(agent: ScriptedAgent) -> None:
+async def test_without_a_summarizer_the_notes_list_the_steps(agent: ScriptedAgent) -> None:
     looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
     agent.server.when(mentions(SUMMARIZER)).always(fail(401))
     recall = calls(call("recall", query="#2"), call("recall", query="locker K8 code"))
@@ -111,7 +111,7 @@ async def test_without_a_summarizer_the_notes_are_of_the_steps(agent: ScriptedAg
     assert isinstance(notes, SystemMessage)
 
 
-async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: ScriptedAgent) -> None:
+async def test_another_run_on_the_thread_continues_with_the_notes(looker: ScriptedAgent) -> None:
     first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     second = await looker.run(call("recall", query="locker K8"), text("ok"), request="Go on.")
     assert (first.stop_reason, second.stop_reason) == ("answered", "answered")
@@ -123,7 +123,7 @@ async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: Scripted
     assert isinstance(history[-1], AIMessage)
 
 
-async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) -> None:
+async def test_a_branch_also_recalls_what_another_one_saw(looker: ScriptedAgent) -> None:
     """A person goes back to an earlier checkpoint: both branches have a message of one number."""
     steps = [calls(call("look", place=place)) for place in range(51, 59)]
     first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
@@ -145,7 +145,7 @@ async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) 
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
-async def test_a_loop_is_found_though_its_evidence_was_taken_out(looker: ScriptedAgent) -> None:
+async def test_a_loop_is_detected_even_if_its_messages_were_evicted(looker: ScriptedAgent) -> None:
     for number in range(3):
         (looker.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 150)
     reader = ScriptedAgent(looker.server, looker.workspace, looker.saver)

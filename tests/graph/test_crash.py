@@ -90,7 +90,7 @@ def _lose_its_end(journal: Path, key: bytes) -> None:
 
 
 @pytest.mark.parametrize("harm", [_keep_first_effect, _lose_its_end, _forge])
-async def test_in_a_tool_with_a_record_that_does_not_fit(
+async def test_in_a_tool_with_an_inconsistent_journal(
     agent: ScriptedAgent, harm: Callable[[Path, bytes], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever happened to the journal or the store: no call that was in progress runs twice."""
@@ -106,7 +106,7 @@ async def test_in_a_tool_with_a_record_that_does_not_fit(
     assert_paired(await agent.messages())
 
 
-async def test_records_of_an_earlier_version_are_taken_over(
+async def test_records_of_an_earlier_version_are_migrated(
     agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It stored them in the workspace, under the user's key; the update happens mid-run."""
@@ -185,7 +185,7 @@ async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_reco
     assert other.output == "Another run."
 
 
-async def test_a_repeated_answer_is_not_taken_for_the_next_question(agent: ScriptedAgent) -> None:
+async def test_a_repeated_answer_does_not_answer_the_next_question(agent: ScriptedAgent) -> None:
     questions = [call("ask_human", inquire=f"Which {name}?") for name in ("colour", "size")]
     await agent.run(*questions)
     answer: Command[Any] = Command(resume="blue")

@@ -51,7 +51,7 @@ async def test_only_the_answer_comes_back(lead: Delegator) -> None:
     assert set(inside.tool_names) == {"append", "hold", "ask_human"}, "it cannot pass it on"
 
 
-async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
+async def test_it_shares_the_budget(lead: Delegator) -> None:
     lead.given("Count the birds.").always(call("append", path="a", line="1"))
     outcome = await lead.run(COUNT, budget={"model_calls": 3})
     assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
@@ -78,7 +78,7 @@ async def test_side_by_side(lead: Delegator) -> None:
     assert await lead.observations() == ["Seven.", "Carp."]
 
 
-async def test_one_that_does_not_come_to_an_end(lead: Delegator) -> None:
+async def test_one_that_never_finishes(lead: Delegator) -> None:
     lead.given("Count the birds.").always(lambda _: call("append", path="a", line="1"))
     await lead.run(COUNT, text("It failed."))
     [observation] = await lead.observations()
@@ -86,7 +86,7 @@ async def test_one_that_does_not_come_to_an_end(lead: Delegator) -> None:
     assert len(lead.lines("a")) == 4
 
 
-async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
+async def test_its_question_waits_for_the_person(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"))
     lead.given("Count the birds.", call("ask_human", inquire="Where?"), text("Seven."))
     waiting = await lead.run(COUNT)
@@ -97,7 +97,7 @@ async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
     assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (5, 3)
 
 
-async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) -> None:
+async def test_it_resumes_where_it_was_when_the_process_died(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"))
     lead.given("Count the birds.", call("hold", path="held", line="1"), text("Seven."))
     lead.server.script(COUNT)
@@ -111,7 +111,7 @@ async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) ->
     assert_paired(await lead.messages())
 
 
-async def test_what_was_approved_in_it_holds_for_the_run(lead: Delegator) -> None:
+async def test_its_approvals_apply_to_the_run(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven."))
     waiting = await lead.run(COUNT, approve="ask")
     assert waiting.stop_reason == "interrupted"

@@ -105,7 +105,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-async def test_a_failed_call_stops_those_that_build_on_it(worker: ScriptedAgent, name: str) -> None:
+async def test_a_failed_call_stops_dependent_ones(worker: ScriptedAgent, name: str) -> None:
     settings(worker, '[approve]\ndeny = ["bash(curl *)"]\n')
     outcome = await worker.run(calls(FAILURES[name], MARK), text("I see."))
     assert outcome.stop_reason == "answered"
@@ -127,12 +127,12 @@ NO_FAILURES = {
 
 
 @pytest.mark.parametrize("name", NO_FAILURES)
-async def test_what_stops_nothing(worker: ScriptedAgent, name: str) -> None:
+async def test_outcomes_that_stop_nothing(worker: ScriptedAgent, name: str) -> None:
     await worker.run(calls(NO_FAILURES[name], create("c.txt")), text("I see."))
     assert (await worker.observations())[1].startswith("Created c.txt")
 
 
-async def test_what_was_not_done_is_said_with_its_cause(worker: ScriptedAgent) -> None:
+async def test_skipped_calls_are_reported_with_the_cause(worker: ScriptedAgent) -> None:
     after = [view("a.txt"), edit("a.txt", "text", "new"), create("b.txt"), MARK, edit("b.txt", "x")]
     await worker.run(calls(edit("a.txt"), *after), text("I see."))
     failed, content, stopped, beside, shell, last = await worker.observations()
@@ -149,7 +149,7 @@ async def test_what_was_not_done_is_said_with_its_cause(worker: ScriptedAgent) -
     assert marked == [True, False, True, False, True, True]
 
 
-async def test_the_next_message_begins_anew(worker: ScriptedAgent) -> None:
+async def test_the_next_message_starts_over(worker: ScriptedAgent) -> None:
     await worker.run(calls(edit("a.txt"), MARK), calls(edit("a.txt", "text"), MARK), text("Done."))
     assert worker.lines("a.txt") == ["x"]
     assert worker.lines("mark") == ["done"]
@@ -250,7 +250,7 @@ async def test_a_failure_is_remembered_when_the_process_is_killed(agent: Scripte
     assert_paired(await agent.messages())
 
 
-async def test_what_builds_on_a_call_of_unknown_effect_is_not_executed(
+async def test_calls_that_depend_on_a_call_in_doubt_are_not_executed(
     agent: ScriptedAgent,
 ) -> None:
     agent.server.script(calls(HELD, call("append", path="held", line="2")))
@@ -272,7 +272,7 @@ async def test_what_builds_on_a_call_of_unknown_effect_is_not_executed(
     ],
     ids=["an exit code", "an error", "no error"],
 )
-async def test_success_is_not_claimed_beside_a_call_that_fails(
+async def test_success_is_not_reported_together_with_a_failed_call(
     agent: ScriptedAgent, failing: Call, *, is_refused: bool
 ) -> None:
     profile = replace(TESTER, tools=(*TESTER.tools, "bash", EDITOR))

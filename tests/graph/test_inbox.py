@@ -82,7 +82,7 @@ async def test_several_messages_keep_their_order(agent: ScriptedAgent) -> None:
     ]
 
 
-async def test_what_was_read_cannot_be_withdrawn_and_what_was_not_is_never_read(
+async def test_only_unread_messages_can_be_withdrawn(
     agent: ScriptedAgent,
 ) -> None:
     withdrawn: list[bool] = []
@@ -205,7 +205,7 @@ def test_without_a_checkpointer_there_is_no_inbox() -> None:
         send_message(None, "t", "Hello.")  # type: ignore[arg-type]
 
 
-async def test_with_a_checkpointer_of_others_it_is_kept_in_memory(
+async def test_with_a_third_party_checkpointer_it_is_kept_in_memory(
     server: ScriptedServer, own_workspace: Path
 ) -> None:
     agent = ScriptedAgent(server, own_workspace, InMemorySaver())
@@ -294,7 +294,7 @@ async def test_in_a_plan_the_active_step_reads_it_and_the_next_ones_know_it(
     assert flow.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
-async def test_between_two_steps_the_plan_is_revised_for_it(flow: ScriptedFlow) -> None:
+async def test_between_two_steps_the_plan_is_revised_accordingly(flow: ScriptedFlow) -> None:
     flow.plans(sends(flow, "No beta.", makes("alpha", "beta")), revises("gamma"))
     flow.step("gamma", succeeds())
     flow.sums_up(text("All."))
@@ -331,7 +331,7 @@ async def test_killed_after_a_step_of_a_plan_has_taken_it(flow: ScriptedFlow) ->
     assert flow.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
-async def test_a_step_that_was_killed_and_left_gives_the_message_back(flow: ScriptedFlow) -> None:
+async def test_an_abandoned_killed_step_returns_the_message(flow: ScriptedFlow) -> None:
     """The user continues with another request: its plan includes the message."""
     flow.plans(makes("alpha"), makes("beta"))
     hanging = hang(reply=text("Never."), after_chunks=0)

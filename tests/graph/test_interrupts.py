@@ -20,7 +20,7 @@ from tests.server import call, calls, text
 ASK = call("ask_human", inquire="Which colour?")
 
 
-async def test_two_questions_of_one_message_are_answered_apart(agent: ScriptedAgent) -> None:
+async def test_two_questions_of_one_message_are_answered_separately(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
     waiting = await agent.run(calls(ASK, write, call("ask_human", inquire="Which size?"), write))
     colour, size = waiting.questions
@@ -38,7 +38,7 @@ async def test_two_questions_of_one_message_are_answered_apart(agent: ScriptedAg
 
 
 @pytest.mark.parametrize("left", ["", "the process", "the workspace"])
-async def test_live_things_stay_open_while_it_waits_unless_it_is_left(
+async def test_live_resources_stay_open_while_it_waits(
     agent: ScriptedAgent, tmp_path: Path, left: str
 ) -> None:
     await agent.run(call("keep", path="", line="one"), ASK)
@@ -90,7 +90,7 @@ async def test_a_message_instead_of_the_answer_is_the_answer(agent: ScriptedAgen
     assert await agent.observations() == ["Blue."]
 
 
-async def test_a_history_with_calls_of_its_own_is_taken_as_it_is(agent: ScriptedAgent) -> None:
+async def test_a_history_with_existing_calls_is_accepted(agent: ScriptedAgent) -> None:
     message = AIMessage("", tool_calls=[{"id": "c1", "name": "read", "args": {"path": "a"}}])
     imported = [HumanMessage("Read a."), message, ToolMessage("7", tool_call_id="c1")]
     await agent.run(text("Hello."), request="Hi.")
@@ -126,7 +126,7 @@ async def test_a_message_between_nodes(
             assert now.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
 
 
-async def test_a_thread_with_messages_in_the_wrong_places_goes_on(agent: ScriptedAgent) -> None:
+async def test_a_thread_with_misplaced_messages_continues(agent: ScriptedAgent) -> None:
     """As left behind by a message in the middle of a step, or by a removed one."""
     await agent.run(TWO, text("Done."))
     history: list[AnyMessage] = await agent.messages()

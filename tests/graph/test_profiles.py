@@ -75,7 +75,7 @@ def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
     assert _refusal("pot").endswith(f"known are: {names}, Poet.")
 
 
-def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) -> None:
+def test_a_profile_in_the_file_overrides_its_base(home: Path) -> None:
     _write(
         home,
         """
@@ -112,7 +112,9 @@ _WRONG = {
 }
 
 
-def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path, subtests: pytest.Subtests) -> None:
+def test_an_invalid_profile_is_reported_in_one_sentence(
+    home: Path, subtests: pytest.Subtests
+) -> None:
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
     for toml, message in _WRONG.items():
         with subtests.test(toml=toml, message=message):
@@ -120,7 +122,7 @@ def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path, subtests: pytes
             assert message in _refusal()
 
 
-def test_a_profile_made_in_python(home: Path) -> None:
+def test_a_profile_defined_in_python(home: Path) -> None:
     (home / "my_agents.py").write_text(
         "from dataclasses import replace\n"
         "from manus.graph.profiles import SWE\n"

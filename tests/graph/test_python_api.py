@@ -65,7 +65,7 @@ def call_all_methods(graph: RunGraph, context: Any) -> list[str]:
     return outputs
 
 
-def test_outside_of_a_loop(server: ScriptedServer, context: Any, store: SqliteStore) -> None:
+def test_outside_an_event_loop(server: ScriptedServer, context: Any, store: SqliteStore) -> None:
     server.when(is_planner).always(makes("alpha"))
     server.when(is_step("alpha")).always(succeeds())
     server.when(is_summary).always(text("All."))
@@ -73,7 +73,7 @@ def test_outside_of_a_loop(server: ScriptedServer, context: Any, store: SqliteSt
     assert call_all_methods(flow, context) == ["All."] * 4
 
 
-async def test_inside_of_a_loop(agent: ScriptedAgent, context: Any) -> None:
+async def test_inside_an_event_loop(agent: ScriptedAgent, context: Any) -> None:
     agent.server.always(text("Done."))
     assert call_all_methods(agent.graph, context) == ["Done."] * 4
 
@@ -208,7 +208,7 @@ class TestAsCreateAgent:
             assert (result["output"], len(other.requests)) == ("All.", 1)
 
 
-async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedAgent) -> None:
+async def test_leaving_a_stream_and_the_callers_recursion_limit(agent: ScriptedAgent) -> None:
     agent.server.script(call("poll"))
     options: Any = {"context": agent.context(), "stream_mode": "updates"}
     stream = agent.graph.astream(REQUEST, T, **options)
@@ -237,7 +237,7 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     assert (await other.run(text("Now."))).output == "Now."
 
 
-async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgent) -> None:
+async def test_a_stuck_run_continues_without_its_loop(agent: ScriptedAgent) -> None:
     agent.server.always(call("read", path="missing"))
     assert (await agent.run(max_steps=50)).stop_reason == "stuck"
     count = len(agent.server.requests)
@@ -279,7 +279,7 @@ def test_a_loop_that_ends_leaves_no_connection_open(
     assert open_in_run == [1, 1, 1]
 
 
-def test_a_scripted_model_says_a_reply_twice(context: dict[str, Any]) -> None:
+def test_a_scripted_model_may_repeat_a_reply(context: dict[str, Any]) -> None:
     model, same = ScriptedModel(), scripted.calls(scripted.call("bash", command="echo a"))
     model.script(same, same, scripted.text("Done."))
     model.when("else", scripted.text("Other."))

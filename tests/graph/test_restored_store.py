@@ -59,7 +59,7 @@ async def restored(open_agent: Open, store: Path, *later: Any) -> None:
         store.with_name(store.name + rest).unlink(missing_ok=True)
 
 
-async def test_a_new_request_is_told_of_the_calls_that_are_missing(
+async def test_a_new_request_lists_missing_calls(
     open_agent: Open, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await restored(open_agent, store, calls(append("2"), append("3")), append("4"), text("Two."))
@@ -77,7 +77,7 @@ async def test_a_new_request_is_told_of_the_calls_that_are_missing(
         assert NOTE not in agent.server.requests[-1].text
 
 
-async def test_a_resumed_run_is_told_too(
+async def test_a_resumed_run_lists_them_too(
     open_agent: Open, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = call("ask_human", inquire="Which?")

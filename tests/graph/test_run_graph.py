@@ -31,7 +31,7 @@ NONE: list[Any] = [
 ]
 
 
-async def test_no_request_is_said_in_a_sentence(
+async def test_a_missing_request_is_reported_in_one_sentence(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     for messages in REQUESTS:
@@ -51,7 +51,7 @@ async def test_no_request_is_said_in_a_sentence(
 class TestClosing:
     KEEP = call("keep", path="", line="1")
 
-    async def test_live_things_are_closed_at_the_end(
+    async def test_live_resources_are_closed_at_the_end(
         self, agent: ScriptedAgent, subtests: pytest.Subtests
     ) -> None:
         for reply, reason in ((text("Done."), "answered"), (fail(401), "error")):
@@ -114,7 +114,7 @@ async def test_two_threads_at_once_share_nothing(
     assert Shelf.open == 0
 
 
-async def test_a_run_that_could_not_begin_does_not_hold_the_thread(agent: ScriptedAgent) -> None:
+async def test_a_run_that_could_not_start_does_not_hold_the_thread(agent: ScriptedAgent) -> None:
     Path("file").write_text("")
     for _ in range(2):
         with pytest.raises(UsageError, match="cannot be written to"):

@@ -64,7 +64,7 @@ class TestDirect:
         )
         assert outcome.output == "There is no such city."
 
-    async def test_beside_other_calls_the_model_goes_on(self, build: Build) -> None:
+    async def test_next_to_other_calls_the_model_continues(self, build: Build) -> None:
         agent = build(self.weather, "terminate", described)
         both = calls(call("weather", city="Rome"), call("described", word="x"))
         assert (await agent.run(both, text("Warm."))).output == "Warm."
@@ -126,7 +126,7 @@ async def test_bound_methods_are_tools(build: Build) -> None:
 SEARCH = {"type": "web_search", "search_context_size": "low"}
 
 
-async def test_a_tool_of_the_provider_is_passed_on_as_it_is(build: Build) -> None:
+async def test_a_providers_tool_is_passed_on_unchanged(build: Build) -> None:
     agent = build(described, SEARCH)
     outcome = await agent.run(call("described", word="x"), call("web_search"), text("Done."))
     assert outcome.output == "Done."
@@ -178,7 +178,7 @@ class TestState:
 
 
 class TestMessages:
-    async def test_messages_of_a_tool_stand_behind_its_own(self, build: Build) -> None:
+    async def test_messages_of_a_tool_follow_its_own(self, build: Build) -> None:
         @tool
         def look(call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
             """Look."""
@@ -237,7 +237,7 @@ def team(agent: ScriptedAgent) -> Any:
 
 
 class TestHandoffs:
-    async def test_another_agent_goes_on(self, agent: ScriptedAgent, team: Any) -> None:
+    async def test_another_agent_continues(self, agent: ScriptedAgent, team: Any) -> None:
         agent.server.script(call("transfer_to_bob"), text("Ahoy, I am Bob."), text("Still Bob."))
         result = await team.ainvoke(
             {"messages": [HumanMessage("Let me speak to Bob.")]},
@@ -266,7 +266,7 @@ class TestHandoffs:
         observations = {m.text for m in result["messages"] if isinstance(m, ToolMessage)}
         assert observations == {"x", "Transferred to bob", "y"}
 
-    async def test_it_waits_for_the_answer_to_a_question_beside_it(
+    async def test_it_waits_for_the_answer_to_a_parallel_question(
         self, agent: ScriptedAgent, team: Any
     ) -> None:
         ask = call("ask_human", inquire="Which colour?")
@@ -280,7 +280,7 @@ class TestHandoffs:
         assert result["messages"][-1].text == "Red it is."
         assert "Red." in {m.text for m in result["messages"] if isinstance(m, ToolMessage)}
 
-    async def test_without_a_graph_around_it_the_model_is_told(self, build: Build) -> None:
+    async def test_without_a_parent_graph_the_model_is_informed(self, build: Build) -> None:
         agent = build(handoff_to("bob"))
         outcome = await agent.run(call("transfer_to_bob"), text("Then I do it."))
         assert outcome.output == "Then I do it."

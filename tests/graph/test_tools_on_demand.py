@@ -115,7 +115,7 @@ async def test_the_ways_in_which_models_write_a_call(
         ({}, ["`name`: Field required"]),
     ],
 )
-async def test_what_is_answered_to_other_calls(
+async def test_replies_to_other_calls(
     lean: ScriptedAgent, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     await lean.run(call("use_tool", **arguments), text("Done."))
@@ -131,7 +131,7 @@ async def test_wrong_arguments_are_answered_with_the_description(lean: ScriptedA
     assert "Call it with `use_tool`" in answer
 
 
-async def test_a_description_is_given_once_in_what_the_model_sees(lean: ScriptedAgent) -> None:
+async def test_a_description_appears_once_in_the_history(lean: ScriptedAgent) -> None:
     first = through("append", path="a", line="1")
     await lean.run(call("use_tool", name="append"), first, text("Done."))
     observations = [m["content"] for m in lean.server.requests[-1].messages if m["role"] == "tool"]

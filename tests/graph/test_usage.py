@@ -41,7 +41,7 @@ async def test_cached_input_has_a_price_of_its_own(consulter: ScriptedAgent) -> 
     assert_sums(usage)
 
 
-async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAgent) -> None:
+async def test_a_second_run_starts_at_zero(consulter: ScriptedAgent) -> None:
     with pytest.raises(ValueError, match=r"no price of `scripted`.*\[prices"):
         await consulter.run(budget={"cost": 1.0})
     assert not consulter.server.requests
@@ -55,7 +55,7 @@ async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAge
     assert_sums(usage)
 
 
-async def test_runs_side_by_side_do_not_share_one(
+async def test_concurrent_runs_do_not_share_one(
     consulter: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     """Fault 15, also for the calls that tools make: each finds the ledger of its own task."""

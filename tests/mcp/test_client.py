@@ -35,7 +35,7 @@ def running_server() -> psutil.Process:
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
 @pytest.mark.environ(THE_TOKEN="open sesame")
-async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
+async def test_a_server_at_an_address_requires_a_token_and_is_reconnected(
     connect: Connect, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with odd_at_address(kind, TOKEN="open sesame") as (url, port):
@@ -64,7 +64,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return sorted(messages)
 
 
-async def test_those_that_are_down_are_told(
+async def test_unavailable_servers_are_reported(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     catalog, session = await connect(
@@ -82,7 +82,7 @@ async def test_those_that_are_down_are_told(
     assert "within 0.3 s" in lines[3]
 
 
-async def test_a_server_that_died_or_hangs_is_started_again(
+async def test_a_server_that_died_or_hangs_is_restarted(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no call is executed twice."""
@@ -143,7 +143,7 @@ NAMES = {
 }
 
 
-def test_names_fit_for_any_provider_and_are_no_other_tools(subtests: pytest.Subtests) -> None:
+def test_names_are_valid_for_any_provider_and_unique(subtests: pytest.Subtests) -> None:
     for (server, tool), name in NAMES.items():
         with subtests.test(server=server, tool=tool):
             names = {"mcp_a_b_c"} if server == "a_b" else set[str]()
@@ -185,7 +185,7 @@ async def test_a_program_is_started_in_a_folder_of_its_own(
     assert (await catalog.execute("mcp_here_add", {"a": 2, "b": 3})).text == "5"
 
 
-async def test_what_a_server_answers_and_cannot_have(
+async def test_results_of_a_server_and_requests_it_may_not_make(
     connect: Connect, subtests: pytest.Subtests
 ) -> None:
     catalog, _ = await connect(odd=odd())
@@ -204,7 +204,7 @@ async def test_what_a_server_answers_and_cannot_have(
             assert message in observation.text
 
 
-async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> None:
+async def test_other_content_than_text_is_kept_as_image_or_file(tmp_path: Path) -> None:
     workspace = session_in(tmp_path).workspace
     data, uri = base64.b64encode(b"RIFF").decode(), AnyUrl("odd://tides")
     text = types.TextResourceContents(uri=uri, text="Das Meer 海")

@@ -90,7 +90,7 @@ async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
     assert (tmp_path / "work" / "a.txt").read_text() == "1\n"
 
 
-async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedServer) -> None:
+async def test_runs_report_their_progress_and_ask(served: Serve, server: ScriptedServer) -> None:
     server.script(replies.call("bash", command="echo hello"), replies.text("It says hello."))
     lines = Heard()
     async with served("manus") as client:
@@ -185,7 +185,7 @@ def test_over_pipes_until_a_signal(pipes: Pipes) -> None:
 @pytest.mark.parametrize(
     "when", [pytest.param("greeted", marks=pytest.mark.exhaustive), "in a call"]
 )
-async def test_a_client_that_goes_ends_the_server_without_a_word(
+async def test_a_client_that_disconnects_ends_the_server_silently(
     pipes: Pipes, tmp_path: Path, when: str, private: tuple[str, ...]
 ) -> None:
     pipes.send(*OPENING)
@@ -203,7 +203,7 @@ async def test_a_client_that_goes_ends_the_server_without_a_word(
     await until(lambda: not working_in(tmp_path))
 
 
-async def test_over_http_with_a_token_that_is_made(
+async def test_over_http_with_a_generated_token(
     tmp_path: Path, environment: dict[str, str], server: ScriptedServer
 ) -> None:
     server.script(replies.call("bash", command="true"), replies.text("Good day."))
@@ -241,7 +241,7 @@ async def test_over_http_with_a_token_that_is_made(
             process.kill()
 
 
-async def test_no_open_door_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_remote_access_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     server = ToolServer(Settings(), "swe", Workspace("work"))
     with pytest.raises(UsageError, match=TOKEN):
         await serve_http(server, "0.0.0.0", 0)

@@ -164,7 +164,7 @@ def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     assert setup.effects() == []
 
 
-def test_a_checkpointer_that_has_no_place_for_records() -> None:
+def test_a_checkpointer_without_a_location_for_records() -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
     with pytest.raises(UsageError, match="give the path of its SQLite file"):

@@ -106,7 +106,9 @@ def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
             assert [c["args"] for c in message.tool_calls] == [{}]
 
 
-async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
+async def test_half_a_call_is_not_a_call_even_if_its_end_has_another_id(
+    agent: ScriptedAgent,
+) -> None:
     """LangChain would turn each half into a whole call."""
     half = piece(None, ARGS[9:14], id="y", index=0)
     await agent.watched(reply_stream(BEGUN, half, said({}, "length")), text("done"))
@@ -160,7 +162,7 @@ THOUGHT: dict[str, list[Chunk]] = {
 }
 
 
-def test_what_is_thought_is_told_from_what_is_said(subtests: pytest.Subtests) -> None:
+def test_reasoning_is_separated_from_the_text(subtests: pytest.Subtests) -> None:
     for chunks in THOUGHT.values():
         with subtests.test(chunks=chunks):
             message, parts = read(*chunks, STOP)
@@ -182,7 +184,7 @@ PARTS = {
 }
 
 
-def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
+def test_reasoning_is_recognized_however_it_is_split(subtests: pytest.Subtests) -> None:
     for words, parts in PARTS.items():
         for size in (1, 3, 1000):
             with subtests.test(words=words, parts=parts):
@@ -254,7 +256,7 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
 }
 
 
-def test_what_figures_mean(subtests: pytest.Subtests) -> None:
+def test_the_meaning_of_usage_figures(subtests: pytest.Subtests) -> None:
     for name, (usage, expected) in FIGURES.items():
         with subtests.test(name=name, usage=usage):
             result = usage_metadata(usage)
@@ -302,7 +304,7 @@ async def test_a_reply_with_and_without_figures(
             assert usage["output_tokens"] > 3
 
 
-async def test_the_model_that_is_asked_where_none_is_named_has_its_price(
+async def test_the_default_model_has_its_price(
     agent: ScriptedAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cost limit was accepted but could not be enforced: the calls had no cost."""

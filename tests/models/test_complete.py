@@ -22,7 +22,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("soon")
-async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: ScriptedAgent) -> None:
+async def test_temporarily_rejected_calls_are_retried_and_not_counted(agent: ScriptedAgent) -> None:
     busy = (fail(429), fail(500), fail(503), raw(b"<html>Bad gateway</html>", 502))
     events = await agent.events(*busy, text("Here I am."))
     outcome = await agent.outcome()
@@ -34,7 +34,7 @@ async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: Scri
 
 @pytest.mark.usefixtures("soon")
 @pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough time for a reply
-async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
+async def test_broken_streams_are_retried(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
     failures = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
     events = await agent.events(*failures, text("All of it."))
@@ -44,7 +44,9 @@ async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
     assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
 
 
-async def test_what_cannot_pass_is_not(agent: ScriptedAgent, subtests: pytest.Subtests) -> None:
+async def test_permanent_errors_are_not_retried(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     refusals = (fail(400, message="No."), fail(401), fail(400, code="context_length_exceeded"))
     for number, reply in enumerate(refusals, start=1):
         with subtests.test(number=number, reply=reply):
@@ -58,7 +60,7 @@ async def test_what_cannot_pass_is_not(agent: ScriptedAgent, subtests: pytest.Su
             assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
 
 
-async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
+async def test_the_servers_retry_delay_is_respected_unless_it_is_zero(agent: ScriptedAgent) -> None:
     """Without one, all retries would follow immediately: they use our own delays."""
     waits = ((503, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), (429, "0.4"))
     busy = [fail(status, headers={"Retry-After": wait}) for status, wait in waits]
@@ -71,7 +73,7 @@ async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAge
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")
-async def test_a_server_that_is_away_interrupts_the_run(
+async def test_an_unavailable_server_interrupts_the_run(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     """When resumed, its step is the next one, however often the server is still unavailable."""
@@ -92,7 +94,7 @@ async def test_a_server_that_is_away_interrupts_the_run(
 
 @pytest.mark.usefixtures("soon")
 @pytest.mark.environ(MANUS_RETRY_FOR="0.3")
-async def test_it_is_tried_again_no_longer_than_is_set(agent: ScriptedAgent) -> None:
+async def test_retries_stop_after_the_configured_time(agent: ScriptedAgent) -> None:
     """All attempts together, not each one after the one before."""
     agent.server.always(fail(503, headers={"Retry-After": "0"}))
     async with asyncio.timeout(20):
@@ -119,7 +121,7 @@ NO_ANSWERS = [
 ]
 
 
-async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
+async def test_a_reply_that_is_not_an_answer_is_requested_once_more(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setattr("manus.models.normalize.MAX_REPLY", 3_000)

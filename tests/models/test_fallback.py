@@ -16,7 +16,9 @@ from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, ScriptedServer, call, calls, fail, reply_stream, text
 
 
-async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
+async def test_an_endpoint_that_rejects_is_skipped(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
     second.script(call("append", path="a.txt", line="one"), text("done"))
     events = await configured.events(fail(401), fail(404))
     outcome = await configured.outcome()
@@ -29,7 +31,9 @@ async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: Scrip
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0.5")
-async def test_one_that_is_down_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
+async def test_an_unavailable_endpoint_is_skipped(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
     second.script(text("done"))
     configured.server.always(fail(503))
     outcome = await configured.run()
@@ -37,7 +41,9 @@ async def test_one_that_is_down_is_left(configured: ScriptedAgent, second: Scrip
     assert len(configured.server.requests) >= 2
 
 
-async def test_if_all_fail_each_is_named(configured: ScriptedAgent, second: ScriptedServer) -> None:
+async def test_if_all_fail_each_error_is_listed(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
     second.script(fail(401))
     outcome = await configured.run(fail(404))
     assert outcome.stop_reason == "error"
@@ -54,7 +60,7 @@ async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: Scri
     assert (await agent.run(text("Here."))).output == "Here.", "the thread stays usable"
 
 
-async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
+async def test_silence_and_a_content_filter_skip_the_endpoint_for_one_request(
     configured: ScriptedAgent, second: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     second.script(text("done"))
@@ -76,7 +82,7 @@ async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
             assert outcome.output == "mine"
 
 
-async def test_a_filtered_or_cut_off_reply_carries_nothing_out(
+async def test_a_filtered_or_truncated_reply_executes_nothing(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     """Whatever the finish reason is called by OpenAI, Anthropic, Google, Bedrock or Zhipu."""
@@ -95,7 +101,7 @@ async def test_a_filtered_or_cut_off_reply_carries_nothing_out(
     assert agent.lines("a.txt") == []
 
 
-async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
+async def test_a_cost_limit_also_requires_the_price_of_a_fallback(
     configured: ScriptedAgent, second: ScriptedServer, tmp_path: Path
 ) -> None:
     with (tmp_path / "manus.toml").open("a") as file:
@@ -104,7 +110,7 @@ async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
         await configured.run(budget={"cost": 1.0})
 
 
-def test_a_fallback_takes_what_it_does_not_set_but_no_key_for_another_place() -> None:
+def test_a_fallback_inherits_settings_but_no_key_for_another_address() -> None:
     models = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
     primary = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
     main = ModelSettings.model_validate({**primary, "fallback": models})
@@ -216,7 +222,7 @@ CHOSEN: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
-async def test_what_was_chosen_is_sent_under_the_models_own_name(
+async def test_parameters_are_sent_under_the_models_own_names(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     always = {"messages", "model", "tools", "stream", "stream_options"}
@@ -246,7 +252,7 @@ PACKAGES = {
 }
 
 
-async def test_what_a_provider_lacks_is_said(
+async def test_missing_features_of_a_provider_are_reported(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     with pytest.raises(SettingsError, match="its endpoint"):

@@ -16,7 +16,7 @@ def spending(role: str, tokens: int, **options: float) -> Spending:
     return {**entry, **options}  # type: ignore[typeddict-item]
 
 
-def test_a_call_is_booked_in_the_run_and_in_its_node() -> None:
+def test_a_call_is_recorded_for_the_run_and_its_node() -> None:
     ledger = UsageLedger(Budget(tokens=100))
     entries = ledger.start(no_usage())
     ledger.book(spending("main", 40, cost=0.25))

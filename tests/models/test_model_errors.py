@@ -146,7 +146,7 @@ NOWHERE: dict[str, tuple[Kind, str]] = {
 }
 
 
-async def test_nobody_there_and_how_long_to_wait(
+async def test_unreachable_servers_and_the_retry_delay(
     shared: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     for address, (kind, words) in NOWHERE.items():

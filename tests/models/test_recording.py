@@ -22,7 +22,7 @@ WORK: list[Scripted] = [
 
 
 @pytest.mark.parametrize("mode", ["values", "messages"], ids=["whole", "streamed"])
-async def test_a_run_can_be_played_again(
+async def test_a_run_can_be_replayed(
     agent: ScriptedAgent, mode: Any, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     recorded = await agent.run(*WORK, record=FILE)
@@ -41,7 +41,7 @@ async def test_a_run_can_be_played_again(
     assert normalize_messages(first, "nowhere") == normalize_messages(second, "nowhere")
 
 
-async def test_the_workspaces_place_in_it_is_moved(agent: ScriptedAgent, tmp_path: Path) -> None:
+async def test_the_workspace_path_is_adapted(agent: ScriptedAgent, tmp_path: Path) -> None:
     absolute = str(agent.workspace / "a")
     await agent.run(
         calls(call("append", path=absolute, line="1"), text=f"To {absolute}."),
@@ -77,7 +77,7 @@ async def test_another_conversation_fails_with_what_differs(agent: ScriptedAgent
 NO_RECORDINGS = ("no JSON", "[]", "{}", '{"after": 7, "messages": [], "reply": {}}', "7")
 
 
-def test_what_is_no_whole_recording(
+def test_incomplete_recordings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.chdir(tmp_path)

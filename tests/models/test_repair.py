@@ -43,7 +43,7 @@ NOT_READ = (
 )
 
 
-def test_what_has_one_reading_is_repaired_and_nothing_else() -> None:
+def test_only_unambiguous_arguments_are_repaired() -> None:
     assert {args: repair_arguments(args) for args in READ} == READ
     assert [args[:40] for args in NOT_READ if repair_arguments(args) is not None] == []
 
@@ -57,13 +57,15 @@ VALUES = st.recursive(
 
 @settings(max_examples=8, deadline=None)
 @given(st.dictionaries(st.text(), VALUES, min_size=1, max_size=4), st.data())
-def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.DataObject) -> None:
+def test_a_prefix_of_arguments_is_never_parsed(args: dict[str, Any], data: st.DataObject) -> None:
     for encoded in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
         end = data.draw(st.integers(1, len(encoded) - 1))
         assert repair_arguments(encoded[:end]) is None, encoded[:end]
 
 
-async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: ScriptedAgent) -> None:
+async def test_unreadable_calls_are_reported_and_a_repaired_one_executed(
+    agent: ScriptedAgent,
+) -> None:
     unread = {
         "infinite": '{"path": "a", "line": "x", "n": 1e999}',
         "too large": '{"path": "a", "line": "x", "n": -100000000000000000000}',
@@ -116,7 +118,7 @@ async def test_by_setting(prompted: ScriptedAgent) -> None:
     assert "Result of `append`:\n\nAppended to a." in second.messages[3]["content"]
 
 
-async def test_a_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent) -> None:
+async def test_a_truncated_call_is_not_executed(prompted: ScriptedAgent) -> None:
     half = '<tool_call>\n{"name": "append", "arguments": {"path": "a", "line": "1'
     outcome = await prompted.run(text(half, finish_reason="length"), text("done"))
     assert outcome.stop_reason == "answered"
@@ -139,7 +141,7 @@ PROMPTED: list[tuple[str, list[tuple[str, dict[str, int]]]]] = [
 ]
 
 
-def test_what_is_read(subtests: pytest.Subtests) -> None:
+def test_calls_in_text(subtests: pytest.Subtests) -> None:
     for content, expected in PROMPTED:
         with subtests.test(content=content, expected=expected):
             message = with_prompted_calls(AIMessage(content))
@@ -147,7 +149,7 @@ def test_what_is_read(subtests: pytest.Subtests) -> None:
             assert len(message.invalid_tool_calls) == (0 if expected else 1), "what cannot be read"
 
 
-async def test_what_is_repaired_and_what_is_but_a_thought(
+async def test_repaired_calls_and_calls_in_thoughts(
     prompted: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     only, own = block("append", path="a", line="1"), block("append", path="b", line="2")
@@ -167,7 +169,7 @@ async def test_what_is_repaired_and_what_is_but_a_thought(
             assert_paired(await prompted.messages(str(thread)))
 
 
-async def test_without_tools_the_history_is_in_words_too(prompted: ScriptedAgent) -> None:
+async def test_without_tools_the_history_is_text_as_well(prompted: ScriptedAgent) -> None:
     """A server without tools is not sent calls and tool messages in a request without tools."""
     await prompted.run(text(block("append", path="a", line="1")), text("done"))
     await prompted.run(text("Bye."), tool_choice="none")

@@ -74,7 +74,7 @@ def test_pieces_become_entries(subtests: pytest.Subtests) -> None:
             assert reader.fields()["reasoning_details"] == entries, name
 
 
-async def test_details_go_back_as_they_came(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
+async def test_details_go_back_unchanged(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
     reasoning = {"reasoning_details": DETAILS, "reasoning": "First I look."}
     at_once = reply_message("tool_calls", **reasoning, tool_calls=[made(0)])
     pieces: list[Json] = [
@@ -109,7 +109,7 @@ async def test_a_signature_goes_back_on_its_call(
             assert [first_call["id"], second_call["id"]] == ["c0", "c1"]
 
 
-async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) -> None:
+async def test_googles_thoughts_in_the_text_are_not_an_answer(lax: ScriptedAgent) -> None:
     """Its endpoint marks them with tags; a flag is set on the chunk, not on the reply."""
     flag = {"extra_content": {"google": {"thought": True}}}
     parts: list[Json] = [
@@ -126,7 +126,7 @@ async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) ->
 
 
 @pytest.mark.environ(MANUS_SEND_REASONING="false")
-async def test_never_if_it_is_not_to_be_sent(lax: ScriptedAgent) -> None:
+async def test_never_if_sending_is_disabled(lax: ScriptedAgent) -> None:
     call = made(0, index=0, **signed("AbC"))
     await lax.run(streamed({"reasoning_details": DETAILS, "tool_calls": [call]}), text("done"))
     [message] = assistants(lax.server)
@@ -158,7 +158,7 @@ async def test_no_other_server_gets_it(lax: ScriptedAgent, second: ScriptedServe
     assert "of the other" not in json.dumps(rest)
 
 
-def test_what_belongs_to_a_call_follows_it_to_another_id() -> None:
+def test_data_of_a_call_follows_it_to_another_id() -> None:
     googles = "__gemini_function_call_thought_signatures__"
     extra = {googles: {"c0": "x"}, "reasoning_details": [{"id": "c0"}, {"id": "c1"}]}
     message = AIMessage("", additional_kwargs=extra)

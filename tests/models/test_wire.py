@@ -93,7 +93,7 @@ MALFORMED = {
 }
 
 
-def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept(
+def test_unreadable_arguments_are_wrapped_in_place(
     subtests: pytest.Subtests,
 ) -> None:
     bad = {"name": "read", "args": '{"path": "a', "id": "c0", "error": None}
@@ -116,7 +116,7 @@ def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept(
             assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
 
 
-async def test_pictures_follow_the_batch_of_tool_messages(agent: ScriptedAgent) -> None:
+async def test_images_follow_the_batch_of_tool_messages(agent: ScriptedAgent) -> None:
     reply = calls(call("picture"), call("poll"), call("picture"))
     await agent.run(reply, call("poll"), text("Red."))
     last = agent.server.requests[-1].messages
@@ -162,7 +162,7 @@ async def heard(model: Any) -> AIMessage | None:
 
 
 @pytest.mark.parametrize("body", [TALK, CALLING], ids=["text", "a call"])
-async def test_a_stream_that_is_cut_anywhere(
+async def test_a_stream_truncated_anywhere(
     server: ScriptedServer, body: bytes, subtests: pytest.Subtests
 ) -> None:
     """In a character, in an event, between two: a part is never taken for the whole."""
@@ -240,7 +240,9 @@ async def test_a_certificate_that_is_trusted(
     assert (await behind.run(text("Safe."))).output == "Safe."
 
 
-async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> None:
+async def test_a_certificate_that_is_not_trusted(
+    agent: ScriptedAgent, secure: ScriptedServer
+) -> None:
     outcome = await ScriptedAgent(secure, agent.workspace, agent.saver).run()
     assert outcome.stop_reason == "error"
     assert "unable to get local issuer" in outcome.output
@@ -249,7 +251,7 @@ async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> 
 
 
 @pytest.mark.environ(SSL_CERT_FILE="/nowhere.pem")
-async def test_what_no_client_can_be_made_with_is_said_at_once(agent: ScriptedAgent) -> None:
+async def test_invalid_client_settings_are_reported_at_once(agent: ScriptedAgent) -> None:
     events = await agent.events()
     assert not [event for event in events if event["type"] == "retry"]
     outcome = await agent.outcome()

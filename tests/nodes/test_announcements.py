@@ -104,12 +104,12 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("reply", ANNOUNCED)
-def test_an_announcement_is_recognised(reply: str) -> None:
+def test_an_announcement_is_recognized(reply: str) -> None:
     assert announces_work(reply)
 
 
 @pytest.mark.parametrize("reply", ANSWERS)
-def test_an_answer_is_no_announcement(reply: str) -> None:
+def test_an_answer_is_not_an_announcement(reply: str) -> None:
     assert not announces_work(reply)
 
 
@@ -136,7 +136,7 @@ async def test_a_second_one_is_the_answer(agent: ScriptedAgent) -> None:
     assert len(agent.server.requests) == 3
 
 
-async def test_what_is_said_after_it_is_the_answer(agent: ScriptedAgent) -> None:
+async def test_the_reply_after_it_is_the_answer(agent: ScriptedAgent) -> None:
     outcome = await agent.run(text("Let me write it:"), text("It is written."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "It is written.")
 
@@ -199,7 +199,7 @@ async def test_an_open_plan_sends_a_reply_back(agent: ScriptedAgent) -> None:
     assert plans["p"]["steps"][1]["status"] == "completed"
 
 
-async def test_a_step_of_a_plan_is_no_conversation(agent: ScriptedAgent) -> None:
+async def test_a_delegated_task_is_not_a_conversation(agent: ScriptedAgent) -> None:
     """A task for another agent, delegated in a conversation: nobody reads its announcements."""
     delegator = ScriptedAgent(agent.server, agent.workspace, agent.saver, DELEGATOR)
     task = call("delegate", task="Look.", profile="swe")

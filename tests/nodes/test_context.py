@@ -69,7 +69,7 @@ class TestTruncation:
         assert again[2] is first[2], "it is sent as the request before had it"
         assert len(await rendered.render(history[:2], window)) == 2
 
-    async def test_many_results_share_the_room_of_a_turn(self, workspace: Workspace) -> None:
+    async def test_many_results_share_the_space_of_a_turn(self, workspace: Workspace) -> None:
         calls = [{"name": "read", "args": {}, "id": f"c{n}", "type": "tool_call"} for n in range(9)]
         results = [answer(n, FOX * 300) for n in range(8)]
         turn: list[AnyMessage] = [AIMessage("", tool_calls=calls), *results, answer(8, "short")]
@@ -91,14 +91,16 @@ class TestTruncation:
                 assert len(str(args)) / 4 < 0.3 * ROOM
                 assert set(args) == {"path", *arguments}
 
-    async def test_the_users_oldest_large_messages_give_way(self, workspace: Workspace) -> None:
+    async def test_the_users_oldest_large_messages_are_truncated(
+        self, workspace: Workspace
+    ) -> None:
         history = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
         messages = await fit_messages(history, ROOM, workspace)
         assert messages[-1] is history[-1]
         assert messages[0] is not history[0]
         assert whole(str(messages[0].text), workspace) == history[0].text
 
-    async def test_it_is_shown_as_if_it_were_looked_at_first(
+    async def test_rendering_does_not_depend_on_earlier_renderings(
         self, workspace: Workspace, subtests: pytest.Subtests
     ) -> None:
         """However a history and a window change."""
@@ -129,7 +131,7 @@ class TestCompaction:
         *(message for n in range(6) for message in (asks(n), answer(n))),
     )
 
-    def test_turns_go_whole_and_the_oldest_first(self) -> None:
+    def test_turns_are_evicted_whole_and_oldest_first(self) -> None:
         evicted = select_evicted(self.HISTORY, [10.0] * 13, 70)
         assert [m.id for m in evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
         evicted = select_evicted(self.HISTORY, [10.0] * 13, 0, 3)
@@ -146,7 +148,7 @@ class TestCompaction:
         evicted = select_evicted(history, [10.0] * 4, 20, max_size=30, request_index=3)
         assert [m.id for m in evicted] == ["0", "1"]
 
-    def test_the_summary_takes_the_place_of_the_first_and_of_the_one_before(self) -> None:
+    def test_the_summary_replaces_the_evicted_turns_and_the_previous_one(self) -> None:
         history, evicted = list(self.HISTORY), select_evicted(self.HISTORY, [10.0] * 13, 50)
         once, writes = replace_with_notes(history, evicted, "Notes.\n- one [#1]")
         assert append_messages(history, [writes]) == once
@@ -162,7 +164,7 @@ class TestCompaction:
         assert all(isinstance(write, RemoveMessage) for write in writes[1:])
 
 
-def test_notes_stand_under_their_headings_and_prose_is_dropped() -> None:
+def test_notes_are_under_their_headings_and_prose_is_dropped() -> None:
     reply = (
         "Here are the notes:\n- Code 42 [#1]\n**Next:**\n* Ask K9, line 77\n# found\n"
         "- Port 8080 [#4]\n- \n## Wanted\n1. All 300 codes of K8"
@@ -176,7 +178,7 @@ def test_notes_stand_under_their_headings_and_prose_is_dropped() -> None:
     assert parse_notes(format_notes(notes)) == notes
 
 
-def test_what_is_wanted_and_next_stays_the_longest() -> None:
+def test_wanted_and_next_are_kept_longest() -> None:
     old = [f"- A long finding of no interest any more, number {n} [#{n}]" for n in range(90)]
     lines = ["## Wanted", "- All codes", "## Found", *old, "## Next", "- Ask on"]
     notes = truncate_notes(parse_notes(lines), 200)
@@ -185,7 +187,7 @@ def test_what_is_wanted_and_next_stays_the_longest() -> None:
     assert len(notes) < 20
 
 
-def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens(
+def test_images_are_not_counted_as_text_and_other_scripts_have_more_tokens(
     subtests: pytest.Subtests,
 ) -> None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT * 900}"}}
@@ -220,7 +222,7 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
 LEARNED = {"maximum context length is 90000": 8_000, "It is too long.": 5_000, "limit 2048": 2_048}
 
 
-def test_what_was_refused_and_what_a_server_counts_is_learned_from(
+def test_rejected_sizes_and_server_counts_are_learned_from(
     subtests: pytest.Subtests,
 ) -> None:
     for number, (message, window) in enumerate(LEARNED.items()):

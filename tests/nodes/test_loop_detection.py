@@ -208,7 +208,7 @@ def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> No
             assert kind_in(*[said("So.")] * (threshold + 1), threshold=threshold) == "text"
 
 
-def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
+def test_a_finding_names_every_call_of_a_cycle_and_one_result() -> None:
     cycle, single = (find_loop(*build_trail(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
     assert cycle is not None
     assert all(f"'command': '{c}'" in cycle.description for c in "abc")
@@ -266,7 +266,7 @@ def test_one_measure_at_a_time(subtests: pytest.Subtests) -> None:
             assert measures(steps) == measured, name
 
 
-def test_what_comes_round_beside_a_loop_is_refused_with_it() -> None:
+def test_calls_that_repeat_with_a_loop_are_refused_with_it() -> None:
     twice = step(*[("bash", {"command": "b"}, "a b")] * 2)
     steps = [bash("a"), bash("b"), bash("a"), bash("a")]
     trail, _, _ = build_trail(steps)
@@ -283,7 +283,7 @@ _CALL = st.tuples(st.sampled_from(["read", "edit"]), st.integers(0, 2), st.sampl
 
 
 @given(st.lists(st.lists(_CALL, max_size=2), max_size=12))
-def test_what_is_new_is_never_a_loop(run: list[list[tuple[str, int, str]]]) -> None:
+def test_new_calls_are_never_a_loop(run: list[list[tuple[str, int, str]]]) -> None:
     steps = [
         step(*((name, {"n": n}, observation) for name, n, observation in calls)) for calls in run
     ]

@@ -30,7 +30,7 @@ DONE = call("terminate", status="success", answer="Done.")
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
 
 
-def test_the_steps_left_are_said_in_the_last_quarter(subtests: pytest.Subtests) -> None:
+def test_the_steps_left_are_stated_in_the_last_quarter(subtests: pytest.Subtests) -> None:
     for step, remaining in ((1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)):
         with subtests.test(step=step, remaining=remaining):
             expected = [] if remaining is None else [prompts.steps_left(remaining)]
@@ -45,7 +45,7 @@ async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -
     assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in messages] == snapshot
 
 
-async def test_each_request_begins_with_the_one_before(
+async def test_each_request_starts_with_the_previous_one(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     work: list[Scripted] = [call("append", path="a", line=str(n)) for n in range(12)]
@@ -65,7 +65,7 @@ async def test_each_request_begins_with_the_one_before(
             assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
 
 
-async def test_nothing_is_sent_where_nothing_has_to_be_said(agent: ScriptedAgent) -> None:
+async def test_an_empty_message_is_not_sent(agent: ScriptedAgent) -> None:
     """A user's message without content, which several servers reject."""
     quiet = replace(TESTER, next_step_prompt="")
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, quiet)
@@ -102,7 +102,7 @@ def read_notes(folder: Path) -> str:
     return describe_environment(Workspace(folder), resolve_settings(Settings()))
 
 
-async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> None:
+async def test_it_stays_the_same_while_files_are_created(agent: ScriptedAgent) -> None:
     placed = replace(TESTER, system_prompt="You test.\n$place")
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, placed)
     agent.workspace.mkdir(exist_ok=True)
@@ -121,7 +121,7 @@ async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> N
     assert "  made" in then
 
 
-def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path) -> None:
+def test_a_listing_has_two_levels_or_as_many_entries_as_fit(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").touch()
     (tmp_path / ".hidden").touch()
@@ -134,14 +134,14 @@ def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path
     assert lines[-1] == f"  [{151 - MOST_ENTRIES} more]"
 
 
-def test_a_folder_whose_entries_have_no_room_is_counted(tmp_path: Path) -> None:
+def test_a_folder_whose_entries_do_not_fit_is_counted(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for number in range(60):
         (tmp_path / "logs" / f"{number}.log").touch()
     assert read_notes(tmp_path).endswith("\n  logs/ (60 entries)")
 
 
-def test_who_starts_no_programs_is_not_told_of_them(tmp_path: Path) -> None:
+def test_an_agent_without_programs_is_not_told_about_them(tmp_path: Path) -> None:
     resolved = resolve_settings(Settings())
     brief = describe_environment(Workspace(tmp_path), resolved, runs_programs=False)
     assert "shell" not in brief
@@ -187,7 +187,7 @@ def test_which_python_runs_the_code(
     assert f"- Python: {expected.format(python=f'Python {version} in .venv')}\n" in description
 
 
-def test_the_branch_is_named_and_nothing_that_stands_in_its_place(
+def test_the_branch_is_named_and_nothing_planted_in_its_place(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     git, below, worktree = (tmp_path / name for name in (".git", "below", "worktree"))
@@ -209,7 +209,7 @@ def test_the_branch_is_named_and_nothing_that_stands_in_its_place(
 
 
 @pytest.mark.environ(MANUS_TRUST="")
-def test_the_instructions_of_a_folder_count_once_it_is_trusted(tmp_path: Path) -> None:
+def test_the_instructions_of_a_folder_apply_once_it_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Run `make check`.\n")
     assert "make check" not in read_notes(tmp_path)
     trust(tmp_path)
@@ -218,7 +218,7 @@ def test_the_instructions_of_a_folder_count_once_it_is_trusted(tmp_path: Path) -
     assert "all keys" not in read_notes(tmp_path)
 
 
-def test_programs_that_the_sandbox_hides_are_said_to_be_hidden(
+def test_programs_that_the_sandbox_hides_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shims = tmp_path / "shims"

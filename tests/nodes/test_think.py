@@ -67,7 +67,7 @@ def test_each_call_gets_its_message(subtests: pytest.Subtests) -> None:
     assert repair_history(complete, nothing_known) is complete
 
 
-def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> None:
+def test_a_result_is_moved_behind_its_call_and_an_orphan_removed() -> None:
     call = asks("1")
     history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
     mended = repair_history(history, nothing_known)
@@ -175,7 +175,7 @@ async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
     assert_paired(await agent.messages())
 
 
-async def test_calls_that_nobody_wants_leave_silence_which_is_a_loop(agent: ScriptedAgent) -> None:
+async def test_ignored_calls_leave_empty_messages_which_are_a_loop(agent: ScriptedAgent) -> None:
     outcome = await agent.run(*[call("append", path="a", line="1")] * 4, tool_choice="none")
     assert outcome.stop_reason == "stuck"
     assert (await agent.values())["loop"]["kind"] == "silence"
@@ -201,7 +201,7 @@ async def test_a_slow_build_is_polled_until_it_is_done(
     assert hinted == [False, False, False, True, False, False, False]
 
 
-async def test_a_person_is_asked_and_the_answer_goes_on(agent: ScriptedAgent) -> None:
+async def test_a_person_is_asked_and_the_answer_is_passed_on(agent: ScriptedAgent) -> None:
     waiting = await agent.run(*[READ] * 6, interactive=True)
     assert waiting.stop_reason == "interrupted"
     assert "stuck" in waiting.output

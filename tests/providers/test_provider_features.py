@@ -71,7 +71,7 @@ async def test_cache_points_are_set_for_models_that_know_them(
     assert last == ["toolResult", "cachePoint", "text"], "the next-step prompt stays outside"
 
 
-async def test_the_tools_schemas_stay_as_they_are(
+async def test_the_tools_schemas_stay_unchanged(
     provider: str, provider_server: ScriptedServer
 ) -> None:
     """They are built once, and reused for every later request, also for a fallback."""
@@ -89,9 +89,7 @@ async def test_the_tools_schemas_stay_as_they_are(
     assert tools == before
 
 
-async def test_picture_and_parameters(
-    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_image_and_parameters(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
     monkeypatch.setenv("MANUS_MAX_TOKENS", "123")
     if agent.provider in EFFORT:
@@ -235,7 +233,7 @@ SIGNED = {
 
 
 @pytest.mark.parametrize("provider", list(SIGNED))
-async def test_no_other_gets_them(
+async def test_no_other_provider_gets_them(
     thinker: ProvidedAgent, server: ScriptedServer, tmp_path: Path
 ) -> None:
     """A compatible server as the fallback; then the provider's model gets its own again."""
@@ -274,7 +272,7 @@ async def test_a_tool_of_the_provider_is_passed_on(agent: ProvidedAgent, provide
 
 
 @pytest.mark.parametrize("provider", ["ollama"])
-async def test_ollama_says_how_large_its_window_is(
+async def test_ollama_reports_its_window(
     agent: ProvidedAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent.server.pages = ollama("qwen3:latest", 4_096)

@@ -68,7 +68,7 @@ def _has_the_key(provider: str, headers: Mapping[str, str]) -> None:
     assert (headers.get(names[provider]) or bearer) == KEY
 
 
-async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None:
+async def test_truncated_calls_are_not_executed(agent: ProvidedAgent) -> None:
     """It goes back with an object as arguments; complete calls go back unchanged."""
     poll: tuple[str, Any] = ("poll", {})
     expected = ("append", {"file": "c.txt", "line": "one"})
@@ -94,7 +94,7 @@ async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None
     assert calls[4] == expected
 
 
-async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAgent) -> None:
+async def test_a_stream_that_ends_without_a_reason_is_not_a_call(agent: ProvidedAgent) -> None:
     agent.streamed = True
     cut = Turn(calls=(MORE,), silent=True)
     outcome = await agent.ask(cut, cut, Turn(text="Done."))
@@ -174,7 +174,7 @@ def waits(parts: list[tuple[str, Any]]) -> list[float]:
     return [d["wait"] for mode, d in parts if mode == "custom" and d["type"] == "retry"]
 
 
-async def test_what_cannot_pass_is_not_tried_again(
+async def test_permanent_errors_are_not_retried(
     agent: ProvidedAgent, subtests: pytest.Subtests
 ) -> None:
     for status, words in ((401, CHECK[agent.provider]), (404, "check MANUS_MODEL")):
@@ -193,7 +193,7 @@ async def test_what_cannot_pass_is_not_tried_again(
     assert len(agent.server.requests) == 3
 
 
-async def test_what_may_pass_we_try_again(
+async def test_temporary_errors_are_retried(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the delay that a provider asks for, or after one of ours; also in mid-stream."""
@@ -223,7 +223,7 @@ async def test_what_may_pass_we_try_again(
 
 
 @pytest.mark.parametrize("provider", ["google", "azure"])
-async def test_a_wait_of_an_hour_is_not(agent: ProvidedAgent) -> None:
+async def test_a_delay_of_an_hour_is_not_waited_for(agent: ProvidedAgent) -> None:
     delay = {"retryDelay": "3600s"}
     refusal = refused(agent.provider, 429, headers={"Retry-After": "3600"}, details=(delay,))
     parts = await agent.watch(refusal)
@@ -241,7 +241,7 @@ TOO_LARGE = {
 }
 
 
-async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_server(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANUS_RETRY_FOR", "0.2")
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     monkeypatch.setenv("MANUS_BASE_URL", "http://127.0.0.1:9")

@@ -69,7 +69,7 @@ def files(folder: Path) -> set[str]:
     return {str(p.relative_to(folder)) for p in folder.rglob("*") if ".manus" not in p.parts}
 
 
-async def test_a_thread_goes_back_with_its_files(agent: ScriptedAgent, store: Store) -> None:
+async def test_a_thread_is_rewound_with_its_files(agent: ScriptedAgent, store: Store) -> None:
     await change_files(agent)
     steps = await history(store, "t")
     assert [step.number for step in steps] == [0, 1, 2, 3]
@@ -135,7 +135,7 @@ class TakesNotes(AgentMiddleware[Any, Any]):
         return {"notes": [f"request {len(state.get('notes', [])) + 1}"]}
 
 
-async def test_channels_of_a_middleware_go_back_too(
+async def test_channels_of_a_middleware_are_rewound_too(
     server: ScriptedServer, store: Store, own_workspace: Path
 ) -> None:
     agent = ScriptedAgent(server, own_workspace, store, SHELL)
@@ -188,7 +188,7 @@ def paid(reply: Any) -> Message:
     return replace(message, usage=tokens(1000, 10))
 
 
-async def test_what_was_spent_stays_spent(agent: ScriptedAgent, store: Store) -> None:
+async def test_usage_is_not_rewound(agent: ScriptedAgent, store: Store) -> None:
     """In the state, in the trace, and in the budget."""
     calls = [bash(f"echo {number} > a.txt") for number in range(3)]
     await agent.run(*map(paid, [*calls, text("Done.")]))
@@ -206,9 +206,7 @@ async def test_what_was_spent_stays_spent(agent: ScriptedAgent, store: Store) ->
     assert sum_tokens((await agent.values())["usage"]) == 4040
 
 
-async def test_what_later_requests_have_spent_is_in_the_account(
-    agent: ScriptedAgent, store: Store
-) -> None:
+async def test_usage_of_later_requests_is_included(agent: ScriptedAgent, store: Store) -> None:
     await agent.run(paid(bash("echo 1 > a.txt")), paid(text("One.")))
     await agent.run(paid(bash("echo 2 > a.txt")), paid(text("Two.")))
     result = await rewind(store, "t", to=2)
@@ -220,7 +218,7 @@ async def test_what_later_requests_have_spent_is_in_the_account(
     ]
 
 
-async def test_what_a_flow_has_spent_stays_spent(flow: ScriptedFlow, store: Store) -> None:
+async def test_usage_of_a_flow_is_not_rewound(flow: ScriptedFlow, store: Store) -> None:
     flow.plans(paid(makes(free("alpha"), free("beta", 0))))
     flow.step("alpha", paid(bash("echo 1 > a.txt")), paid(succeeds()))
     flow.step("beta", paid(bash("echo 1 > b.txt")), paid(succeeds()))

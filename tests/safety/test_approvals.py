@@ -41,7 +41,7 @@ RULES = {
 }
 
 
-def test_what_rules_fit() -> None:
+def test_which_rules_match() -> None:
     assert {call: matches(*call) for call in RULES} == RULES
 
 
@@ -184,7 +184,7 @@ async def test_the_modes_and_rules_of_the_settings(
     assert waiting.stop_reason == "interrupted", "`cat` was not approved"
 
 
-async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
+async def test_a_changed_call_is_asked_about_again(editing: ScriptedAgent) -> None:
     [question] = (await editing.run(ENV)).questions
     message = (await editing.messages())[-1]
     assert isinstance(message, AIMessage)
@@ -201,7 +201,9 @@ async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
     assert outcome.stop_reason == "answered"
 
 
-async def test_a_no_counts_where_nobody_would_be_asked_by_now(editing: ScriptedAgent) -> None:
+async def test_a_refusal_applies_even_if_approval_is_no_longer_needed(
+    editing: ScriptedAgent,
+) -> None:
     await editing.run(ENV)
     settings(editing, f'[approve]\nallow = ["{EDITOR}"]\n')
     await editing.graph.close_waiting()
@@ -235,7 +237,7 @@ async def test_a_process_is_killed_after_the_answer(agent: ScriptedAgent) -> Non
     assert agent.lines("held") == ["1"]
 
 
-async def test_a_tool_that_asks_for_itself_gets_its_own_answer(agent: ScriptedAgent) -> None:
+async def test_a_tool_that_asks_gets_its_own_answer(agent: ScriptedAgent) -> None:
     profile = replace(ASKING, tools=(pick,))
     asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
     await asking.run(call("pick"), approve="ask")

@@ -338,7 +338,7 @@ READS = {
 
 
 @pytest.mark.parametrize("name", LATER)
-async def test_a_file_that_an_earlier_run_has_downloaded(
+async def test_a_file_downloaded_by_an_earlier_run(
     agent: ScriptedAgent, internet: Internet, name: str
 ) -> None:
     internet.pages.update(CARRIERS[name].pages)

@@ -328,7 +328,7 @@ WORKS = {
     none=("status", "add and commit", "a new worktree"),
 )
 @pytest.mark.parametrize("name", WORKS)
-async def test_what_people_need_works(session: Session, name: str) -> None:
+async def test_ordinary_commands_work(session: Session, name: str) -> None:
     script, expected = WORKS[name]
     observation = await run(session, script)
     assert expected in observation
@@ -339,7 +339,7 @@ async def test_what_people_need_works(session: Session, name: str) -> None:
 
 
 @CLOSED
-async def test_the_whole_directory_is_closed(session: Session) -> None:
+async def test_the_whole_directory_is_read_only(session: Session) -> None:
     script = (
         "for d in .git .git/refs/heads .git/modules/sub .git/worktrees/tree nested/.git; do "
         "echo x > $d/new && echo open; done; echo x > sub/.git && echo open; "
@@ -351,7 +351,9 @@ async def test_the_whole_directory_is_closed(session: Session) -> None:
 
 
 @CLOSED
-async def test_what_was_made_in_the_run_is_closed_to_later_programs(session: Session) -> None:
+async def test_a_repository_created_in_the_run_is_read_only_for_later_programs(
+    session: Session,
+) -> None:
     await run(session, f"git init -q new; cd new; {WHO}; git commit -q --allow-empty -m One")
     code = (
         "import subprocess, os\nos.chdir('new')\n"
@@ -372,7 +374,7 @@ async def test_an_alias_of_the_user(session: Session) -> None:
 
 
 @CLOSED
-async def test_hooks_are_left_out_and_named(session: Session) -> None:
+async def test_hooks_are_skipped_and_listed(session: Session) -> None:
     root = session.workspace.root
     hook = root / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\ntouch ran\n")
@@ -437,7 +439,7 @@ async def test_another_branch_may_bring_its_settings(repository: Path) -> None:
 
 @CLOSED
 @pytest.mark.parametrize("name", [".envrc", WORKFLOW, ".vscode/new", ".idea/x", ".idea/new"])
-async def test_what_the_run_has_committed_is_not_brought_back(repository: Path, name: str) -> None:
+async def test_content_committed_by_the_run_is_not_restored(repository: Path, name: str) -> None:
     with_another_branch(repository)
     before = (repository / name).read_text() if (repository / name).exists() else None
     session = session_in(repository, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
@@ -456,7 +458,7 @@ async def test_what_the_run_has_committed_is_not_brought_back(repository: Path, 
 
 
 @CLOSED
-async def test_a_refusal_says_what_to_do(session: Session) -> None:
+async def test_a_refusal_names_the_alternative(session: Session) -> None:
     observation = await run(session, "git config core.hooksPath h")
     assert "`core.hooksPath` is not known to be harmless" in observation
     assert "their own terminal" in observation

@@ -53,7 +53,7 @@ def log(agent: ScriptedAgent) -> list[str]:
     return git(agent, "log", "--format=%s").split()
 
 
-async def test_one_yes_holds_for_the_run(agent: ScriptedAgent) -> None:
+async def test_one_approval_applies_to_the_run(agent: ScriptedAgent) -> None:
     waiting = await agent.run(bash("git status; git branch"), commit("A"))
     assert waiting.stop_reason == "interrupted"
     [question] = waiting.questions
@@ -83,7 +83,7 @@ async def test_a_no_changes_nothing(agent: ScriptedAgent) -> None:
 
 
 @pytest.mark.parametrize("request_text", ["Fix it and commit it.", "Run git commit.", "修好后提交"])
-async def test_what_the_request_asks_for_needs_no_question(
+async def test_explicitly_requested_changes_need_no_question(
     agent: ScriptedAgent, request_text: str
 ) -> None:
     outcome = await agent.run(commit("A"), DONE, request=request_text)
@@ -91,7 +91,7 @@ async def test_what_the_request_asks_for_needs_no_question(
     assert log(agent) == ["A", "First"]
 
 
-async def test_what_only_reads_needs_no_question(agent: ScriptedAgent) -> None:
+async def test_read_only_commands_need_no_question(agent: ScriptedAgent) -> None:
     script = "git status && git diff && git log -1 && git branch -a && git config user.name"
     outcome = await agent.run(bash(script), DONE)
     assert outcome.stop_reason == "answered"

@@ -115,7 +115,7 @@ async def test_the_name_and_habits_are_kept(session: Session, home: Path) -> Non
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_settings_for_the_folder_count(session: Session, home: Path) -> None:
+async def test_settings_for_the_folder_apply(session: Session, home: Path) -> None:
     (home / ".gitconfig").write_text(HARMLESS.replace("gitdir:project/", f"gitdir:{home}/project/"))
     (home / "project" / ".git").mkdir()
     for name in ("objects", "refs"):

@@ -350,7 +350,7 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
 @pytest.mark.sample(landlock=())
-async def test_what_is_read_on_the_web(
+async def test_text_from_the_web(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
     obeyed, questions = await carried_out(agent, READ_ON_THE_WEB, "What does news.example say?")
@@ -360,7 +360,7 @@ async def test_what_is_read_on_the_web(
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_what_is_read_in_the_workspace(
+async def test_text_in_the_workspace(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
     lay_out(agent.workspace)
@@ -372,7 +372,7 @@ async def test_what_is_read_in_the_workspace(
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_what_an_mcp_server_says(
+async def test_text_from_an_mcp_server(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
     folder = agent.workspace.parent
@@ -384,7 +384,9 @@ async def test_what_an_mcp_server_says(
     assert harm(agent, internet) == []
 
 
-async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet: Internet) -> None:
+async def test_without_questions_the_secret_would_be_sent(
+    agent: ScriptedAgent, internet: Internet
+) -> None:
     text = " ".join(map(order, "abcdefgh"))
     internet.pages["news.example/plain"] = Answer(text, type="text/plain")
     look = [go("news.example/plain")]
@@ -395,7 +397,7 @@ async def test_without_questions_it_would_be_sent(agent: ScriptedAgent, internet
     assert [*outside.iterdir()] == [], "the wall stands all the same"
 
 
-async def test_a_page_of_the_run_hands_nothing_on_by_the_name_of_its_window(
+async def test_a_page_of_the_run_passes_nothing_on_in_its_window_name(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
     sends = "<script>fetch('/took?' + encodeURIComponent(window.name + '.'))</script>"
@@ -409,7 +411,7 @@ async def test_a_page_of_the_run_hands_nothing_on_by_the_name_of_its_window(
 
 
 @BY_HOST
-async def test_usual_work_is_hardly_asked_about(agent: ScriptedAgent, internet: Internet) -> None:
+async def test_ordinary_work_causes_few_questions(agent: ScriptedAgent, internet: Internet) -> None:
     internet.pages = BENIGN
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
     own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
@@ -517,7 +519,7 @@ async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet
     assert counted.startswith("42")
 
 
-async def test_a_page_that_came_by_itself_is_one_that_was_read(
+async def test_a_page_that_navigated_by_itself_counts_as_read(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
     """It is only shown before a step; no call navigated there."""
@@ -541,9 +543,7 @@ async def test_a_page_that_came_by_itself_is_one_that_was_read(
     await looking.graph.close_waiting()
 
 
-async def test_pages_of_its_own_send_nothing_along(
-    agent: ScriptedAgent, internet: Internet
-) -> None:
+async def test_pages_of_the_run_send_nothing(agent: ScriptedAgent, internet: Internet) -> None:
     """Neither those of a file nor those of its own server."""
     file = agent.workspace.parent / "manus.toml"
     file.write_text(file.read_text().replace("[egress]", '[egress]\nallow_private = ["localhost"]'))
@@ -593,7 +593,7 @@ async def test_a_server_that_the_user_chose_reaches_its_hosts(
 
 @BY_HOST
 @pytest.mark.parametrize("who", ["agent", "other"])
-async def test_what_was_read_is_known_to_whom_it_is_passed_on(
+async def test_taint_is_passed_on_with_the_text(
     agent: ScriptedAgent, internet: Internet, who: str
 ) -> None:
     helper = '[profiles.helper]\nbased_on = "swe"\ntools = ["web_search", "bash"]\n'
@@ -613,9 +613,7 @@ async def test_what_was_read_is_known_to_whom_it_is_passed_on(
 
 
 @BY_HOST
-async def test_a_step_of_a_plan_knows_what_those_before_it_have_read(
-    agent: ScriptedAgent, internet: Internet
-) -> None:
+async def test_taint_is_passed_on_to_later_steps(agent: ScriptedAgent, internet: Internet) -> None:
     internet.pages = BENIGN
     reader = replace(PROFILE, tools=("web_search", "bash", "terminate"))
     scripted_flow = ScriptedFlow(agent.server, agent.workspace, agent.saver, (reader,))

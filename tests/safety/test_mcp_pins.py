@@ -47,7 +47,7 @@ def told_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if record.name == "manus"]
 
 
-async def test_changed_tools_are_left_out_until_they_are_trusted(
+async def test_changed_tools_are_omitted_until_they_are_trusted(
     changing: Changing, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "manus")
@@ -70,7 +70,7 @@ async def test_changed_tools_are_left_out_until_they_are_trusted(
     assert await changing.names() == ["look", "terminate"], "back is a change, too"
 
 
-async def test_only_what_was_told_is_trusted(changing: Changing) -> None:
+async def test_only_reported_changes_are_trusted(changing: Changing) -> None:
     await changing.names()
     changing.offer(CHANGED)
     await changing.names()

@@ -50,7 +50,7 @@ async def test_new_names_are_moved_into_quarantine(session: Session) -> None:
 
 
 @SANDBOXES
-async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: Kind) -> None:
+async def test_existing_files_stay_unchanged(session: Session, sandbox_kind: Kind) -> None:
     root = session.workspace.root
     for name in NAMES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: K
 
 @pytest.mark.sandboxes("landlock")
 @pytest.mark.parametrize("size", [7, 2_000_000])
-async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_named(
+async def test_the_users_changes_during_a_call_are_kept_and_located(
     session: Session, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It cannot be distinguished from what a program writes."""
@@ -115,7 +115,7 @@ async def test_a_repository_works_and_starts_nothing(session: Session) -> None:
 
 
 @SANDBOXES
-async def test_a_new_file_in_a_folder_that_was_there(session: Session) -> None:
+async def test_a_new_file_in_an_existing_folder(session: Session) -> None:
     root = session.workspace.root
     (root / ".vscode").mkdir()
     (root / ".vscode" / "settings.json").write_text("mine\n")
@@ -124,7 +124,7 @@ async def test_a_new_file_in_a_folder_that_was_there(session: Session) -> None:
 
 
 @SANDBOXES
-async def test_what_the_user_has_made_between_two_calls_stays(session: Session) -> None:
+async def test_files_that_the_user_creates_between_calls_stay(session: Session) -> None:
     bash, root = Bash(session=session), session.workspace.root
     await bash.observe(command="true")
     (root / ".envrc").write_text("mine\n")

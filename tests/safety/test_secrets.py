@@ -36,7 +36,7 @@ def agent(
     return agent
 
 
-async def test_a_secret_is_typed_by_name(
+async def test_a_secret_is_entered_by_name(
     agent: ScriptedAgent, internet: Internet, tmp_path: Path
 ) -> None:
     typed = page("input_text", index=1, text="<secret:bank>\n")
@@ -68,7 +68,7 @@ async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: I
     assert not [arrival for arrival in internet.arrived if "word=" in arrival]
 
 
-def test_what_was_cut_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncated_output_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "abcdefghijklmnopqrstuvwxyz")
     secrets = {"key": SecretSettings(env="KEY", host="a.example")}
     assert mask("is abcdefghijklmnopqrstu… or", secrets) == "is <secret:key> or"

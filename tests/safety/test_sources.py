@@ -129,7 +129,7 @@ async def test_each_carrier_is_framed(
     assert {int(count) for count in heads} >= {len(HIDDEN) + 1}
 
 
-async def test_what_is_kept_to_be_read_later_has_its_frame(outside: ScriptedAgent) -> None:
+async def test_stored_observations_are_framed(outside: ScriptedAgent) -> None:
     search = call("web_search", query="it")
     await outside.run(search, text("Done."), max_observe=200, approve="yolo")
     [path] = (outside.workspace / ".manus" / "observations").glob("*.txt")
@@ -150,7 +150,7 @@ FRAMED = {
 }
 
 
-def test_what_stands_in_a_frame(subtests: pytest.Subtests) -> None:
+def test_the_content_of_a_frame(subtests: pytest.Subtests) -> None:
     for content, framed_content in FRAMED.items():
         with subtests.test(content=content, framed_content=framed_content):
             [(source, body)] = FRAME.findall(framed(content, f"{WEB}: a.example"))

@@ -98,7 +98,7 @@ async def test_a_package_in_an_environment(shell: Shell, root: Path) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_file_of_secrets_is_not_written_and_what_is_new_is(
+async def test_a_file_of_secrets_is_not_written_but_a_new_file_is(
     shell: Shell, root: Path, kind: Kind
 ) -> None:
     if kind != "bubblewrap":
@@ -113,7 +113,7 @@ async def test_a_file_of_secrets_is_not_written_and_what_is_new_is(
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_what_the_user_programs_with_is_there_and_no_key_beside_it(
+async def test_the_users_toolchains_are_visible_without_their_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cargo, root = tmp_path / ".cargo", tmp_path / "project"
@@ -143,7 +143,7 @@ async def limited(tmp_path: Path) -> AsyncIterator[Session]:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_memory_of_all_together(limited: Session) -> None:
+async def test_total_memory(limited: Session) -> None:
     code = "import os, time\nos.fork(), os.fork()\nkept = bytearray(80_000_000)\ntime.sleep(60)"
     assert "memory" in (await PythonExecute(session=limited).observe(code=code)).text
 

@@ -80,7 +80,7 @@ def test_aegra_reads_the_variables_of_the_compose_file(python: Path) -> None:
         ("no rights", "The tables cannot be created (permission denied for schema public); give"),
     ],
 )
-def test_a_server_that_cannot_start_says_why(
+def test_a_server_that_cannot_start_reports_the_reason(
     python: Path, tmp_path: Path, postgres: PostgresServer, fault: str, sentence: str
 ) -> None:
     url = postgres.new_database()

@@ -32,7 +32,7 @@ SLEEP = call("bash", command="echo $$ > pid; sleep 1000 & sleep 1000")
 
 
 @pytest.mark.parametrize("graph", ["agent", "flow"])
-async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
+async def test_forms_created_by_studio(studio: Studio, graph: str) -> None:
     [assistant] = await studio.client.assistants.search(graph_id=graph)
     schemas: Any = await studio.client.assistants.get_schemas(assistant["assistant_id"])
     inputs = schemas["input_schema"]["properties"]
@@ -104,7 +104,7 @@ async def test_a_fork_restores_the_files_if_its_context_asks_for_it(studio: Stud
     assert {path.name for path in studio.workspace.glob("*.txt")} == {"0.txt"}
 
 
-async def test_what_does_not_fit_is_said(studio: Studio) -> None:
+async def test_invalid_input_is_reported(studio: Studio) -> None:
     context = studio.context(max_steps=0)
     stream = studio.client.runs.stream(None, "agent", input={"request": "x"}, context=context)
     parts = [part async for part in stream]

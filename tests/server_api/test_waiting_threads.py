@@ -155,7 +155,7 @@ async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
     assert not (studio.workspace / "a").exists()
 
 
-async def test_a_call_that_was_cut_off_is_not_handled(studio: Studio) -> None:
+async def test_an_interrupted_call_has_no_tool_message(studio: Studio) -> None:
     """A stopped run leaves a call without a tool message."""
     thread = await studio.thread()
     run = await studio.begin(thread, call("bash", command="echo $$ > pid; sleep 1000"))
@@ -203,7 +203,7 @@ async def test_a_plan_is_marked_as_resolved_while_its_step_asks(studio: Studio) 
     assert [todo["status"] for todo in state["values"]["todos"]] == ["pending", "pending"]
 
 
-async def test_a_message_at_a_plan_is_what_should_be_different(studio: Studio) -> None:
+async def test_a_message_at_a_plan_requests_changes(studio: Studio) -> None:
     studio.server.when(is_planner, makes("alpha"), makes("beta"))
     thread, asks = await studio.thread(), {"approve_plan": True}
     state = await waiting(studio, thread, graph="flow", ui=DEEP_AGENTS, context=asks)

@@ -78,7 +78,7 @@ def test_neither_the_history_nor_the_writes_are_changed(writes: list[Any]) -> No
 
 
 @given(writes=_WRITES, additions=st.lists(_ONE, max_size=3))
-def test_each_message_has_an_id_and_new_come_behind(
+def test_each_message_has_an_id_and_new_ones_are_appended(
     writes: list[Any], additions: list[Any]
 ) -> None:
     history = append_messages([], writes)

@@ -80,11 +80,11 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("words", "path"), WRITES)
-def test_what_a_request_plainly_asks_to_write(words: str, path: str) -> None:
+def test_files_that_a_request_explicitly_asks_to_write(words: str, path: str) -> None:
     assert asks_to_write(words, path) is WRITES[words, path]
 
 
-def test_what_a_request_plainly_asks_to_send() -> None:
+def test_files_that_a_request_explicitly_asks_to_send() -> None:
     assert asks_to_send("Upload report.pdf with the form", "out/report.pdf")
     assert not asks_to_send("Read report.pdf", "report.pdf")
     assert not asks_to_send("Upload report.pdf", "secret.pdf")

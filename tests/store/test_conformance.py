@@ -88,7 +88,7 @@ class TestAgentThreads:
                 await store.aprune(["t"])
         assert await self.texts(agent) == before == ["Say A.", "A", "Say B.", "B"]
 
-    async def test_a_copy_goes_on_by_itself(self, store: Any) -> None:
+    async def test_a_copy_continues_independently(self, store: Any) -> None:
         agent = await self.talk(store, "A")
         await store.acopy_thread("t", "copy")
         agent = await self.talk(store, "B", thread="copy")

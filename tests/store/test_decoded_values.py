@@ -13,7 +13,7 @@ def messages_in(history: History) -> list[BaseMessage]:
     return [message for superstep in history[ROOT] for message in superstep.messages]
 
 
-async def test_a_second_reading_has_what_is_new_and_keeps_the_rest(agent: ScriptedAgent) -> None:
+async def test_a_second_read_adds_new_values_and_reuses_the_rest(agent: ScriptedAgent) -> None:
     await agent.run(call("append", path="a", line="1"), text("One."), request="First.")
     decoded = DecodedValues()
     first = messages_in(await read_history(agent.saver, "t", decoded))

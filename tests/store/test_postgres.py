@@ -75,7 +75,7 @@ async def _ids(store: Any) -> list[str]:
     return [entry.checkpoint["id"] async for entry in store.saver.alist(config)]
 
 
-async def test_a_lock_that_is_lost_is_taken_again(url: str) -> None:
+async def test_a_lost_lock_is_acquired_again(url: str) -> None:
     async with _open(url) as store, _open(url) as other:
         async with store.hold("t"):
             await _put(store.saver, "t")
@@ -88,7 +88,7 @@ async def test_a_lock_that_is_lost_is_taken_again(url: str) -> None:
             pass
 
 
-async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url: str) -> None:
+async def test_a_lock_acquired_by_another_process_ends_the_run(url: str) -> None:
     async with _open(url) as store, _open(url) as other, AsyncExitStack() as stack:
         await stack.enter_async_context(store.hold("t"))
         await _put(store.saver, "t")
@@ -99,7 +99,7 @@ async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url:
         assert len(await _ids(other)) == 1
 
 
-async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) -> None:
+async def test_a_checkpoint_stored_by_another_process_ends_the_run(url: str) -> None:
     """The lock has been released again: on its own it would reveal nothing."""
     async with _open(url) as store, _open(url) as other, store.hold("t"):
         await _put(store.saver, "t")
@@ -113,7 +113,7 @@ async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) 
         assert len(await _ids(other)) == 2
 
 
-async def test_uses_during_a_restart_are_repeated_once_each(
+async def test_operations_during_a_restart_are_repeated_once_each(
     postgres: PostgresServer, url: str
 ) -> None:
     """Operations that fail together wait together, and each is executed once."""
@@ -157,7 +157,7 @@ async def test_a_server_that_is_starting_up_is_waited_for(
     await opening
 
 
-async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
+async def test_permanent_errors_are_not_retried(url: str) -> None:
     async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
         store.watch_outages(lambda event: pytest.fail(event["reason"]))
         with pytest.raises(StorageError, match="cannot be used"):
@@ -176,7 +176,7 @@ async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
         ("127.0.0.1/db?no_such=secret", "MANUS_CHECKPOINT"),
     ],
 )
-async def test_an_address_that_is_of_no_use_is_said_without_its_password(
+async def test_an_invalid_url_is_reported_without_its_password(
     postgres: PostgresServer, place: str, message: str
 ) -> None:
     url = f"postgresql://manus:secret@{place.format(port=postgres.port)}"
@@ -191,7 +191,7 @@ async def test_an_address_that_is_of_no_use_is_said_without_its_password(
     ("options", "seconds"),
     [("", 10), ("?connect_timeout=30", 30), ("?connect_timeout=1", 2), ("?connect_timeout=0", 10)],
 )
-def test_the_address_says_how_long_a_connection_may_take(options: str, seconds: int) -> None:
+def test_the_url_sets_the_connection_timeout(options: str, seconds: int) -> None:
     assert read_connect_timeout(f"postgresql://host/db{options}") == seconds
 
 
@@ -258,7 +258,7 @@ def test_a_restart_within_a_run_is_waited_for(
     assert (listing.count("agent: Done."), "Traceback" in result.err) == (1, False)
 
 
-def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
+def test_a_run_that_waited_in_vain_is_continued_by_resume(
     manus: Program, server: ScriptedServer, postgres: PostgresServer, impatient: str
 ) -> None:
     manus.environment |= {"MANUS_CHECKPOINT": impatient, "MANUS_RETRY_FOR": "1"}

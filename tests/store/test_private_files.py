@@ -60,7 +60,9 @@ async def test_a_runs_records_are_private(
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
 
 
-def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_is_readable_only_by_its_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "t.jsonl"
     path.touch(0o644)
     open_record(path).close()

@@ -50,7 +50,7 @@ async def _refused(path: Path) -> str:
     return message
 
 
-async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) -> None:
+async def test_invalid_or_damaged_files_are_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("My notes, longer than sixteen bytes.")
     assert "is not a SQLite database" in await _refused(path)
@@ -110,7 +110,7 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
             await _put(store.saver)
 
 
-async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path: Path) -> None:
+async def test_one_failed_operation_of_many_fails_alone(tmp_path: Path) -> None:
     async with _open(tmp_path / "t.sqlite") as store:
         configs = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
         del configs[7]["thread_id"]
@@ -149,7 +149,7 @@ async def test_listing_threads_does_not_read_all_their_checkpoints(tmp_path: Pat
     assert many < 2 * few
 
 
-async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
+async def test_writes_before_a_failed_one_are_rolled_back(tmp_path: Path) -> None:
     """A task that has written something counts as done: a partial write must not remain."""
     row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
     async with _open(tmp_path / "t.sqlite") as store:
@@ -231,7 +231,7 @@ async def test_a_thread_is_held_once_by_a_file_of_its_own(tmp_path: Path) -> Non
         assert list(tmp_path.iterdir()) == []
 
 
-async def test_who_lets_go_in_a_moment_is_waited_for(
+async def test_a_lock_that_is_released_soon_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with hold_file(tmp_path, "t"):
@@ -244,7 +244,7 @@ async def test_who_lets_go_in_a_moment_is_waited_for(
     os.close(descriptor)
 
 
-async def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(
+async def test_a_lock_file_removed_by_its_last_holder_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, removed = fcntl.flock, list[Path]()

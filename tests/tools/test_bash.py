@@ -84,7 +84,7 @@ ENDINGS = {
 }
 
 
-async def test_a_shell_that_ends_is_told_of_and_replaced(
+async def test_a_shell_that_ends_is_reported_and_replaced(
     bash: Bash, subtests: pytest.Subtests
 ) -> None:
     await say(bash, "mkdir sub; cd sub; a=1")
@@ -114,7 +114,7 @@ async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash
     assert await say(bash, "echo a") == "a\n[exit code 0, in sub]"
 
 
-async def test_a_background_job_goes_on_and_does_not_block(
+async def test_a_background_job_continues_and_does_not_block(
     bash: Bash, root: Path, subtests: pytest.Subtests
 ) -> None:
     count = root / "count"
@@ -145,7 +145,7 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(bash: B
     assert list(session.workspace.private.glob("shell/*")) == []
 
 
-async def test_programs_do_not_meet_the_files_of_the_shell(bash: Bash, sandbox_kind: str) -> None:
+async def test_programs_do_not_find_the_files_of_the_shell(bash: Bash, sandbox_kind: str) -> None:
     """`grep -r` would find its own command line."""
     if sandbox_kind == "none":
         pytest.skip("without a sandbox they are in the workspace")
@@ -158,7 +158,7 @@ async def test_a_program_ends_silently_when_its_reader_has_ended(bash: Bash) -> 
     assert await say(bash, "yes | head -n 1") == "y\n[exit code 0]"
 
 
-async def test_a_time_out_ends_everything_and_keeps_the_output(bash: Bash, root: Path) -> None:
+async def test_a_timeout_ends_everything_and_keeps_the_output(bash: Bash, root: Path) -> None:
     await say(bash, "mkdir sub; cd sub; mkdir deep")
     command = (
         "a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "

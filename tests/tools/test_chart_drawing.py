@@ -44,7 +44,7 @@ def test_each_type_is_drawn(subtests: pytest.Subtests) -> None:
             assert notes == []
 
 
-def test_dates_are_put_together_by_month() -> None:
+def test_dates_are_grouped_by_month() -> None:
     days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
     spec, notes = _drawn(days, type="line", x="day", y="n", per="month", aggregate="sum")
     assert [row["x"][:7] for row in spec["data"]["values"]] == ["2024-01", "2024-02", "2024-03"]
@@ -86,7 +86,7 @@ def _colors(spec: dict[str, Any]) -> dict[str, str]:
     return dict(zip(painted["domain"], painted["range"], strict=True))
 
 
-def test_a_name_has_the_same_colour_in_all_charts() -> None:
+def test_a_name_has_the_same_color_in_all_charts() -> None:
     counts: dict[str, int] = {}
     frame = {"x": range(11), "y": range(11), "s": [f"s{i:02}" for i in range(11)]}
     chart = Chart(type="scatter", x="x", y="y", color="s")
@@ -194,7 +194,7 @@ def test_several_columns_are_series() -> None:
         _drawn(frame, type="line", x="t", y=["sales", "costs"], color="t")
 
 
-def test_a_log_scale_shows_what_it_can(subtests: pytest.Subtests) -> None:
+def test_a_log_scale_shows_positive_values(subtests: pytest.Subtests) -> None:
     frame = {"x": [1, 2], "n": [1, 1000]}
     spec, _ = _drawn(frame, type="line", x="x", y="n", log=True)
     assert spec["encoding"]["y"]["scale"]["type"] == "log"
@@ -233,7 +233,7 @@ NO_TABLES = {
 }
 
 
-def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_data_without_numbers_is_rejected(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for name, (text, message) in NO_TABLES.items():
         with subtests.test(name=name):
             (tmp_path / name).write_text(text)

@@ -55,7 +55,7 @@ async def _draw(
 
 @pytest.mark.sandboxes
 @pytest.mark.sample(none=())
-async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
+async def test_a_chart_is_an_image_and_a_page_rendered_in_the_sandbox(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wall = (await get_sandbox(session)).kind
@@ -76,7 +76,7 @@ async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
     assert wall != "bubblewrap" or (root / "seen").read_text() == "bwrap\n"
 
 
-async def test_the_page_draws_itself_and_asks_for_nothing(
+async def test_the_page_renders_itself_without_requests(
     session: Session, root: Path, chromium: Browser
 ) -> None:
     (root / "pandas.py").write_text("raise SystemExit(3)\n")  # replaces no other file
@@ -106,7 +106,7 @@ _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-async def test_what_does_not_fit_or_is_not_there_is_said(
+async def test_invalid_arguments_and_missing_files_are_reported(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     with (root / "large.csv").open("wb") as file:
@@ -159,7 +159,7 @@ An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https
 """
 
 
-async def test_a_browser_shows_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
+async def test_a_browser_renders_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
     result = await _report(session, markdown=REPORT)
     path = root / "report.html"
     assert result.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
@@ -200,7 +200,7 @@ async def test_html_is_text_and_links_neither_run_nor_read(session: Session, roo
     assert '<h2 id="end">End</h2>' in page
 
 
-async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root: Path) -> None:
+async def test_image_paths_are_relative_to_the_file(session: Session, root: Path) -> None:
     (root / "notes/own.png").write_bytes(_png(8, 8))
     # the page of a chart is represented by its image
     text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.html)"
@@ -243,7 +243,7 @@ _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_report_cannot_be_made_is_said(
+async def test_reports_that_cannot_be_created_are_explained(
     session: Session, root: Path, subtests: pytest.Subtests
 ) -> None:
     (root / "leads-out").symlink_to(root.parent)

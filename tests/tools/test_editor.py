@@ -17,7 +17,7 @@ from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, build_editor, done, names_in, refused
 
 
-async def test_create_writes_to_the_letter_and_makes_folders(edit: Edit, root: Path) -> None:
+async def test_create_writes_exact_text_and_creates_folders(edit: Edit, root: Path) -> None:
     text = "\ttab\r\nünï 😀\n\n  no end"
     assert "(4 lines)" in await done(edit("create", "a/b/c.txt", file_text=text))
     assert (root / "a/b/c.txt").read_bytes() == text.encode()
@@ -122,7 +122,7 @@ async def test_an_edit_within_the_indentation_is_shown_if_its_lines_may_be_wrong
     assert (root / "f").read_text() == text.replace(old, new)
 
 
-async def test_a_text_that_is_there_is_edited_exactly(edit: Edit, root: Path) -> None:
+async def test_an_exact_match_is_edited_exactly(edit: Edit, root: Path) -> None:
     """Even if another region differs only in its indentation."""
     (root / "f").write_text("  a\n    b\na\n  b\n")
     assert await done(edit("str_replace", "f", old_str="a\n  b", new_str="c")) == "Edited f, line 3"
@@ -183,7 +183,7 @@ CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
 ]
 
 
-async def test_what_cannot_be_done_is_said_and_changes_nothing(
+async def test_impossible_edits_are_explained_and_change_nothing(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for before, command, arguments, message in CANNOT:
@@ -213,7 +213,7 @@ NEAREST = [
 ]
 
 
-async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
+async def test_missing_text_is_answered_with_the_closest_match_and_its_difference(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for text, old, where, difference in NEAREST:
@@ -239,7 +239,7 @@ INSERTED = [
 ]
 
 
-async def test_insert_puts_whole_lines_in_after_a_line(
+async def test_insert_adds_whole_lines_after_a_line(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for before, line, new, after in INSERTED:
@@ -255,7 +255,7 @@ NOWHERE = (
 )
 
 
-async def test_nothing_is_written_where_nothing_may_be(
+async def test_nothing_is_written_to_read_only_paths(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -271,7 +271,7 @@ async def test_nothing_is_written_where_nothing_may_be(
             assert (root / "f").read_text() == "a\n"
 
 
-async def test_a_link_stays_a_link_and_names_lead_nowhere_else(
+async def test_a_link_stays_a_link_and_paths_stay_inside(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside") / "file"

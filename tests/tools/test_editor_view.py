@@ -14,7 +14,7 @@ from tests.helpers.tools import RED_DOT
 PNG = base64.b64decode(RED_DOT)
 
 
-async def test_view_numbers_lines_and_says_what_is_not_shown(
+async def test_view_numbers_lines_and_mentions_omitted_ones(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     utf_16 = b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le")
@@ -82,7 +82,7 @@ BINARY = {
 }
 
 
-async def test_pictures_are_shown_and_nothing_binary_is_edited(
+async def test_images_are_shown_and_binary_files_are_not_edited(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for mime, data in PICTURES.items():
@@ -130,7 +130,7 @@ async def test_view_of_a_folder_is_two_levels_deep(
             assert (await done(edit("view", path))).split("\n")[1:] == lines
 
 
-async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root: Path) -> None:
+async def test_a_folder_is_not_a_file_and_a_large_one_is_truncated(edit: Edit, root: Path) -> None:
     assert "`view_range`" in await refused(edit("view", ".", view_range=[1, 2]))
     await refused(edit("str_replace", ".", old_str="a", new_str="b"))
     await refused(edit("insert", ".", insert_line=0, new_str="b"))
@@ -142,7 +142,7 @@ async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root
     assert lines[1:] == [*(f"file{n:04}" for n in range(100)), "[50 more entries in ./]"]
 
 
-async def test_what_is_not_there_may_be_meant_otherwise(
+async def test_a_missing_path_suggests_similar_ones(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     assert await refused(edit("view", "app.py")) == "There is no app.py in the workspace."

@@ -13,7 +13,7 @@ from manus.tools.python_execute import PythonExecute
 from tests.helpers.processes import lives
 
 
-def test_only_what_a_program_needs_passes() -> None:
+def test_only_required_variables_are_passed() -> None:
     outside = {
         "PATH": "/bin",
         "HOME": "/home/a",
@@ -30,7 +30,7 @@ def test_only_what_a_program_needs_passes() -> None:
     assert "/usr/bin" in scrub_environment({})["PATH"].split(":")
 
 
-async def test_a_program_may_clean_up_before_it_is_killed_with_the_deaf(session: Session) -> None:
+async def test_a_program_may_clean_up_before_unresponsive_ones_are_killed(session: Session) -> None:
     code = (
         "(trap '' TERM; sleep 600; :) & echo $! > pids; setsid sleep 600 & echo $! >> pids; "
         "trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done"
@@ -50,7 +50,9 @@ def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=30), st.integers(0, 40), st.integers(1, 40))
-def test_how_a_stream_is_cut_does_not_matter(pieces: list[bytes], head: int, tail: int) -> None:
+def test_the_chunking_of_a_stream_does_not_matter(
+    pieces: list[bytes], head: int, tail: int
+) -> None:
     output = b"".join(pieces)
     piecewise = captured(*pieces, head=head, tail=tail)
     at_once = captured(output, head=head, tail=tail)
@@ -112,7 +114,7 @@ async def test_output_and_exit_state(python: PythonExecute, subtests: pytest.Sub
 
 
 @pytest.mark.sandboxes
-async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
+async def test_output_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
     code = "print('before')\ndef f():\n    return 1 / 0\nf()"
     output = (await python.observe(code=code)).text
     name = output.split('"')[1]
@@ -136,7 +138,7 @@ async def test_it_works_in_the_workspace_and_imports(python: PythonExecute, root
 
 
 @pytest.mark.sandboxes
-async def test_a_time_out_keeps_the_output_and_ends_all(python: PythonExecute, root: Path) -> None:
+async def test_a_timeout_keeps_the_output_and_ends_all(python: PythonExecute, root: Path) -> None:
     code = (
         "import subprocess, time\n"
         "jobs = [subprocess.Popen(['sleep', '600'], start_new_session=s) for s in (0, 1)]\n"

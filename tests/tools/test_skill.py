@@ -57,7 +57,7 @@ def test_the_head_of_a_skill(subtests: pytest.Subtests) -> None:
     assert parse_skill(Path("/skills/a"), "# Only a text\n") is None
 
 
-def test_those_of_a_folder_count_once_it_is_trusted(project: Path, tmp_path: Path) -> None:
+def test_skills_of_a_folder_apply_once_it_is_trusted(project: Path, tmp_path: Path) -> None:
     file = write(project / ".agents/skills", "ours")
     write(project / ".claude/skills", "others")
     write(tmp_path / "elsewhere", "linked")  # a link that leads outside the project is not followed
@@ -69,7 +69,7 @@ def test_those_of_a_folder_count_once_it_is_trusted(project: Path, tmp_path: Pat
     assert set(find_skills(project)) == SHIPPED, "a change asks again"
 
 
-def test_the_nearest_of_a_name_counts(project: Path, tmp_path: Path) -> None:
+def test_the_first_skill_with_a_name_applies(project: Path, tmp_path: Path) -> None:
     home = Path(os.environ["XDG_CONFIG_HOME"]) / "manus" / "skills"
     write(home, "web-research", body="As the user likes it.")
     write(home, "mine")
@@ -114,7 +114,7 @@ async def test_the_model_knows_the_names_and_reads_a_text(agent: ScriptedAgent) 
         (("bash",), set()),
     ],
 )
-def test_a_profile_is_told_of_the_skills_that_it_can_use(
+def test_a_profile_lists_only_usable_skills(
     tmp_path: Path, tools: tuple[str, ...], expected: set[str]
 ) -> None:
     write(tmp_path / ".agents/skills", "ours")

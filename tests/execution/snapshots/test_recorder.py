@@ -63,7 +63,7 @@ def test_a_change_within_a_tick_of_the_clock_is_seen(
         assert snapshot != before
 
 
-def test_what_is_left_out_is_named(
+def test_omitted_files_are_reported(
     files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "MAX_FILE_BYTES", 1000)

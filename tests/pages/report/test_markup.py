@@ -17,7 +17,7 @@ from manus.prompts.markdown import prose
 from manus.store.history import Superstep
 
 
-def test_signs_that_nobody_sees_are_left_out() -> None:
+def test_invisible_characters_are_removed() -> None:
     output = (
         environment().from_string("{{ x }}").render(x="a\x1b[31mred\x1b[0m\u202egnp\x00\ud800<")
     )
@@ -61,7 +61,7 @@ def test_the_gist_of_an_observation() -> None:
     assert {raw: gist(raw) for raw in GISTS} == GISTS
 
 
-def test_the_clock_stands_still_while_nothing_works() -> None:
+def test_the_clock_stops_while_nothing_runs() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def at(seconds: float) -> datetime:
@@ -95,6 +95,6 @@ _nasty = st.text(st.sampled_from("ab1;[]mJ\\P(\x1b\x07\x9b\x9c\r\n\x00\u202e\ud8
 
 
 @given(_nasty)
-def test_nothing_that_is_cleaned_holds_a_control_character(text: str) -> None:
+def test_cleaned_text_contains_no_control_characters(text: str) -> None:
     assert not _CONTROL.search(clean(text))
     assert {raw: clean(raw) for raw in CLEANED} == CLEANED

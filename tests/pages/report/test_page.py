@@ -71,7 +71,7 @@ async def render_page(manus: Program, thread: str) -> str:
     return (manus.home / "run.html").as_uri()
 
 
-async def test_it_asks_for_nothing_and_runs_nothing(
+async def test_it_requests_nothing_and_runs_nothing(
     hostile: str, view: View, subtests: pytest.Subtests
 ) -> None:
     viewer = await view(hostile)

@@ -21,7 +21,7 @@ from tests.server import ScriptedServer, call, calls, mentions, text, tokens
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
 
 
-async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
+async def test_a_loop_is_reported_where_it_was_detected(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
     [run] = await read_trace(agent.saver, "t")
@@ -31,7 +31,7 @@ async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
     assert (run.stop_reason, state(run)[1]) == ("stuck", "warn")
 
 
-async def test_messages_that_were_taken_out_are_still_told(
+async def test_removed_messages_are_still_reported(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "6000")
@@ -56,7 +56,7 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     assert "<dd>0.0033<small>by the price table</small></dd>" in page("t", [run])
 
 
-async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> None:
+async def test_the_plan_of_a_single_agent(agent: ScriptedAgent) -> None:
     planner = ScriptedAgent(agent.server, agent.workspace, agent.saver, PLANNING)
     create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
     mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
@@ -70,7 +70,7 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     assert '<li class="completed">book' in html
 
 
-async def test_a_run_can_be_told_at_any_moment_of_it(
+async def test_a_run_can_be_reported_at_any_time(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     """Whatever the store contains so far, with or without the steps' own checkpoints."""

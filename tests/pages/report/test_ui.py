@@ -89,7 +89,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         assert viewer.complaints == []
 
 
-async def test_approve_stop_and_go_on_after_a_kill(
+async def test_approve_stop_and_resume_after_a_kill(
     manus: Program, server: ScriptedServer, view: View
 ) -> None:
     manus.workspace.mkdir()

@@ -33,7 +33,7 @@ def test_its_runs_are_those_of_the_graph(
             assert f'"{name}"'.encode() in body
 
 
-def test_a_server_that_is_silent_costs_moments(manus: Program, server: ScriptedServer) -> None:
+def test_a_silent_server_costs_little_time(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo hi"), text("Done."))
     with socket.create_server(("127.0.0.1", 0), backlog=64) as bound:
         silent = f"http://127.0.0.1:{bound.getsockname()[1]}"
