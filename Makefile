@@ -1,24 +1,24 @@
 # All commands of the project; `make` lists them.
-# Nothing has to be installed or activated first: each target sets up what it needs, once.
+# Nothing needs to be installed or activated first: each target sets up its requirements once.
 
-# A Python other than .venv's, in its own environment: `make test PYTHON=3.13`.
+# Another Python version, in its own environment: `make test PYTHON=3.13`.
 PYTHON =
 SETUP := ./scripts/setup.sh $(if $(PYTHON),--python $(PYTHON))
 BIN := .venv$(if $(PYTHON),-$(PYTHON))/bin
 
-# Taken literally (`value`), so that a $ stays a $, and passed in the environment, so that no shell
-# interprets its quotes.
+# Taken literally (`value`), so that a $ is not expanded, and passed in the environment, so that no
+# shell interprets its quotes.
 TASK ?= create a simple Python calculator with add, subtract, multiply, divide, and test it
 override TASK := $(value TASK)
 export TASK
-# Further arguments for the program of a target: `make test ARGS='-k bash -x'`.
+# Additional arguments for the program of a target: `make test ARGS='-k bash -x'`.
 ARGS ?=
 # Optional dependencies: `make setup EXTRAS=anthropic,google`.
 EXTRAS ?=
-# One process more than cores (`tests/conftest.py`), up to four: more only compete for the browser
-# and the database.
+# One more process than cores (`tests/conftest.py`), up to four: more would only compete for the
+# browser and the database.
 WORKERS ?= --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-# Programs started by an agent or a test may call make: they must not inherit this make's flags.
+# Programs started by an agent or a test may call make, and must not inherit this make's flags.
 ALONE := unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES;
 
 COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.11 \
@@ -37,7 +37,7 @@ run: ## run a task: make run TASK="..." (without a model: replay the bundled rec
 
 test: ## run the whole test suite: make test ARGS="-k bash" PYTHON=3.13
 	$(SETUP) browser
-	# otherwise each process that a test starts would compile every module again
+	# without bytecode, each process that a test starts would compile every module again
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 coverage: ## run the tests and report coverage, child processes included: make coverage ARGS=tests/store
@@ -73,7 +73,7 @@ chaos: ## kill runs at random moments and resume them: make chaos ARGS="--kills 
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
 
-# Without reloading: the server would restart whenever a run writes a Python file into ./workspace.
+# No reloading: the server would restart whenever a run writes a Python file into ./workspace.
 dev: ## start the LangGraph development server, for Studio: make dev ARGS="--port 2025"
 	$(SETUP) dev
 	$(BIN)/langgraph dev --no-browser --no-reload --n-jobs-per-worker 10 $(ARGS)
@@ -86,7 +86,7 @@ setup: ## prepare .venv for all of the above; other providers: make setup EXTRAS
 	$(SETUP) browser
 	if [ -n "$(EXTRAS)" ]; then $(SETUP) extras "$(EXTRAS)"; fi
 
-# One set of versions that satisfies all extras; the two sets that are installed are subsets of it.
+# One set of versions satisfies all extras; the two sets that are installed are subsets of it.
 pins: ## compile requirements/ from pyproject.toml: make pins ARGS=--upgrade
 	$(COMPILE) --group dev --all-extras --output-file requirements/all.txt
 	$(COMPILE) --group dev --constraint requirements/all.txt --output-file requirements/dev.txt

@@ -1,1 +1,1 @@
-"""Benchmarks: ratios within one run, against a plain loop over the openai client."""
+"""Benchmarks: ratios within one run, against a plain loop over the OpenAI client."""

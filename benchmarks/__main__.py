@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: what a step costs."""
+"""`python -m benchmarks`: the cost of a step."""
 
 from benchmarks.step_cost import main
 

@@ -1,6 +1,6 @@
-"""The same task through the agent graph, with checkpoints in SQLite, `durability="sync"`.
+"""The task run by the agent graph, with checkpoints in SQLite and `durability="sync"`.
 
-With `--streamed` it is streamed as `manus run` does for a terminal: tokens and events.
+With `--streamed`, tokens and events are streamed, as `manus run` does on a terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from manus.cli import startup
 
-startup.load()  # as the command line starts
+startup.load()  # as the command line does at startup
 
 from benchmarks.task import NEXT, SYSTEM, observation, request  # noqa: E402
 from manus.config.context import Context  # noqa: E402
@@ -34,7 +34,7 @@ class LookArgs(Arguments):
 
 
 class Look(AgentTool):
-    """Answers with a kilobyte. It counts as having an effect, so it is journalled as any other."""
+    """Answers with a kilobyte. It counts as having an effect, so each call is journaled."""
 
     name: str = "look"
     description: str = "Look at a place."
@@ -58,18 +58,18 @@ PROFILE = Profile(
 
 
 async def main(base_url: str, database: str, workspace: str, *names: str, streamed: bool) -> None:
-    """All runs at once, each on a thread of its own, in one file."""
+    """Execute all runs concurrently, each on its own thread, in one file."""
     async with open_sqlite(Path(database)) as store:
         context = Context(workspace=workspace, model="bench", base_url=base_url)
         graph = build_agent(PROFILE, checkpointer=store.saver)
 
         async def run(name: str) -> str:
-            given, options = {"request": request(name)}, {"context": context, "durability": "sync"}
+            inputs, options = {"request": request(name)}, {"context": context, "durability": "sync"}
             config = RunnableConfig(configurable={"thread_id": name})
             if not streamed:
-                return str((await graph.ainvoke(given, config, **options))["output"])
+                return str((await graph.ainvoke(inputs, config, **options))["output"])
             options |= {"stream_mode": ["custom", "messages"], "subgraphs": True}
-            async for _ in graph.astream(given, config, **options):
+            async for _ in graph.astream(inputs, config, **options):
                 pass
             return str((await graph.aget_state(config)).values["output"])
 

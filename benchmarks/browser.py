@@ -1,9 +1,9 @@
-"""What a page costs the model: our text beside Playwright's `aria_snapshot`, on 20 pages.
+"""The tokens that a page takes: our text compared with Playwright's `aria_snapshot`, on 20 pages.
 
     python -m benchmarks.browser [--patience SECONDS] [--out FILE]
 
-Tokens are characters by four, as one counts English; times are those of one look at a loaded page,
-the best of three. A snapshot that takes longer than the patience is given up.
+Tokens are estimated as characters / 4, as is usual for English. Times are those of one look at a
+loaded page, the best of three. A snapshot that takes longer than `--patience` is abandoned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from manus.tools.browser.state import browser_state
 
 SIZES = (200, 2_000, 20_000, 50_000)
 _DENSE = "<style>a{display:inline-block;width:60px;font-size:9px;overflow:hidden}</style>"
-# What comes once, what comes again and again with its number, and how many elements that is.
+# Markup that occurs once, markup that is repeated with a number, and how many elements result.
 KINDS: dict[str, tuple[str, str, int]] = {
     "links": ("", "<p><a href=/@>Article number @</a></p>", 2),
     "form": ("", "<div><label>Field @ <input value='value @'></label></div>", 3),
@@ -49,32 +49,32 @@ NOTE = (
 
 
 def page(kind: str, size: int) -> str:
-    """The HTML of a page with about so many elements."""
+    """Return the HTML of a page with about this many elements."""
     head, part, elements = KINDS[kind]
     return head + "".join(part.replace("@", str(n)) for n in range(size // elements))
 
 
 async def look(session: Session) -> tuple[int, float]:
-    """Characters and milliseconds of one look."""
+    """Return the number of characters and the milliseconds of one look."""
     best, size = float("inf"), 0
     for _ in range(3):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         state = await browser_state(session)
-        best = min(best, time.perf_counter() - begun)
+        best = min(best, time.perf_counter() - start)
         size = len(state.text) if state else 0
     return size, best * 1000
 
 
 async def plain(browser: Browser, patience: float) -> tuple[int, float] | None:
-    """The same of Playwright's own snapshot; None if it takes too long."""
+    """Return the same for Playwright's own snapshot, or None if it takes too long."""
     tab = await browser.tab()
-    begun = time.perf_counter()
+    start = time.perf_counter()
     try:
         async with asyncio.timeout(patience):
             text = await tab.page.aria_snapshot(mode="ai", timeout=patience * 1000)
     except (PlaywrightError, TimeoutError):
         return None
-    return len(text), (time.perf_counter() - begun) * 1000
+    return len(text), (time.perf_counter() - start) * 1000
 
 
 async def measure(patience: float, root: str) -> list[str]:

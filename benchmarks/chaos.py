@@ -39,7 +39,7 @@ KINDS = ("agent", "flow", "compaction", "question")
 _WINDOW = 6_000
 """Tokens of the context window in a run with compaction."""
 _LONG = "A wall, a door, a window. " * 150
-"""What each call of such a run returns besides."""
+"""The output that each call of such a run returns in addition."""
 _SUMMARIZER = compaction_prompts.SUMMARIZER[:40]
 _PLANNER = "You plan work that others carry out"
 _RANGE = re.compile(r"Append (\d+) to (\d+)\.")
@@ -47,7 +47,7 @@ _STEP = re.compile(r"Your step is number \d+: (.*)")
 
 
 class ChaosModel(BaseChatModel):
-    """A model that appends the numbers that it is asked for, one a turn."""
+    """A model that appends the numbers it is asked for, one per turn."""
 
     kind: str
 
@@ -88,10 +88,10 @@ def _call(name: str, args: dict[str, Any]) -> AIMessage:
 
 
 def _find_range(messages: Sequence[BaseMessage]) -> tuple[int, int]:
-    """Return the first and the last number of the step of a plan, or of the request."""
-    asked = "\n".join(str(m.content) for m in messages if isinstance(m, HumanMessage))
-    steps = _STEP.findall(asked)
-    numbers = _RANGE.search(steps[-1] if steps else asked)
+    """Return the first and last number that the plan step or the request names."""
+    request_text = "\n".join(str(m.content) for m in messages if isinstance(m, HumanMessage))
+    steps = _STEP.findall(request_text)
+    numbers = _RANGE.search(steps[-1] if steps else request_text)
     if numbers is None:  # the request for a summary
         return 0, -1
     return int(numbers[1]), int(numbers[2])
@@ -119,23 +119,23 @@ def build(kind: str, store: Store, folder: Path) -> Any:
 
 
 async def work(kind: str, database: str, folder: Path, ready: int) -> list[str]:
-    """Start the run, resume it, or answer its question, as a `Work` of `benchmarks.durability`."""
+    """Start or resume the run, or answer its question, as a `Work` of `benchmarks.durability`."""
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     os.chdir(folder)
     config: Any = {"configurable": {"thread_id": folder.name}, "recursion_limit": 1000}
     context = Context(workspace=str(folder / "workspace"), approve="yolo", interactive=True)
     async with open_store(Settings(checkpoint=database or str(folder / "threads.sqlite"))) as store:
         graph = build(kind, store, folder)
-        given: Any = {"request": f"Append 0 to {CALLS - 1}."}
+        inputs: Any = {"request": f"Append 0 to {CALLS - 1}."}
         if (await graph.aget_state(config)).values:
-            given = None
+            inputs = None
         os.write(ready, b".")
         while True:
             state = await graph.aget_state(config)
             if state.interrupts:
-                given = Command(resume="Yes.")
-            result = await graph.ainvoke(given, config, context=context)
-            given = None
+                inputs = Command(resume="Yes.")
+            result = await graph.ainvoke(inputs, config, context=context)
+            inputs = None
             if not result.get("__interrupt__"):
                 if kind == "compaction" and not (await graph.aget_state(config)).values.get(kind):
                     raise RuntimeError("nothing was compacted")
@@ -143,7 +143,7 @@ async def work(kind: str, database: str, folder: Path, ready: int) -> list[str]:
 
 
 async def _read_answers(store: Store, thread: str) -> list[str]:
-    """Return the texts of all tool messages of a thread, those that compaction removed included."""
+    """Return the texts of all tool messages of a thread, including those removed by compaction."""
     answers: dict[str, str] = {}
     for supersteps in (await read_history(store, thread)).values():
         for superstep in supersteps:
@@ -156,7 +156,7 @@ async def _read_answers(store: Store, thread: str) -> list[str]:
 def measure_all(
     kinds: Sequence[str], databases: Sequence[str], kills: int, seed: int
 ) -> Iterator[tuple[str, str, Count]]:
-    """Yield kind, store and counts of each combination; an empty database is a SQLite file."""
+    """Yield kind, store and counts of each combination; an empty URL means a SQLite file."""
     for database in databases:
         for kind in kinds:
             name = "Postgres" if database else "SQLite"

@@ -1,6 +1,6 @@
 """Size of a thread's file after 200 steps: `python -m benchmarks.checkpoint_size`.
 
-The same task by `create_agent` and by `build_agent`, each with LangGraph's saver and with ours.
+The same task is run by `create_agent` and by `build_agent`, each with LangGraph's saver and ours.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def look(place: str) -> str:
 
 
 def build(kind: str, saver: Any) -> Any:
-    """An agent with a script of 200 steps."""
+    """Build an agent with a script of 200 steps."""
     model = ScriptedModel()
     replies = [call("look", place=f"place {number}") for number in range(STEPS - 1)]
     model.script(*replies, AIMessage("done"))
@@ -47,7 +47,7 @@ def build(kind: str, saver: Any) -> Any:
 
 
 async def measure(kind: str, open_saver: Open, folder: Path) -> float:
-    """The megabytes of the file with one thread."""
+    """Return the size in megabytes of a file that contains one thread."""
     path = folder / "threads.db"
     async with open_saver(path) as saver:
         agent = build(kind, saver)

@@ -1,9 +1,9 @@
-"""How the context holds up over a long run.
+"""What the context retains over a long run.
 
     python -m benchmarks.context [--steps 400]
 
-The model is scripted (`tests.helpers.long_run`): what is measured is what the program keeps, cuts,
-finds again and sends, not how well a model writes notes.
+The model is scripted (`tests.helpers.long_run`): this measures what the program keeps, cuts, finds
+again and sends, not how well a model takes notes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 async def print_long_run(steps: int) -> None:
-    """Retention, prefix share and storage of one long run."""
+    """Print retention, prefix share and storage of one long run."""
     from manus.store.sqlite import open_sqlite
     from tests.helpers import long_run as lib
     from tests.helpers.agent import ScriptedAgent
@@ -27,24 +27,24 @@ async def print_long_run(steps: int) -> None:
         database = str(Path(folder) / "threads.sqlite")
         workspace = Path(folder) / "workspace"
         workspace.mkdir()
-        os.chdir(folder)  # where no `manus.toml` lies
+        os.chdir(folder)  # a folder without `manus.toml`
         server = ScriptedServer()
         async with open_sqlite(Path(database)) as saver:
             agent = lib.looker_on(ScriptedAgent(server, workspace, saver))
             await lib.long_run(agent, steps)
-            kept, written = await lib.measure_retention(agent, steps), await lib.written_by(agent)
+            retention = await lib.measure_retention(agent, steps)
+            bytes_written = await lib.written_by(agent)
             largest = max(len(request.raw) for request in lib.sent_by(agent))
             share = lib.prefix_share(agent)
         server.close()
-    half = len(written) // 2
-    print(f"{steps} steps, {kept.compactions} compactions, window {lib.WINDOW:,} tokens")
-    print(f"  requests kept word for word: {kept.rules}/{len(lib.INSTRUCTIONS)}")
-    print(f"  facts in the notes or found by a search: {kept.known}/{kept.facts}")
+    half = len(bytes_written) // 2
+    growth = sum(bytes_written[half:]) / sum(bytes_written[:half])
+    print(f"{steps} steps, {retention.compactions} compactions, window {lib.WINDOW:,} tokens")
+    print(f"  requests kept word for word: {retention.rules}/{len(lib.INSTRUCTIONS)}")
+    print(f"  facts in the notes or found by a search: {retention.known}/{retention.facts}")
     print(f"  bytes sent that repeat the request before: {share:.1%}; largest {largest:,}")
-    print(f"  stored: {sum(written) / steps:,.0f} bytes a step")
-    print(
-        f"  second half of the steps to the first: {sum(written[half:]) / sum(written[:half]):.2f}"
-    )
+    print(f"  stored: {sum(bytes_written) / steps:,.0f} bytes a step")
+    print(f"  second half of the steps to the first: {growth:.2f}")
 
 
 def main() -> None:

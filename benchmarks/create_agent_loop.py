@@ -1,4 +1,4 @@
-"""The same task through LangChain's `create_agent`, with the same kind of checkpoints in SQLite."""
+"""The same task run by LangChain's `create_agent`, also with checkpoints in SQLite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def look(place: str) -> str:
 
 
 async def main(base_url: str, database: str, names: list[str]) -> None:
-    """All runs at once, each on a thread of its own, in one file."""
+    """Execute all runs concurrently, each on its own thread, in one file."""
     options: Any = {"model": "bench", "base_url": base_url, "api_key": "none", "max_retries": 0}
     model = ChatOpenAI(**options)
     async with AsyncSqliteSaver.from_conn_string(database) as saver:

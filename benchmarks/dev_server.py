@@ -1,11 +1,11 @@
-"""Many runs at once on `langgraph dev` beside one alone: wall time, CPU and memory of the server.
+"""Concurrent runs on `langgraph dev`, compared with a single run: wall time, CPU time and memory.
 
     python -m benchmarks.dev_server [--steps 20] [--latency 200] [--at-once 10] [--checkpoint URL]
 
-The model is the scripted one of the other benchmarks, with so many milliseconds of latency. The
-server is started once; a first run, not counted, loads what is loaded late. With `--checkpoint`
-(a file, or a postgresql:// URL) the server keeps its threads there, as docs/deployment.md says;
-without, in memory.
+The model is the scripted one of the other benchmarks, with the given latency in milliseconds. The
+server is started once; a warm-up run, which is not counted, loads modules that are imported lazily.
+With `--checkpoint` (a file or a postgresql:// URL) the server stores its threads there, as shown
+in docs/deployment.md; otherwise it keeps them in memory.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from benchmarks.task import request
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PATIENCE = 60.0
-"""Seconds for the server to start."""
+"""Seconds within which the server has to start."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Runs at once: seconds by the clock, and what the server's process took meanwhile."""
+    """Concurrent runs: seconds of wall time, CPU time and memory of the server's process."""
 
     runs: int
     wall: float
     cpu: float
     memory: int
-    """Bytes that are resident after it."""
+    """Resident set size in bytes after the runs."""
 
 
 @contextmanager
 def serving(folder: Path, address: str, checkpoint: str | None, jobs: int) -> Iterator[Any]:
-    """`langgraph dev` with the benchmarks' graph alone; its process and its address."""
+    """Run `langgraph dev` with only the benchmark's graph; yield its process and address."""
     served: dict[str, Any] = {
         "dependencies": ["."],
         "graphs": {"bench": "benchmarks.dev_server_agent:graph"},
@@ -60,9 +60,9 @@ def serving(folder: Path, address: str, checkpoint: str | None, jobs: int) -> It
         served["checkpointer"] = {"path": "manus.served.checkpointer"}
         own["MANUS_CHECKPOINT"] = checkpoint
     (folder / "langgraph.json").write_text(json.dumps(served))
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     options = ["--port", str(port), "--no-browser", "--no-reload"]
     process = subprocess.Popen(
         [sys.executable, "-m", "langgraph_cli", "dev", *options, "--n-jobs-per-worker", str(jobs)],
@@ -93,7 +93,7 @@ def wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 async def at_once(url: str, pid: int, names: list[str], folder: Path) -> Sample:
-    """So many runs, each on a thread of its own."""
+    """Execute the runs concurrently, each on its own thread."""
     from langgraph_sdk import get_client
 
     server = psutil.Process(pid)
@@ -101,19 +101,19 @@ async def at_once(url: str, pid: int, names: list[str], folder: Path) -> Sample:
     async with get_client(url=url, api_key=None) as client:
         threads = [(await client.threads.create())["thread_id"] for _ in names]
         used, began = sum(server.cpu_times()[:2]), time.monotonic()
-        ended: Any = await asyncio.gather(
+        results: Any = await asyncio.gather(
             *(
                 client.runs.wait(thread, "bench", input={"request": request(name)}, context=context)
                 for thread, name in zip(threads, names, strict=True)
             )
         )
         wall = time.monotonic() - began
-    assert {values["output"] for values in ended} == {"done"}, ended
+    assert {values["output"] for values in results} == {"done"}, results
     return Sample(len(names), wall, sum(server.cpu_times()[:2]) - used, server.memory_info().rss)
 
 
 def main() -> None:
-    """Measure and print a table."""
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--latency", type=int, default=200, help="of the model, in milliseconds")
@@ -129,11 +129,11 @@ def main() -> None:
                 sys.stdout.write("runs at once | wall s | CPU s | CPU ms a step | memory MB\n")
                 for runs in (1, 1, args.at_once):
                     names = [model.new_run(args.steps, args.latency) for _ in range(runs)]
-                    found = asyncio.run(at_once(url, process.pid, names, folder))
-                    each = 1000 * found.cpu / (runs * (args.steps + 1))
+                    measured = asyncio.run(at_once(url, process.pid, names, folder))
+                    each = 1000 * measured.cpu / (runs * (args.steps + 1))
                     sys.stdout.write(
-                        f"{runs:12} | {found.wall:6.1f} | {found.cpu:5.1f} | {each:13.0f} | "
-                        f"{found.memory / 1e6:9.0f}\n"
+                        f"{runs:12} | {measured.wall:6.1f} | {measured.cpu:5.1f} | {each:13.0f} | "
+                        f"{measured.memory / 1e6:9.0f}\n"
                     )
     finally:
         model.close()

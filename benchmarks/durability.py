@@ -1,11 +1,11 @@
-"""What a crash costs: an agent is killed at random moments and resumed, with and without a journal.
+"""The cost of a crash: agents are killed at random moments and resumed, with and without a journal.
 
     python -m benchmarks.durability [--kills 100] [--seed 1]
 
 Each run makes eight tool calls, each of which appends its number to a file. It is killed (SIGKILL)
-at a random moment and resumed by another process, until it ends. Reported are calls that were
-executed twice, calls that were not executed and of which nothing says so, and calls in doubt: those
-whose tool message says that they may have taken effect. deepagents is included if it is installed.
+at a random moment and resumed by another process, until it ends. The table counts the calls that
+were executed twice, those that were silently lost, and those in doubt, whose tool message says that
+they may have taken effect. deepagents is included if it is installed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from manus.middleware import EffectJournal
 
 CALLS = 8
 PAUSE = 0.004
-"""Seconds before and after each effect, in which a kill leaves a call in doubt."""
+"""Seconds before and after each effect during which a kill leaves the call in doubt."""
 DOUBT = ("may have taken effect", "may repeat what has taken effect")
 
 
@@ -71,7 +71,7 @@ class Setting:
 
 @dataclass
 class Count:
-    """What became of the calls of some runs."""
+    """The outcome of the calls of some runs."""
 
     executed: int = 0
     doubled: int = 0
@@ -98,7 +98,7 @@ def build(setting: Setting, saver: Any, folder: Path) -> Any:
 
 
 async def work(setting: Setting, folder: Path, ready: int) -> list[str]:
-    """Start the run, or resume it, as a `Work`."""
+    """Start or resume the run, as a `Work`."""
     async with AsyncSqliteSaver.from_conn_string(str(folder / "threads.sqlite")) as saver:
         agent = build(setting, saver, folder)
         config = {"configurable": {"thread_id": "t"}, "recursion_limit": 1000}
@@ -116,7 +116,7 @@ It writes to a descriptor before it starts."""
 
 
 def run_until_killed(work: Work, folder: Path, delay: float | None) -> float | None:
-    """Work in a process of its own; kill it after a delay.
+    """Work in a separate process, and kill it after a delay.
 
     Return the seconds that the run took, or None if it was killed.
     """
@@ -145,7 +145,7 @@ def run_until_killed(work: Work, folder: Path, delay: float | None) -> float | N
 
 
 def measure(work: Work, kills: int, randomness: random.Random) -> Count:
-    """Return what became of the calls of runs that were killed so many times in all."""
+    """Return the outcome of the calls of runs that were killed this many times in total."""
     count = Count()
     with tempfile.TemporaryDirectory() as name:
         duration = run_until_killed(work, Path(name), None) or 0.0

@@ -1,8 +1,8 @@
-"""A scripted model for benchmarks: asks for the same tool until a run has had its steps.
+"""A scripted model for benchmarks: it calls the same tool until a run has done all its steps.
 
-The request of a run names it: `run NAME of STEPS steps, LATENCY ms`. For each run the server
-measures the time between the last byte of a reply and the last byte of the next request: what the
-agent's side needed. `GET /gaps/NAME` answers them in milliseconds, and the moments
+The request of a run identifies it: `run NAME of STEPS steps, LATENCY ms`. For each run the server
+measures the time between the last byte of a reply and the last byte of the next request: the time
+that the agent's side took. `GET /gaps/NAME` returns these in milliseconds, and the times
 (CLOCK_MONOTONIC, seconds) of the first and the last request.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass
 class Run:
-    """What was measured of one run."""
+    """The measurements of one run."""
 
     gaps: list[float] = field(default_factory=list)
     served: int = 0
@@ -66,24 +66,24 @@ async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes] | None:
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while (request := await _request(reader)) is not None:
         now = time.monotonic()
-        path, sent = request
+        path, body = request
         if path.startswith("/gaps/"):
             run = RUNS[path.removeprefix("/gaps/")]
-            told = {"gaps": run.gaps, "first": run.first, "last": run.last}
-            await _send(writer, json.dumps(told).encode())
+            summary = {"gaps": run.gaps, "first": run.first, "last": run.last}
+            await _send(writer, json.dumps(summary).encode())
             continue
         if not path.endswith("/chat/completions"):
-            await _send(writer, b"{}", "404 Not Found")  # the window is looked up, and not known
+            await _send(writer, b"{}", "404 Not Found")  # the window is looked up; there is none
             continue
-        named = _NAME.search(sent)
-        assert named is not None, "the request names no run"
-        run = RUNS.setdefault(named[1].decode(), Run())
+        match = _NAME.search(body)
+        assert match is not None, "the request names no run"
+        run = RUNS.setdefault(match[1].decode(), Run())
         if run.served:
             run.gaps.append((now - run.replied) * 1000)
         run.first, run.last = run.first or now, now
-        if latency := int(named[3]):
+        if latency := int(match[3]):
             await asyncio.sleep(latency / 1000)
-        await _send(writer, _reply(run.served, int(named[2])))
+        await _send(writer, _reply(run.served, int(match[2])))
         run.served += 1
         run.replied = time.monotonic()
     writer.close()
@@ -96,7 +96,7 @@ async def _send(writer: asyncio.StreamWriter, body: bytes, status: str = "200 OK
 
 
 async def main() -> None:
-    """Serve on a port of the system's choice until standard input ends; print the port first."""
+    """Serve on an ephemeral port until standard input ends; print the port first."""
     server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=1 << 26)
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:

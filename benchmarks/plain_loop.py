@@ -1,4 +1,4 @@
-"""The plain loop: the openai client, a list of messages, a tool that is called directly."""
+"""The plain loop: the OpenAI client, a list of messages, and a tool that is called directly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.task import SYSTEM, TOOLS, observation, request
 
 
 async def run(client: AsyncOpenAI, name: str) -> str:
-    """One run to its end."""
+    """Execute one run to its end."""
     messages: list[Any] = [
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": request(name)},
@@ -32,7 +32,7 @@ async def run(client: AsyncOpenAI, name: str) -> str:
 
 
 async def main(base_url: str, names: list[str]) -> None:
-    """All runs at once, over one client."""
+    """Execute all runs concurrently, over one client."""
     client = AsyncOpenAI(base_url=base_url, api_key="none")
     answers = await asyncio.gather(*(run(client, name) for name in names))
     assert set(answers) == {"done"}, answers

@@ -1,10 +1,10 @@
-"""How many tokens the requests to a model have.
+"""The number of tokens in the requests to a model.
 
     python -m benchmarks.request_size            the first request of each profile
     python -m benchmarks.request_size --tasks    all requests of three scripted tasks
 
-The model is scripted, so the figures are the same in each run on a machine. Tokens are estimated as
-in the program (four bytes each), and counted exactly where the package `bpe-openai` or `tiktoken`
+The model is scripted, so the figures are reproducible on one machine. Tokens are estimated as
+in the program (four bytes each), and counted exactly if the package `bpe-openai`, or `tiktoken`
 with its data is installed.
 """
 
@@ -48,11 +48,11 @@ def estimate(text_: str) -> int:
 
 
 def exact_counter() -> Callable[[str], int] | None:
-    """Return a function that counts tokens exactly, if a package for it is installed."""
+    """Return a function that counts tokens exactly, if a suitable package is installed."""
     for package in ("bpe_openai", "tiktoken"):
         try:
             encoding = __import__(package).get_encoding(ENCODING)
-        except (ImportError, OSError):  # the data of tiktoken are downloaded on first use
+        except (ImportError, OSError):  # tiktoken downloads its data on first use
             continue
         return lambda text_: len(encoding.encode(text_))
     return None
@@ -70,7 +70,7 @@ def split_request(request: dict[str, Any]) -> RequestSize:
 
 @contextmanager
 def clean_folder() -> Iterator[Path]:
-    """Provide an empty folder without settings, as the current one."""
+    """Provide an empty folder without settings as the current folder."""
     before = Path.cwd()
     variables = {name: value for name, value in os.environ.items() if name.startswith("MANUS_")}
     for name in variables:
@@ -87,7 +87,7 @@ def clean_folder() -> Iterator[Path]:
 async def run_scripted(
     profile: str, request: str, replies: Sequence[AIMessage], workspace: Path
 ) -> list[RequestSize]:
-    """Run an agent with these replies of its model; return the sizes of its requests."""
+    """Run an agent with these model replies; return the sizes of its requests."""
     model = ScriptedModel()
     model.script(*replies)
     agent = build_agent(profile, model=model)

@@ -1,4 +1,4 @@
-"""Three tasks with the replies of a capable model: a bug, a messy table, many log files."""
+"""Three tasks with the replies of a capable model: a bug, a messy table, a folder of log files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ScriptedTask:
     prepare: Callable[[Path], None]
     replies: Sequence[AIMessage]
     check: Callable[[Path], str]
-    """Returns what is wrong afterwards; empty if it is solved."""
+    """Returns what is wrong afterwards; empty if the task is solved."""
 
 
 def bash(command: str, text: str = "") -> AIMessage:

@@ -1,4 +1,4 @@
-"""What the sandbox costs beside programs without one: milliseconds, the median of some runs.
+"""The overhead of the sandbox in milliseconds, the median of several runs.
 
 python -m benchmarks.sandbox [--repeat 7]
 """
@@ -31,7 +31,7 @@ ROWS = ("first command of the shell, once a run", "a later command", "`python_ex
 
 
 async def run(kind: Kind, folder: Path) -> list[float]:
-    """What the three of a run take."""
+    """Measure the three operations of one run."""
     workspace = Workspace(folder)
     workspace.prepare()
     settings = resolve_settings(Settings(sandbox=SandboxSettings(kind=kind)))
@@ -46,14 +46,14 @@ async def run(kind: Kind, folder: Path) -> list[float]:
 
 
 async def timed(call: Callable[[], Awaitable[object]]) -> float:
-    """Milliseconds of a call."""
+    """Return the duration of a call in milliseconds."""
     begin = time.perf_counter()
     await call()
     return (time.perf_counter() - begin) * 1000
 
 
 async def measure(kind: Kind, repeat: int) -> list[float] | None:
-    """The medians of a kind of sandbox; None if it does not stand on this machine."""
+    """Return the medians for a kind of sandbox, or None if it does not work on this machine."""
     try:
         probe_sandbox(SandboxSettings(kind=kind))
     except ToolUnavailableError:
@@ -68,10 +68,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=7, help="runs of each kind (default 7)")
     repeat = parser.parse_args().repeat
-    found = {kind: asyncio.run(measure(kind, repeat)) for kind in KINDS}
+    results = {kind: asyncio.run(measure(kind, repeat)) for kind in KINDS}
     print(f"{'milliseconds':40}" + "".join(f"{kind:>12}" for kind in KINDS))
     for row, name in enumerate(ROWS):
-        cells = (f"{column[row]:>12.1f}" if column else f"{'–':>12}" for column in found.values())
+        cells = (f"{column[row]:>12.1f}" if column else f"{'–':>12}" for column in results.values())
         print(f"{name:40}" + "".join(cells))
 
 

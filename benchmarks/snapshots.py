@@ -1,4 +1,4 @@
-"""Measure what recording the files of a workspace costs: `python -m benchmarks.snapshots`.
+"""Measure the cost of recording the files of a workspace: `python -m benchmarks.snapshots`.
 
 Each figure is the median of several snapshots in one process, in milliseconds.
 """
@@ -18,7 +18,7 @@ _SIZES = (200, 2_000, 20_000)
 _FILES_PER_FOLDER = 50
 _REPEATS = 9
 _SETTLING_SECONDS = 0.1
-"""Files that have just changed are read again; those of a project have not."""
+"""Files that were just changed are read again; those of a real project are older."""
 
 
 def main() -> None:

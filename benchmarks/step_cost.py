@@ -1,9 +1,9 @@
-"""What a step costs beside a plain loop over the openai client, in one run.
+"""The cost of a step compared with a plain loop over the OpenAI client, within one run.
 
     python -m benchmarks.step_cost [--steps 10,50,200,400] [--repeat 3]
 
-Both sides have the same scripted server without latency, the same prompt and tool, a kilobyte an
-observation. A step is measured by the server: from the last byte of its reply to the last byte of
+Both sides use the same scripted server without latency, the same prompt and tool, and observations
+of one kilobyte. The server measures a step: from the last byte of its reply to the last byte of
 the next request. The agent's side includes checkpoints in SQLite with `durability="sync"`, the
 journal around the tool call, and loop detection. LangChain's `create_agent` has the same
 checkpoints.
@@ -43,17 +43,17 @@ class Sample:
 
     @property
     def median(self) -> float:
-        """The median step in milliseconds."""
+        """Return the median step in milliseconds."""
         return statistics.median(self.gaps)
 
     @property
     def growth(self) -> float:
-        """The last steps' median over the first ones'."""
+        """Return the median of the last steps divided by that of the first ones."""
         return statistics.median(self.gaps[-_FEW:]) / statistics.median(self.gaps[:_FEW])
 
 
 class Server:
-    """The scripted model in a process of its own."""
+    """The scripted model in a separate process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -64,15 +64,15 @@ class Server:
         self._runs = 0
 
     def new_run(self, steps: int, latency: int = 0) -> str:
-        """The name of another run."""
+        """Return the name of a new run."""
         self._runs += 1
         return f"run r{self._runs} of {steps} steps, {latency} ms"
 
     def measured(self, name: str) -> dict[str, object]:
-        """What the server measured of a run."""
+        """Return the measurements of a run."""
         with urllib.request.urlopen(f"{self.address}/gaps/{name.split()[1]}") as answer:
-            found: dict[str, object] = json.load(answer)
-            return found
+            data: dict[str, object] = json.load(answer)
+            return data
 
     def close(self) -> None:
         """End the process."""
@@ -83,7 +83,7 @@ class Server:
 def measure(
     server: Server, side: str, steps: int, runs: int = 1, latency: int = 0, *options: str
 ) -> Sample:
-    """One process of a side with so many runs at once."""
+    """Run one process of a side with this many concurrent runs."""
     names = [server.new_run(steps, latency) for _ in range(runs)]
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "threads.db"
@@ -95,20 +95,20 @@ def measure(
         wall = time.monotonic() - began
         blocks = resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock - blocks
         size = database.stat().st_size if database.exists() else 0
-    found = [server.measured(name) for name in names]
-    gaps = [float(gap) for run in found for gap in run["gaps"]]  # type: ignore[attr-defined]
-    first = min(float(run["first"]) for run in found) - began  # type: ignore[arg-type]
+    measurements = [server.measured(name) for name in names]
+    gaps = [float(gap) for run in measurements for gap in run["gaps"]]  # type: ignore[attr-defined]
+    first = min(float(run["first"]) for run in measurements) - began  # type: ignore[arg-type]
     return Sample(gaps, first, wall, size, blocks * _BLOCK)
 
 
 def _environment(home: str) -> dict[str, str]:
     dropped = ("MANUS_", "PYTHONDONTWRITEBYTECODE")
-    kept = {name: v for name, v in os.environ.items() if not name.startswith(dropped)}
-    return {**kept, "HOME": home}
+    environment = {name: v for name, v in os.environ.items() if not name.startswith(dropped)}
+    return {**environment, "HOME": home}
 
 
 def middle(samples: list[Sample]) -> Sample:
-    """The sample with the median median."""
+    """Return the sample that has the median of the medians."""
     return sorted(samples, key=lambda sample: sample.median)[len(samples) // 2]
 
 
@@ -154,7 +154,7 @@ def start_table(server: Server, repeat: int) -> None:
 
 
 def many_table(server: Server, repeat: int, runs: int = 50, steps: int = 20) -> None:
-    """Print the wall time of many runs at once in one process."""
+    """Print the wall time of many concurrent runs in one process."""
     sides = ("plain_loop", "create_agent_loop", "agent_loop")
     rounds = [
         [measure(server, side, steps, runs, 200).wall for side in sides] for _ in range(repeat)
@@ -178,15 +178,15 @@ def main() -> None:
     parser.add_argument("--steps", default="10,50,200,400")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", choices=("steps", "start", "many"))
-    chosen = parser.parse_args()
+    args = parser.parse_args()
     server = Server()
     try:
-        if chosen.only in (None, "steps"):
-            step_table(server, [int(n) for n in chosen.steps.split(",")], chosen.repeat)
-        if chosen.only in (None, "start"):
-            start_table(server, chosen.repeat)
-        if chosen.only in (None, "many"):
-            many_table(server, chosen.repeat)
+        if args.only in (None, "steps"):
+            step_table(server, [int(n) for n in args.steps.split(",")], args.repeat)
+        if args.only in (None, "start"):
+            start_table(server, args.repeat)
+        if args.only in (None, "many"):
+            many_table(server, args.repeat)
     finally:
         server.close()
 

@@ -1,9 +1,9 @@
-"""Which functions of the product one think step, and one act, go through.
+"""The functions of the product that a think step and an act step call.
 
     python -m benchmarks.step_path [--list]
 
-A scripted run on SQLite; the second step is followed with a profile hook. `--list` names the
-functions, module by module. What a library calls counts only where it calls the product.
+A scripted run on SQLite; the second step is traced with a profile hook. `--list` names the
+functions, module by module. Calls by a library count only if they call into the product.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _PACKAGE = Path(manus.__file__).parent
 
 
 class Crossing:
-    """The functions entered while a node is at work, by node and step."""
+    """The functions entered while a node runs, by node and step."""
 
     def __init__(self) -> None:
         self.seen: dict[str, list[set[CodeType]]] = defaultdict(list)
         self._now: set[CodeType] | None = None
 
     def watch(self, frame: FrameType, event: str, _: Any) -> None:
-        """Note a call; the hook of every thread."""
+        """Record a call; the hook of every thread."""
         code = frame.f_code
         if event == "call" and self._now is not None and _module(code):
             self._now.add(code)
 
     def around(self, name: str, node: Any) -> Any:
-        """The node, followed from its beginning to its end."""
+        """Wrap the node to record the functions that are called while it runs."""
 
         async def followed(state: Any, runtime: Any, config: Any) -> Any:
-            found: set[CodeType] = set()
-            self._now = found
-            self.seen[name].append(found)
+            codes: set[CodeType] = set()
+            self._now = codes
+            self.seen[name].append(codes)
             try:
                 return await node(state, runtime, config)
             finally:
@@ -58,7 +58,7 @@ class Crossing:
 
 
 def _module(code: CodeType) -> str:
-    """The product's file that a function stands in; empty for other code and comprehensions."""
+    """Return the product file that contains a function; empty for other code and comprehensions."""
     if code.co_name in ("<module>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"):
         return ""
     path = Path(code.co_filename).resolve()
@@ -66,7 +66,7 @@ def _module(code: CodeType) -> str:
 
 
 async def follow() -> Crossing:
-    """The functions of each node of a run of three steps."""
+    """Return the functions of each node in a run of three steps."""
     crossing, server = Crossing(), Server()
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -81,8 +81,10 @@ async def follow() -> Crossing:
                 threading.setprofile(crossing.watch)
                 sys.setprofile(crossing.watch)
                 try:
-                    said = {"request": request(server.new_run(3))}
-                    await graph.ainvoke(said, {"configurable": {"thread_id": "t"}}, context=context)
+                    inputs = {"request": request(server.new_run(3))}
+                    await graph.ainvoke(
+                        inputs, {"configurable": {"thread_id": "t"}}, context=context
+                    )
                 finally:
                     sys.setprofile(None)
                     threading.setprofile(None)
@@ -92,16 +94,16 @@ async def follow() -> Crossing:
 
 
 def main() -> None:
-    """Print how many functions and modules the second step goes through."""
+    """Print how many functions and modules the second step calls."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="name the functions")
-    chosen = parser.parse_args()
+    args = parser.parse_args()
     for node, steps in asyncio.run(follow()).seen.items():
         modules: dict[str, list[str]] = defaultdict(list)
         for code in steps[1]:
             modules[_module(code)].append(code.co_qualname)
         print(f"{node}: {len(steps[1])} functions in {len(modules)} modules", flush=True)
-        for module, functions in sorted(modules.items()) if chosen.list else ():
+        for module, functions in sorted(modules.items()) if args.list else ():
             print(f"  {module} ({len(functions)}): {', '.join(sorted(functions))}")
 
 

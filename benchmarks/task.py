@@ -1,4 +1,4 @@
-"""The task both sides carry out: the same prompt and tool, a kilobyte an observation."""
+"""The task of both sides: the same prompt and tool, and observations of one kilobyte."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TOOLS: list[Any] = [
 
 
 def observation(place: str) -> str:
-    """A kilobyte of made-up words, others for each place, so that it packs as plain text does."""
+    """Return a kilobyte of made-up words, different for each place, compressible like prose."""
     return " ".join(random.Random(place).choices(_WORDS, k=145))[:1024]
 
 
 def request(name: str) -> str:
-    """The request of a run: its name, steps and latency are in it."""
+    """Return the request of a run, which contains its name, steps and latency."""
     return f"Look at every item: {name}."

@@ -1,4 +1,4 @@
-"""Measure how readable the package is, and fail where it is worse than the limits.
+"""Measure how readable the package is, and fail if a figure is above its limit.
 
     python scripts/check_language.py [--list] [FILE OR FOLDER ...]
 
@@ -92,7 +92,7 @@ EXCEPTIONS: dict[str, str] = {
     "manus/state/plan.py:began": _CHECKPOINT,
     "manus/state/plan_changes.py:began": _CHECKPOINT,
 }
-"""Odd names that are right in a file, as `path:name`, with the reason."""
+"""Odd names that are appropriate in a file, as `path:name`, with the reason."""
 
 LIMITS = {
     "odd names in %": 1.0,
@@ -116,7 +116,7 @@ class Counts:
     odd: Counter[str] = field(default_factory=Counter)
 
     def share(self, kind: str) -> float:
-        """Return per cent of all names for odd names, else the number per 1,000 lines of code."""
+        """Return the percentage of odd names, or the number of a construct per 1,000 lines."""
         number = len(self.places[kind])
         if kind == "odd names in %":
             return 100 * number / max(self.names, 1)
@@ -124,7 +124,7 @@ class Counts:
 
 
 def count_file(path: Path, counts: Counts) -> None:
-    """Add what a file holds."""
+    """Add the counts of a file."""
     source = path.read_text("utf-8")
     tree = ast.parse(source)
     counts.lines += _count_lines(source, tree)
@@ -172,7 +172,7 @@ def _line(node: ast.AST) -> int:
 
 
 def _count_lines(source: str, tree: ast.Module) -> int:
-    """Count the lines that are neither blank nor comment nor docstring."""
+    """Count the lines that are not blank, a comment or part of a docstring."""
     code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in (*_LAYOUT, tokenize.ENDMARKER):
@@ -191,7 +191,7 @@ def _files(arguments: list[str]) -> Iterator[Path]:
 
 
 def main() -> int:
-    """Print the figures; return 1 if one is above its limit."""
+    """Print the figures; return 1 if one exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="name each place")
     parser.add_argument("paths", nargs="*", default=["manus"], help="default: the package")

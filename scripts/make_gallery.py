@@ -1,9 +1,9 @@
-"""Plays the demos, keeps their reports in docs/gallery/ and one of them as a moving picture.
+"""Play the demos; store their reports in docs/gallery/ and one of them as an animated image.
 
     .venv/bin/uv run --no-project --with pyte,pillow,playwright scripts/make_gallery.py
 
-What is seen is real but for the model's turns, which are played from a recording, as the first line
-in the picture says.
+Everything shown is real except the model's turns, which are replayed from a recording, as the first
+line of the image says.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _COLORS = {"default": "#d8dee9", "red": "#ef5350", "green": "#8bc34a", "brown": 
 _COLORS |= {"blue": "#64b5f6", "magenta": "#ce93d8", "cyan": "#4dd0e1"}
 _SPINNER = re.compile(r"  [⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ")
 _TELLING = ("  done", "  call", "Finished")
-"""How lines begin of which each is worth a picture."""
+"""Prefixes of the lines that are worth an image."""
 _READ = 700
-"""Milliseconds of a picture of the terminal."""
+"""Milliseconds for which an image of the terminal is shown."""
 
 
 def play(name: str, home: str) -> Iterator[pyte.Screen]:
-    """Play a demo on a terminal; what is shown, whenever something was begun or done."""
+    """Play a demo on a terminal; yield the screen after each event."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.ByteStream(screen)
     child, terminal = pty.fork()
@@ -57,8 +57,8 @@ def play(name: str, home: str) -> Iterator[pyte.Screen]:
             stream.feed(os.read(terminal, 65536))
         except OSError:  # the program has ended
             break
-        shown = [line.rstrip() for line in screen.display if line.strip()]
-        last = next((line for line in reversed(shown) if not _SPINNER.match(line)), "")
+        lines = [line.rstrip() for line in screen.display if line.strip()]
+        last = next((line for line in reversed(lines) if not _SPINNER.match(line)), "")
         if last.startswith(_TELLING) and last != before:
             before = last
             yield screen
@@ -92,7 +92,7 @@ def picture(page: Page) -> Image.Image:
 
 
 def keep_report(name: str, folder: Path, home: str) -> None:
-    """Return the report of a demo, without paths of this machine."""
+    """Store the report of a demo, without paths of this machine."""
     text = (folder / "report.html").read_text("utf-8")
     text = text.replace(str(folder), f"/tmp/manus-{name}").replace(home, "~")
     (GALLERY / f"{name}.html").write_text(text, "utf-8")
@@ -101,8 +101,8 @@ def keep_report(name: str, folder: Path, home: str) -> None:
 def film(page: Page, terminal: list[str], folder: Path) -> None:
     """Join the terminal, the page that the agent built, and the report."""
     shots: list[tuple[Image.Image, int]] = []
-    for shown in terminal:
-        page.set_content(shown)
+    for screen in terminal:
+        page.set_content(screen)
         shots.append((picture(page), _READ))
     page.goto((folder / "tip.html").as_uri())
     page.fill("#bill", "80")
@@ -112,15 +112,15 @@ def film(page: Page, terminal: list[str], folder: Path) -> None:
     for top in (0, HEIGHT - 80, 2 * (HEIGHT - 80)):
         page.evaluate("top => window.scrollTo(0, top)", top)
         shots.append((picture(page), 2000))
-    first, *others = (image for image, _ in shots)
+    first, *rest = (image for image, _ in shots)
     lengths = [length for _, length in shots]
     first.save(
-        MOVIE, save_all=True, append_images=others, duration=lengths, loop=0, quality=70, method=6
+        MOVIE, save_all=True, append_images=rest, duration=lengths, loop=0, quality=70, method=6
     )
 
 
 def main() -> None:
-    """Play, keep and film."""
+    """Play the demos, store their reports, and create the animation."""
     GALLERY.mkdir(exist_ok=True)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory(prefix="gallery-") as home:
         browser = playwright.chromium.launch(
@@ -128,11 +128,11 @@ def main() -> None:
         )
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         for name in ("calculator", "rentals", "tips"):
-            seen = [as_page(screen) for screen in play(name, home)]
+            screens = [as_page(screen) for screen in play(name, home)]
             [folder] = Path(home).glob(f"manus-{name}-*")
             keep_report(name, folder, home)
             if name == FILMED:
-                film(page, seen, folder)
+                film(page, screens, folder)
         browser.close()
 
 

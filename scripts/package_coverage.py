@@ -1,6 +1,6 @@
 """Print the coverage of each package of `manus`, the least covered first.
 
-Reads the data file that `make coverage` has combined.
+Reads the data file that `make coverage` produced.
 """
 
 import sys
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def get_package(file: str) -> str:
-    """Return the package of a file: `manus.store`, or `manus` for a module outside of packages."""
+    """Return the package of a file: `manus.store`, or `manus` for a module outside packages."""
     return ".".join(Path(file).relative_to(ROOT).parts[:-1][:2])
 
 
@@ -25,7 +25,7 @@ def count_statements(coverage: Coverage) -> tuple[Counter[str], Counter[str]]:
     for file in coverage.get_data().measured_files():
         try:
             _, lines, _, missing, _ = coverage.analysis2(file)
-        except NoSource:  # a module that a test has written and removed
+        except NoSource:  # a module that a test wrote and deleted
             continue
         statements[get_package(file)] += len(lines)
         executed[get_package(file)] += len(lines) - len(missing)

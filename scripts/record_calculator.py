@@ -1,7 +1,7 @@
-"""Makes `manus/recordings/calculator.jsonl`, by `python -m scripts.record_calculator`.
+"""Write `manus/recordings/calculator.jsonl`: `python -m scripts.record_calculator`.
 
-The turns are written by hand and answered by the scripted server of the tests; only what the tools
-answer is real. So the recording is that of a scripted model, and is called so where it is played.
+The turns are written by hand and sent by the scripted server of the tests; only the output of the
+tools is real. Where the recording is played, it is labeled as that of a scripted model.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ TURNS = [
 
 
 async def record(workspace: str, recording: Path) -> str:
-    """Run the task once against the turns above, and record them."""
+    """Run the task once with the turns above, and record them."""
     with ScriptedServer() as server:
         server.script(*TURNS)
         context = Context(
@@ -177,7 +177,7 @@ def join(parts: list[Path]) -> list[str]:
 
 
 def main() -> None:
-    """Record the task in an empty workspace, and once more where its files are there already."""
+    """Record the task in an empty workspace, and again in one where its files already exist."""
     with tempfile.TemporaryDirectory() as folder:
         parts = [Path(folder) / name for name in ("first.jsonl", "again.jsonl")]
         for part in parts:

@@ -1,6 +1,6 @@
-"""Makes the recordings of `manus demo` beside the calculator: python -m scripts.record_demos.
+"""Write the other recordings of `manus demo`: python -m scripts.record_demos.
 
-As `scripts.record_calculator`: the turns are written by hand, what the tools answer is real.
+As in `scripts.record_calculator`, the turns are written by hand; the tools' output is real.
 """
 
 from __future__ import annotations
@@ -193,13 +193,13 @@ def tip_turns(workspace: str) -> list[object]:
     ]
 
 
-def _browse(said: str, given: int, gave: int, **arguments: object) -> object:
-    usage = tokens(given, gave, cached=1280)
-    return calls(call("browser_use", **arguments), text=said, usage=usage)
+def _browse(thought: str, input_tokens: int, output_tokens: int, **arguments: object) -> object:
+    usage = tokens(input_tokens, output_tokens, cached=1280)
+    return calls(call("browser_use", **arguments), text=thought, usage=usage)
 
 
 async def record_tips(workspace: str, recording: Path) -> str:
-    """Make and try the page once, and record it."""
+    """Build and try the page once, and record it."""
     with ScriptedServer() as server:
         server.script(*tip_turns(workspace))
         state = await build_agent().ainvoke(
@@ -210,7 +210,7 @@ async def record_tips(workspace: str, recording: Path) -> str:
 
 
 async def record_rentals(workspace: str, recording: Path) -> str:
-    """Work on the figures once, and record it."""
+    """Analyze the figures once, and record it."""
     with ScriptedServer() as server:
         server.when(is_planner, calls(PLAN, usage=tokens(1180, 166)))
         for step, turns in STEPS.items():

@@ -1,7 +1,7 @@
-"""Makes `manus/recordings/flow_calculator.jsonl`: python -m scripts.record_flow_calculator.
+"""Write `manus/recordings/flow_calculator.jsonl`: python -m scripts.record_flow_calculator.
 
-As `scripts.record_calculator`: the turns are written by hand, what the tools answer is real. The
-task is planned first; code and tests are written side by side, then run, then tried out.
+As in `scripts.record_calculator`, the turns are written by hand; the tools' output is real.
+The task is planned first; code and tests are written in parallel, then run, then tried out.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ SUMMARY = text(
 
 
 async def record(workspace: str, recording: Path) -> str:
-    """Run the task once against the turns above, and record them."""
+    """Run the task once with the turns above, and record them."""
     with ScriptedServer() as server:
         planned = calls(PLAN, usage=tokens(1120, 214))
         server.when(is_planner, planned)
@@ -123,7 +123,7 @@ async def record(workspace: str, recording: Path) -> str:
 
 
 def main() -> None:
-    """Record the task in an empty workspace, and once more where its files are there already."""
+    """Record the task in an empty workspace, and again in one where its files already exist."""
     with tempfile.TemporaryDirectory() as folder:
         parts = [Path(folder) / name for name in ("first.jsonl", "again.jsonl")]
         for part in parts:

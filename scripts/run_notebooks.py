@@ -1,6 +1,6 @@
-"""Runs the notebooks and keeps in them what they show: python -m scripts.run_notebooks [NAME ...].
+"""Run the notebooks and store their outputs in them: python -m scripts.run_notebooks [NAME ...].
 
-Paths, times and ids, which differ from run to run, are left out.
+Paths, times and ids, which vary between runs, are removed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _VARIES = [
 ]
 
 
-def without_what_varies(given: Any) -> Any:
-    """Return an output, or a part of one, without what varies between runs."""
-    if isinstance(given, dict):
-        picture = {name: value for name, value in given.items() if name.startswith("image/")}
-        return {name: without_what_varies(value) for name, value in given.items()} | picture
-    if isinstance(given, list):
-        return [without_what_varies(one) for one in given]
-    if isinstance(given, str):
+def without_what_varies(part: Any) -> Any:
+    """Return an output, or a part of one, without the parts that vary between runs."""
+    if isinstance(part, dict):
+        picture = {name: value for name, value in part.items() if name.startswith("image/")}
+        return {name: without_what_varies(value) for name, value in part.items()} | picture
+    if isinstance(part, list):
+        return [without_what_varies(item) for item in part]
+    if isinstance(part, str):
         for pattern, instead in _VARIES:
-            given = pattern.sub(instead, given)
-    return given
+            part = pattern.sub(instead, part)
+    return part
 
 
 def run(path: Path) -> None:
@@ -50,8 +50,8 @@ def run(path: Path) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.execution_count = None
-            shown = [without_what_varies(output) for output in cell.outputs]
-            cell.outputs = [nbformat.from_dict(output) for output in shown]  # type: ignore[no-untyped-call]
+            outputs = [without_what_varies(output) for output in cell.outputs]
+            cell.outputs = [nbformat.from_dict(output) for output in outputs]  # type: ignore[no-untyped-call]
             for output in cell.outputs:
                 if "execution_count" in output:
                     output.execution_count = None

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes .venv at the repository's root ready for `run` or for `dev` (all of `run`, and the tools).
+# Prepare .venv at the repository's root for `run` or for `dev` (`run` plus the development tools).
 #
-#   scripts/setup.sh run|dev      when nothing has changed since the last time, it ends at once
-#   scripts/setup.sh browser      for the tests: finds a Chromium, else installs one; adds packages for tests
-#   scripts/setup.sh extras A,B   adds optional parts of the project, as pyproject.toml names them
-#   scripts/setup.sh uv ARGS...   runs the uv that the set-up uses
-#   scripts/setup.sh pythons      lists the supported Pythons that are installed, the oldest first
+#   scripts/setup.sh run|dev      returns at once if nothing has changed since the last time
+#   scripts/setup.sh browser      for the tests: finds or installs a Chromium, and adds test packages
+#   scripts/setup.sh extras A,B   adds extras of the project, as named in pyproject.toml
+#   scripts/setup.sh uv ARGS...   runs the uv that the setup uses
+#   scripts/setup.sh pythons      lists the supported Pythons that are installed, oldest first
 #
-# With `--python 3.13` before the command it is another environment, .venv-3.13, with that Python.
+# `--python 3.13` before the command selects another environment, .venv-3.13, with that Python.
 #
 # Needs only a POSIX shell and Python >= 3.11; see README.md for the commands that call it.
 set -eu
@@ -17,11 +17,11 @@ PYTHON=
 if [ "${1:-}" = --python ]; then PYTHON=$2; shift 2; fi
 VENV=.venv${PYTHON:+-$PYTHON}
 STAMP=$VENV/.setup
-# Companies and mirrors have certificates of their own: the machine's list counts, not a bundled one.
-# (The second name is what uv called it before 0.10.)
+# Companies and mirrors have their own certificates: use the machine's list, not a bundled one.
+# (The second name is the one that uv used before 0.10.)
 export UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1
 export PIP_DISABLE_PIP_VERSION_CHECK=1
-# Another environment may be active in the caller's shell: this one is meant.
+# Ignore an environment that is active in the caller's shell.
 unset VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH
 
 say() { printf '%s\n' "$*" >&2; }
@@ -37,7 +37,7 @@ list_pythons() {
     done
 }
 
-python_of() { # python_of 3.13: the path of one that starts
+python_of() { # python_of 3.13: the path of an interpreter that starts
     by_uv=${UV_PYTHON_INSTALL_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/uv/python}
     for path in "$(command -v "python$1")" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python \
         "$by_uv/cpython-$1".*/bin/python; do
@@ -47,7 +47,7 @@ python_of() { # python_of 3.13: the path of one that starts
     return 1
 }
 
-is_release() { # is_release PATH 3.13: no preview, and no build without the global lock
+is_release() { # is_release PATH 3.13: not a prerelease, and not a free-threaded build
     "$1" -c "import sys, sysconfig as s; sys.exit(
         sys.version_info[:2] != tuple(map(int, '$2'.split('.')))
         or sys.version_info.releaselevel != 'final' or bool(s.get_config_var('Py_GIL_DISABLED')))" \
@@ -64,7 +64,7 @@ find_python() {
 
 as_root_with_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
-quietly() { # what a command prints is shown only if it fails
+quietly() { # print a command's output only if it fails
     log=$(mktemp)
     code=0
     "$@" >"$log" 2>&1 || { code=$?; cat "$log" >&2; }
@@ -85,11 +85,11 @@ make_venv() {
     rm -rf "$VENV"
     if [ -n "$PYTHON" ]; then
         python=$(list_pythons | sed -n "s/^$PYTHON //p")
-        [ -n "$python" ] || die "There is no Python $PYTHON here that can be used; there is:" \
+        [ -n "$python" ] || die "Python $PYTHON is not installed or does not start; installed:" \
             "$(list_pythons | cut -d ' ' -f 1 | xargs)."
     elif command -v uv >/dev/null; then
-        # Brings a Python of its own if the machine has none that is recent enough.
-        uv venv --quiet --python '>=3.11' "$VENV" >&2 || die 'uv could not make .venv: see above.'
+        # uv downloads a Python if the machine has none that is recent enough.
+        uv venv --quiet --python '>=3.11' "$VENV" >&2 || die 'uv could not create .venv: see above.'
         return
     else
         python=$(find_python) || die 'Python 3.11 or newer is needed and none was found:' \
@@ -97,13 +97,13 @@ make_venv() {
     fi
     "$python" -m venv "$VENV" >/dev/null 2>&1 && return
     rm -rf "$VENV"
-    # Debian and Ubuntu ship Python without the part that puts pip into an environment.
+    # Debian and Ubuntu package the module that installs pip into an environment separately.
     package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
     if as_root_with_apt; then
         apt_install "$package" || die "$package could not be installed: see above."
         "$python" -m venv "$VENV" >&2 || die "$python -m venv failed: see above."
     else
-        die "$python cannot make an environment: run 'sudo apt install $package' and try again."
+        die "$python cannot create an environment: run 'sudo apt install $package' and try again."
     fi
 }
 
@@ -118,7 +118,7 @@ install_with_uv() { # install_with_uv run|dev
         run_uv pip install --quiet --python "$VENV" --no-deps --editable .
 }
 
-# Ten times slower, but it knows the mirror and proxy that a machine's pip is configured for.
+# Ten times slower, but it uses the mirror and proxy that the machine's pip is configured for.
 install_with_pip() { # install_with_pip run|dev
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || return
     say 'uv could not install the packages; trying with pip ...'
@@ -126,29 +126,29 @@ install_with_pip() { # install_with_pip run|dev
         "$VENV/bin/python" -m pip install --quiet --no-deps --editable . >&2
 }
 
-# What an environment depends on. The folder counts, since scripts and the .pth file name it.
+# Everything that an environment depends on, including the folder, which scripts and the .pth file name.
 fingerprint() {
     { pwd; "$VENV/bin/python" -VV; cat pyproject.toml requirements/run.txt requirements/dev.txt; } |
         cksum
 }
 
-is_ready() { # is_ready run|dev: an environment for dev will do for run
+is_ready() { # is_ready run|dev: an environment for dev also serves run
     [ -f "$STAMP" ] && is_recent "$VENV/bin/python" || return 1
     read -r level sum <"$STAMP"
     [ "$sum" = "$(fingerprint)" ] && { [ "$level" = dev ] || [ "$level" = "$1" ]; }
 }
 
-# Set up to the end at some time, its Python still there, and not moved since.
+# Return whether a setup was completed, its Python still works, and the folder was not moved.
 is_whole() {
     [ -f "$STAMP" ] && is_recent "$VENV/bin/python" && grep -qxF "$PWD" "$VENV/.place"
 }
 
-take_lock() { # one set-up at a time: another waits, and finds what it needs when it is its turn
+take_lock() { # one setup at a time: another one waits, and then usually has nothing left to do
     lock=$VENV.lock
     until mkdir "$lock" 2>/dev/null; do
         owner=$(cat "$lock/pid" 2>/dev/null || :)
         if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then rm -rf "$lock"; continue; fi
-        [ -n "${told:-}" ] || say 'Another set-up is under way: waiting for it ...'
+        [ -n "${told:-}" ] || say 'Another setup is in progress: waiting for it ...'
         told=1
         sleep 1
     done
@@ -164,17 +164,17 @@ set_up() { # set_up run|dev
     say "Setting up $VENV for '$1' (once; a minute or less) ..."
     level=$1
     if [ -f "$STAMP" ] && grep -q '^dev ' "$STAMP"; then level=dev; fi
-    # Kept where possible, so that a package of the user's own survives new pins.
+    # Keep it if possible, so that packages that the user added survive new pins.
     is_whole || make_venv
     rm -f "$STAMP"
     pwd >"$VENV/.place"
     install_with_uv "$level" || install_with_pip "$level" ||
         die 'The packages could not be installed: see above (is there a network?).'
-    # Last of all: a set-up that was interrupted is not taken for a finished one.
+    # Written last, so that an interrupted setup does not count as a finished one.
     echo "$level $(fingerprint)" >"$STAMP"
 }
 
-# --- a browser, and what else the tests make use of ----------------------------------------------
+# --- a browser, and other requirements of the tests ----------------------------------------------
 
 browser_by_name() {
     for name in chromium chromium-browser google-chrome google-chrome-stable; do
@@ -183,7 +183,7 @@ browser_by_name() {
     [ -x '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' ]
 }
 
-# A bare Debian lacks a library that Playwright's own driver is linked to.
+# A minimal Debian lacks a library that Playwright's driver needs.
 driver_starts() { "$VENV/bin/playwright" --version >/dev/null 2>&1; }
 
 browser_of_playwright() {
@@ -205,17 +205,17 @@ browser() {
     if browser_by_name || browser_of_playwright; then return; fi
     say 'No Chromium found: installing one (once) ...'
     if "$VENV/bin/playwright" install chromium >/dev/null 2>&1; then
-        # The download is the browser alone, without the libraries that a server may lack.
+        # The download contains only the browser, without the libraries that a server may lack.
         if as_root_with_apt; then quietly "$VENV/bin/playwright" install-deps chromium || :; fi
         return
     fi
     if as_root_with_apt && apt_install chromium; then return; fi
     say "No browser could be installed, and the tests that need one will say so:" \
-        "install Chromium or Google Chrome, or see what" \
-        "'.venv/bin/playwright install chromium' has to say."
+        "install Chromium or Google Chrome, or see" \
+        "the output of '.venv/bin/playwright install chromium'."
 }
 
-# Packages whose own dependencies the tests do not need: they are installed without them.
+# Install packages without their dependencies, which the tests do not need.
 without_dependencies() { # without_dependencies MODULE FILE WHAT
     "$VENV/bin/python" -c 'import sys, importlib.util as u; sys.exit(not u.find_spec(sys.argv[1]))' "$1" && return
     run_uv pip install --quiet --python "$VENV" --no-deps -r "$2" 2>/dev/null ||
@@ -228,8 +228,8 @@ test_packages() {
     without_dependencies deepagents requirements/peers.txt 'deepagents'
 }
 
-# On a build machine only: nobody wants a database installed by a test command. No sandbox is
-# installed here: the tests have to pass with those that a machine has, and say which they lacked.
+# Only in CI: a test command should not install a database. It installs no sandbox, either: the tests
+# must pass with those that the machine has, and report the missing ones.
 services() {
     [ "${CI:-}" = true ] && as_root_with_apt || return 0
     ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 && return

@@ -1,7 +1,7 @@
 """Write the pages of `docs/reference/` from the code: docstrings, settings, commands, tools.
 
-python scripts/write_reference.py           # after a change of any of them
-python scripts/write_reference.py --check   # 1, naming the pages, if one is not up to date
+python scripts/write_reference.py           # after a change of any of these
+python scripts/write_reference.py --check   # exit code 1, naming the pages, if any is outdated
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ TABLES = (
     *("budget", "context", "browser", "search", "egress", "sandbox", "approve", "queue"),
     *("roles", "prices", "profiles", "mcp"),
 )
-"""Settings that are tables of the file."""
+"""Settings that are tables in the file."""
 NAMED = ("roles", "prices", "profiles", "mcp")
-"""Those of them that hold a table for each name."""
+"""Those that contain one table per name."""
 
 
 def docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings of a class's attributes, those of its bases included."""
-    found: dict[str, str] = {}
-    for one in reversed([k for k in kind.__mro__ if k.__module__.startswith("manus.")]):
+    """Return the docstrings of a class's attributes, including those of its bases."""
+    texts: dict[str, str] = {}
+    for base in reversed([k for k in kind.__mro__ if k.__module__.startswith("manus.")]):
         try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0]
-        except OSError:  # made while the program runs: it has no source
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        except OSError:  # created at run time: it has no source
             continue
         assert isinstance(body, ast.ClassDef)
         for field, text in zip(body.body, body.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                found[ast.unparse(field.target)] = ast.literal_eval(text.value)
-    return found
+                texts[ast.unparse(field.target)] = ast.literal_eval(text.value)
+    return texts
 
 
 def row(name: str, *cells: str) -> str:
@@ -65,9 +65,9 @@ def type_name(annotation: Any) -> str:
     if origin is Annotated:
         return type_name(inner[0])
     if HumanMessage in inner:
-        return "message"  # and not the name of each kind of message
+        return "message"  # instead of the name of each kind of message
     if origin in (Union, UnionType):
-        return " or ".join(type_name(one) for one in inner if one is not NoneType)
+        return " or ".join(type_name(member) for member in inner if member is not NoneType)
     if origin in (list, tuple, frozenset, Sequence):
         return f"list of {type_name(inner[0])}"
     if origin in (dict, Mapping):
@@ -88,11 +88,11 @@ def describe_default(field: FieldInfo) -> str:
 
 def fields(kind: type[BaseModel], besides: Sequence[str] = ()) -> Iterator[str]:
     """Return the table of a model's fields."""
-    said = docstrings(kind)
+    texts = docstrings(kind)
     yield "| Name | Type | Default | Description |\n| --- | --- | --- | --- |"
     for name, field in kind.model_fields.items():
         if name not in besides:
-            text = said.get(name) or field.description or ""
+            text = texts.get(name) or field.description or ""
             yield row(name, type_name(field.annotation), describe_default(field), text)
 
 
@@ -153,8 +153,8 @@ def command_section(name: str, command: click.Command) -> Iterator[str]:
     context = click.Context(command)
     yield "| Option | Description |\n| --- | --- |"
     for parameter in command.params:
-        shown = parameter.get_help_record(context) or (parameter.make_metavar(context), "")
-        yield row(*shown)
+        record = parameter.get_help_record(context) or (parameter.make_metavar(context), "")
+        yield row(*record)
 
 
 def tools_page() -> Iterator[str]:
@@ -190,19 +190,19 @@ def python_page() -> Iterator[str]:
 
     yield "# Python\n"
     for function in (build_agent, build_flow, open_sqlite, open_postgres):
-        # types as they are written, not as the strings that they are
+        # types as written, not as the strings that they are
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
         yield f"\n## `manus.{function.__name__}`\n"
         yield f"```text\n{function.__name__}{signature}\n```\n\n{docstring(function)}"
     yield f"\n## `manus.Context`\n\n{docstring(Context)}\n"
     yield from fields(Context)
     for kind in (AgentOutput, FlowOutput, Usage, Profile):
-        said = docstrings(kind)
+        texts = docstrings(kind)
         yield f"\n## `{kind.__module__}.{kind.__name__}`\n\n{docstring(kind)}\n"
         yield "| Name | Type | Description |\n| --- | --- | --- |"
-        # a name that the module imports for its types alone
+        # a name that the module imports only for its types
         for name, hint in get_type_hints(kind, localns={"BaseChatModel": BaseChatModel}).items():
-            yield row(name, type_name(hint), said.get(name, ""))
+            yield row(name, type_name(hint), texts.get(name, ""))
     yield '\n## Events\n\nThe events of `astream(..., stream_mode="custom")`, by `type`.\n'
     yield "| `type` | Description | Fields |\n| --- | --- | --- |"
     for kind in vars(events).values():
@@ -228,7 +228,7 @@ PAGES = {
 
 
 def main() -> int:
-    """Write the pages, or say which are not up to date."""
+    """Write the pages, or report which are outdated."""
     texts = {name: NOTE + "\n".join(page()).rstrip() + "\n" for name, page in PAGES.items()}
     if "--check" in sys.argv[1:]:
         old = [name for name, text in texts.items() if (FOLDER / name).read_text("utf-8") != text]

@@ -1,8 +1,8 @@
-"""Write the stores of this release that the tests of all later ones open.
+"""Write the stores of this release that the tests of all later releases open.
 
-`python -m scripts.write_store` runs the program on a scripted model server and packs what it has
-stored into `tests/store/releases/VERSION-sqlite.tar.xz` and `VERSION-postgres.tar.xz`. Run it once
-for each release, when its version is set, and commit the files.
+`python -m scripts.write_store` runs the program against a scripted model server and packs the
+stores into `tests/store/releases/VERSION-sqlite.tar.xz` and `VERSION-postgres.tar.xz`. Run
+it once per release, after setting the version, and commit the files.
 
 Checkpoints contain the path of their workspace, so the tests unpack a store where it was written.
 """
@@ -92,8 +92,10 @@ def write_threads(checkpoint: str = "") -> None:
 
 def _write_agent(program: Program, server: ScriptedServer) -> None:
     write = call("str_replace_editor", command="create", path="notes.txt", file_text="One.\n数\n")
-    done = call("terminate", status="success", answer="There are two lines.")
-    server.script(calls(call("bash", command="echo 42 > answer.txt; cat answer.txt")), write, done)
+    terminate = call("terminate", status="success", answer="There are two lines.")
+    server.script(
+        calls(call("bash", command="echo 42 > answer.txt; cat answer.txt")), write, terminate
+    )
     _run(program, "run", "--thread", "agent", "Write two lines 写两行")
     server.script(text("It is 42."))
     _run(program, "run", "--thread", "agent", "What is in answer.txt?")
@@ -119,7 +121,7 @@ def _write_compaction(program: Program, server: ScriptedServer) -> None:
 
 
 def _write_killed_agent(program: Program, server: ScriptedServer) -> None:
-    """Kill an agent during a call: its claim is in the journal, its result is not."""
+    """Kill an agent during a call: the journal contains its claim, but not its result."""
     server.script(call("bash", command="echo once >> effect.txt; touch begun; sleep 100"))
     with program.start("run", "--thread", "killed", "Do it once") as process:
         _wait_for(program.workspace / "begun")
@@ -138,7 +140,7 @@ def _write_flow(program: Program, server: ScriptedServer) -> None:
 
 
 def _write_half_plan(program: Program, server: ScriptedServer) -> None:
-    """Kill a flow while the model is asked for the second of three steps."""
+    """Kill a flow during the model request of the second of three steps."""
     server.when(is_planner, makes("gamma", "delta", "epsilon"))
     server.when(is_step("gamma"), call("bash", command="echo 1 >> gamma.txt"), succeeds("Gamma."))
     server.when(is_step("delta"), hang())
@@ -170,7 +172,7 @@ def _dump(url: str) -> bytes:
 
 
 def _select(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out what is no part of a store, and who owns it."""
+    """Leave out everything that is not part of a store, and the owner."""
     is_part = member.isdir() or member.isreg()
     if not is_part or member.name.endswith((".log", ".locks", "-shm")):
         return None

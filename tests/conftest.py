@@ -1,4 +1,4 @@
-"""What all tests share: the scripted model server, an agent on it, and nothing from outside."""
+"""Shared fixtures: the scripted model server, an agent that uses it, and isolation."""
 
 import os
 import re
@@ -18,7 +18,7 @@ pytest_plugins = [
     "tests.helpers.tool_fixtures",
 ]
 
-# Keys, addresses and switches of the person who runs the tests must not decide what they find.
+# The developer's keys, addresses and switches must not influence the results.
 _OUTSIDE = re.compile(
     r"(OPENAI|MANUS|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS|TAVILY|BRAVE|LANGSMITH|LANGCHAIN|LANGGRAPH|OTEL)_.*"
     r"|(HTTPS?|ALL|NO)_PROXY",
@@ -26,7 +26,7 @@ _OUTSIDE = re.compile(
 )
 
 
-# How long an example takes, or is made, says more about the machine than about the code; and the
+# The time to run or generate an example depends on the machine rather than on the code; and the
 # same code passes or fails the same examples, here and elsewhere.
 hypothesis.settings.register_profile(
     "tests",
@@ -39,7 +39,7 @@ hypothesis.settings.load_profile("tests")
 
 
 def pytest_report_header() -> list[str]:
-    """Say which sandboxes the tests run with."""
+    """Report which sandboxes the tests run with."""
     return [f"sandbox {kind}: {find_fault(kind) or 'works'}" for kind in KINDS if kind != "none"]
 
 
@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test with the mark `sandboxes` once for each of those that it names, else of all."""
+    """Run a test marked `sandboxes` once for each sandbox that the mark names, or for all."""
     if mark := metafunc.definition.get_closest_marker("sandboxes"):
         metafunc.parametrize("sandbox_kind", mark.args or KINDS, indirect=True)
 
@@ -66,13 +66,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def sandbox_kind(
     request: pytest.FixtureRequest, scrubbed_environment: None, monkeypatch: pytest.MonkeyPatch
 ) -> Kind:
-    """The sandbox that a test runs with."""
-    chosen: Kind | None = getattr(request, "param", None)
-    kind = chosen or default_kind()
+    """Return the sandbox that a test runs with."""
+    requested: Kind | None = getattr(request, "param", None)
+    kind = requested or default_kind()
     require_sandbox(kind, request.config)
     if kind == "none" and request.node.get_closest_marker("sandboxed"):
         require_sandbox("bubblewrap", request.config)
-    if chosen or kind == "none":  # else it is what a user gets who sets nothing
+    if requested or kind == "none":  # otherwise the default, as for a user without settings
         monkeypatch.setenv(VARIABLE, kind)
     return kind
 
@@ -81,16 +81,16 @@ def sandbox_kind(
 def scrubbed_environment(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No setting but those of the mark `environ`, and a data folder of its own, for each test."""
+    """Remove all settings but those of the mark `environ`; give each test its own data folder."""
     scrub(monkeypatch, tmp_path.with_name(f"{tmp_path.name}-own"))
-    for mark in reversed([*request.node.iter_markers("environ")]):  # the nearest last
+    for mark in reversed([*request.node.iter_markers("environ")]):  # the closest mark last
         for name, value in mark.kwargs.items():
             monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The same for what tests share: it is made before any test begins."""
+    """Do the same for session fixtures, which are created before the first test."""
     with pytest.MonkeyPatch.context() as patch:
         scrub(patch, tmp_path_factory.mktemp("shared-home"))
         if default_kind() == "none":
@@ -101,7 +101,7 @@ def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
         patch.delenv(name)
-    # nobody waits for minutes here
+    # tests do not wait for minutes
     patch.setenv("MANUS_RETRY_FOR", "1")
     patch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
@@ -110,11 +110,11 @@ def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than cores: some of them always wait for a program or a server."""
+    """Use one more process than cores: some always wait for a program or a server."""
     return len(os.sched_getaffinity(0)) + 1
 
 
-# What takes longest begins first, so that no process works on it alone at the end.
+# The slowest files start first, so that no process is left alone with one at the end.
 _LONGEST = (
     *("test_carriers.py", "test_everyday.py", "test_git.py", "test_injection.py", "test_docs.py"),
     *("test_escape.py", "test_tasks.py", "test_lines.py", "test_notebooks.py", "test_ui.py"),
@@ -127,9 +127,9 @@ _LONGEST = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the files, and leave out what only an exhaustive run has.
+    """Order the files, and deselect tests that only run with `--exhaustive`.
 
-    With `--no-loadscope-reorder` the files are given out in this order.
+    With `--no-loadscope-reorder` the files are distributed in this order.
     """
     order = {name: number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))

@@ -1,4 +1,4 @@
-"""What import-linter does not see: cycles of modules, also through imports inside functions."""
+"""Rules that import-linter cannot check: module cycles, including imports inside functions."""
 
 import ast
 from graphlib import CycleError, TopologicalSorter
@@ -7,11 +7,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "manus"
 
 LOCAL_IMPORTS = {
-    # their modules start in a fifth of a second, because only the chosen command imports more
+    # their modules import fast, because only the chosen command imports more
     "manus.cli": "the command line starts fast",
     "manus.runs": "the command line starts fast",
     "manus.store.threads": "the command line starts fast",
-    # lists names that are imported when they are first used
+    # lists names that are imported on first use
     "manus": "lazy names of the public API",
     "manus.graph": "lazy names of the public API",
     # each import loads a library that most runs do not need
@@ -25,7 +25,7 @@ LOCAL_IMPORTS = {
     "manus.tools.chart.worker": "pandas and altair, in a process of their own",
     "manus.tools.web_search": "the page reader's packages",
 }
-"""Where functions import modules of the package, and why."""
+"""Functions that import modules of the package, and the reason."""
 
 
 def get_module_name(path: Path) -> str:
@@ -79,7 +79,7 @@ def test_functions_import_only_where_that_is_listed() -> None:
 
 
 BROAD_EXCEPTS = {
-    # the code of others runs there, and may raise anything
+    # foreign code runs there, and may raise anything
     "manus.execution.invoke.observe_call": "a tool: the model is told",
     "manus.execution.packing.is_storable": "serializers and the value itself",
     "manus.execution.user_tools.load_user_tool": "the user's module",
@@ -97,16 +97,16 @@ BROAD_EXCEPTS = {
     "manus.graph.thread_status.record_failure": "storing why a run failed",
     "manus.nodes.subagent.run_subagent": "an agent in the run of another",
     "manus.pages.ui.active_jobs._work": "a run of the web page",
-    # the last resort, or passed on
+    # the last resort, or re-raised
     "manus.cli.entry.execute": "a sentence instead of a traceback",
     "manus.cli.conversation._run_safely": "a sentence, and the conversation goes on",
     "manus.store.sqlite._run_batch": "raised in the caller, which waits in another thread",
 }
-"""Functions that catch any exception, and what raises it. All others name what they expect."""
+"""Functions that catch any exception, and the source. All others name what they expect."""
 
 
 def broad_excepts(tree: ast.AST, function: str = "") -> set[str]:
-    """Return the functions that catch `Exception` and do not raise it again at once."""
+    """Return the functions that catch `Exception` and do not re-raise it immediately."""
     functions: set[str] = set()
     for node in ast.iter_child_nodes(tree):
         inner = function

@@ -1,4 +1,4 @@
-"""A short form of `make chaos`: no call is executed twice, and none is lost in silence."""
+"""A short form of `make chaos`: no call is executed twice, and none is silently lost."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def test_kills_at_random_moments(
     if has_database:
         options += ["--postgres", request.getfixturevalue("postgres").new_database(), "--only"]
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "benchmarks.chaos", *options],
         cwd=tmp_path,
         env=environment,
@@ -43,9 +43,9 @@ def test_kills_at_random_moments(
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    [row] = [line for line in done.stdout.splitlines() if line.startswith(f"| {kind} |")]
+    assert process.returncode == 0, process.stderr
+    [row] = [line for line in process.stdout.splitlines() if line.startswith(f"| {kind} |")]
     _, _, kills, executed, doubled, lost, _ = row.strip("| ").split(" | ")
     assert int(kills) >= 3
     assert int(executed) >= 7
-    assert (doubled, lost) == ("0", "0"), done.stdout
+    assert (doubled, lost) == ("0", "0"), process.stdout

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md promises: hooks that run what `make check` runs, markers, coverage."""
+"""The claims of CONTRIBUTING.md: hooks that run the same as `make check`, markers, coverage."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def executed_lines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     """Measure the probe and return the number of executed lines of each module."""
     folder = tmp_path_factory.mktemp("coverage")
     (folder / "probe.py").write_text(PROBE)
-    # a test run that is itself measured has settings of its own in the environment
+    # a test run that is itself measured has coverage settings in the environment
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environment["COVERAGE_RCFILE"] = str(ROOT / "pyproject.toml")
     environment["COVERAGE_FILE"] = str(folder / "data")

@@ -1,4 +1,4 @@
-"""The set-up of a checkout, and the definitions of the image and of the compose file."""
+"""The setup of a checkout, and the definitions of the image and of the compose file."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from manus.served import access_from
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "deployment.md").read_text("utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
-# set by the program, or read by something else than the settings
+# set by the program, or read by something other than the settings
 OTHERS = {"MANUS_USER", "MANUS_PORT", "MANUS_MEMORY", "MANUS_TRUST"}
 OTHERS |= {"MANUS_ALLOWED_HOSTS", "MANUS_SERVER_TOKEN", "MANUS_SERVED_ROOT"}
 
@@ -27,10 +27,10 @@ DEPLOY = ROOT / "deploy"
 AEGRA_COMPOSE = (DEPLOY / "compose.yaml").read_text("utf-8")
 
 
-def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
+def test_the_dockerfile_is_up_to_date_and_the_image_has_no_secrets() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "write_deploy.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"run scripts/write_deploy.py {done.stderr}"
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, f"run scripts/write_deploy.py {process.stderr}"
     left_out = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert {".env", ".env.*", "manus.toml", "*.sqlite", ".git", "workspace"} <= set(left_out)
     needed = {"pyproject.toml", "langgraph.json", "graph", "nodes", "tools", "state", "prompts"}
@@ -41,15 +41,15 @@ def test_the_dockerfile_is_fresh_and_no_secret_gets_into_the_image() -> None:
 def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_secrets(
     subtests: pytest.Subtests,
 ) -> None:
-    found: dict[str, Any] = yaml.safe_load(COMPOSE)
-    services = found["services"]
+    compose: dict[str, Any] = yaml.safe_load(COMPOSE)
+    services = compose["services"]
     [port] = services["server"]["ports"]
     assert re.fullmatch(r"127\.0\.0\.1:.*:8000", port)
     for name in ("postgres", "redis"):
         with subtests.test(name=name):
             assert "ports" not in services[name]
             assert services[name]["networks"] == ["inside"]
-    assert found["networks"]["inside"] == {"internal": True}
+    assert compose["networks"]["inside"] == {"internal": True}
     for value in re.findall(r"^ *\w*(?:PASSWORD|KEY|TOKEN): *(.*)$", COMPOSE, re.MULTILINE):
         with subtests.test(value=value):
             assert value.startswith('"${')
@@ -57,16 +57,16 @@ def test_only_this_machine_reaches_the_server_and_nobody_the_database_or_its_sec
     assert uri.startswith("postgres://manus:${POSTGRES_PASSWORD:?")
 
 
-def test_the_page_tells_every_variable_and_no_other() -> None:
-    told = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
-    assert set(re.findall(r"\$\{(\w+)", COMPOSE + AEGRA_COMPOSE)) <= told
+def test_the_page_lists_exactly_the_existing_variables() -> None:
+    names = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
+    assert set(re.findall(r"\$\{(\w+)", COMPOSE + AEGRA_COMPOSE)) <= names
     ours = set(re.findall(r"\bMANUS_[A-Z_]+\b", PAGE + COMPOSE + AEGRA_COMPOSE)) - OTHERS
     assert {name.removeprefix("MANUS_").lower() for name in ours} <= set(Settings.model_fields)
 
 
 @pytest.fixture
 def aegra() -> dict[str, Any]:
-    """The services of Aegra's compose file."""
+    """Return the services of Aegra's compose file."""
     services: dict[str, Any] = yaml.safe_load(AEGRA_COMPOSE)["services"]
     return services
 
@@ -113,7 +113,7 @@ def test_the_pools_of_both_servers_fit_into_the_database(aegra: dict[str, Any]) 
     pools = ("LANGGRAPH_MAX_POOL_SIZE", "SQLALCHEMY_POOL_SIZE", "SQLALCHEMY_MAX_OVERFLOW")
     sizes = [int(re.findall(r":-(\d+)", environment[name])[0]) for name in pools]
     most = int(re.findall(r"max_connections=(\d+)", AEGRA_COMPOSE)[0])
-    # during an update, a third instance may not have ended yet
+    # during an update, a third instance may still be running
     assert 3 * (sum(sizes) + 5) < most
 
 
@@ -122,7 +122,7 @@ def test_the_pools_of_both_servers_fit_into_the_database(aegra: dict[str, Any]) 
 def test_aegra_is_not_served_without_a_token_or_its_package(token: str) -> None:
     program = "from manus.served import create_aegra_app; create_aegra_app()"
     environment = {**os.environ, "MANUS_SERVER_TOKEN": token}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         env=environment,
         cwd=ROOT,
@@ -131,9 +131,9 @@ def test_aegra_is_not_served_without_a_token_or_its_package(token: str) -> None:
         check=False,
     )
     expected = "aegra-api is not installed" if token else "MANUS_SERVER_TOKEN is not set"
-    assert done.returncode == 1
-    assert done.stderr.startswith(expected)
-    assert len(done.stderr.splitlines()) == 1
+    assert process.returncode == 1
+    assert process.stderr.startswith(expected)
+    assert len(process.stderr.splitlines()) == 1
 
 
 UV = """\
@@ -146,7 +146,7 @@ rmdir ../busy
 """
 
 
-def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
+def test_two_concurrent_setups_do_not_interfere(tmp_path: Path) -> None:
     folder, programs = tmp_path / "checkout", tmp_path / "bin"
     for part in ("scripts", "requirements"):
         shutil.copytree(ROOT / part, folder / part)
@@ -157,15 +157,15 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
     environment = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
     command = [str(folder / "scripts/setup.sh"), "run"]
     both = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for _ in range(2)]
-    said = [process.communicate(timeout=120)[1].decode() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
+    errors = [process.communicate(timeout=120)[1].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], errors
     log = (tmp_path / "log").read_text().splitlines()
     assert "overlap" not in log
     assert sum(line.startswith("venv") for line in log) == 1
 
 
 def test_pythons_are_found_wherever_they_are_if_they_start(tmp_path: Path) -> None:
-    """A version manager's shim may be on the PATH for a Python that is not chosen."""
+    """A version manager's shim may be on the PATH for a Python that is not selected."""
     starts = "#!/bin/sh\nexit 0\n"
     programs = {
         "bin/python3.11": starts,

@@ -1,4 +1,4 @@
-"""The pages: what they show is right, links lead somewhere, what is to be typed is done."""
+"""The documentation: examples are correct, links resolve, commands run."""
 
 import os
 import re
@@ -31,13 +31,13 @@ def read_page(page: str) -> str:
     return (ROOT / page).read_text("utf-8")
 
 
-def plain(shown: str) -> str:
-    """What a terminal shows, with seconds, which differ from run to run, left out."""
-    return re.sub(r"\d+\.\d+ s", "– s", shown)
+def plain(text: str) -> str:
+    """Return terminal output without seconds, which vary between runs."""
+    return re.sub(r"\d+\.\d+ s", "– s", text)
 
 
 def anchors(page: Path) -> set[str]:
-    """The places in a page that can be linked to."""
+    """Return the anchors in a page."""
     text = _FENCED.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -62,7 +62,7 @@ def test_examples_import_public_modules_only(file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", manus.__all__)
-def test_each_public_name_is_there_and_documented(name: str) -> None:
+def test_each_public_name_exists_and_is_documented(name: str) -> None:
     value = getattr(manus, name)
     assert name in dir(manus)
     assert name in ("PROFILES", "__version__") or value.__doc__
@@ -70,12 +70,14 @@ def test_each_public_name_is_there_and_documented(name: str) -> None:
 
 def test_importing_the_package_imports_only_its_version() -> None:
     code = "import sys, manus; print(*(name for name in sys.modules if name.startswith('manus.')))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "manus.version\n"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "manus.version\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> None:
+def test_every_link_resolves(page: Path, subtests: pytest.Subtests) -> None:
     text = re.sub(r"`[^`\n]+`", "", _FENCED.sub("", page.read_text(encoding="utf-8")))
     for link in {link for link in _LINK.findall(text) if not re.match("https?:|mailto:", link)}:
         with subtests.test(link=link):
@@ -88,17 +90,17 @@ def test_every_link_leads_somewhere(page: Path, subtests: pytest.Subtests) -> No
                 )
 
 
-def test_what_the_architecture_names_and_draws_is_there() -> None:
+def test_names_and_diagrams_in_the_architecture_are_correct() -> None:
     page = read_page("docs/architecture.md")
-    named = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / name).exists()] == []
-    drawn = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
-    assert drawn == [block.strip() for block in find_code_blocks(page, "mermaid")[1:]]
+    paths = re.findall(r"`((?:graph|nodes|tools|state|prompts|models|manus|tests)/[\w./]*)`", page)
+    assert len(paths) > 15
+    assert [name for name in paths if not (ROOT / name).exists()] == []
+    diagrams = [g.get_graph().draw_mermaid().strip() for g in (build_agent(), build_flow())]
+    assert diagrams == [block.strip() for block in find_code_blocks(page, "mermaid")[1:]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_settings_that_a_page_shows_are_settings(
+def test_settings_in_examples_are_valid(
     page: Path, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     file = tmp_path / "manus.toml"
@@ -108,17 +110,17 @@ def test_settings_that_a_page_shows_are_settings(
             assert load_settings({}, file) != Settings(), block
 
 
-def test_each_setting_that_is_named_is_one() -> None:
-    named = re.findall(r"`MANUS_(\w+)`", read_page("README.md"))
-    known = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
-    assert {name.lower() for name in named} <= known
+def test_each_named_setting_exists() -> None:
+    matches = re.findall(r"`MANUS_(\w+)`", read_page("README.md"))
+    names = {*Settings.model_fields, *(f"budget_{name}" for name in Budget.model_fields)}
+    assert {name.lower() for name in matches} <= names
     [profile] = find_code_blocks(read_page("docs/profiles.md"), "toml")
-    shown = set(re.findall(r"^(\w+) = ", profile, re.MULTILINE))
-    assert shown == set(ProfileSettings.model_fields) - {"next_step_prompt"}
+    settings = set(re.findall(r"^(\w+) = ", profile, re.MULTILINE))
+    assert settings == set(ProfileSettings.model_fields) - {"next_step_prompt"}
 
 
 def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
-    """What is typed and where it leads is the same in both READMEs, and so is their outline."""
+    """Commands and link targets are the same in both READMEs, and so is their outline."""
     pages = read_page("README.md"), read_page("README.zh.md")
     for part in (_FENCED, re.compile(r"^#+ ", re.MULTILINE)):
         with subtests.test(part=part):
@@ -130,7 +132,7 @@ def test_the_translation_is_in_step(subtests: pytest.Subtests) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
-    """An environment with the commands in its path, in a folder with the recordings."""
+    """Return an environment with the commands on its PATH, in a folder with the recordings."""
     clone, user = tmp_path / "clone", tmp_path / "home"
     (clone / ".git").mkdir(parents=True)  # a project, as the clone is
     user.mkdir()
@@ -141,18 +143,18 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def ran(command: list[str], home: dict[str, str]) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=home["PWD"], env=home, capture_output=True, text=True, timeout=100, check=False
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, (command, said)
-    return plain(said)
+    output = process.stdout + process.stderr
+    assert process.returncode == 0, (command, output)
+    return plain(output)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:
+def test_the_tutorial_works_as_written(home: dict[str, str], subtests: pytest.Subtests) -> None:
     folder = Path(home["PWD"])
     block = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     for language, text in block.findall(read_page("docs/tutorial.md")):
@@ -164,29 +166,29 @@ def test_the_tutorial_is_done_as_written(home: dict[str, str], subtests: pytest.
             elif language == "python" and "asyncio.run" not in text:
                 (folder / "my_tools.py").write_text(text)
             elif language == "python":
-                said = ran([sys.executable, "-c", text], home).splitlines()
-                assert said[:3] == ["think", "act", "stuck_check"]
-                assert said[-1] == "terminated after 5 calls"
+                output = ran([sys.executable, "-c", text], home).splitlines()
+                assert output[:3] == ["think", "act", "stuck_check"]
+                assert output[-1] == "terminated after 5 calls"
     assert (folder / "first.html").stat().st_size > 10_000
 
 
 def follow(block: str, home: dict[str, str]) -> None:
-    """Type each command of a block, and find each line below it in what it prints."""
+    """Run each command of a block, and find each line below it in the output."""
     for part in block.split("$ ")[1:]:
-        command, _, shown = part.partition("\n")
-        said = ran(["bash", "-c", command], home)
-        for line in filter(None, shown.split("\n")):
+        command, _, expected_output = part.partition("\n")
+        output = ran(["bash", "-c", command], home)
+        for line in filter(None, expected_output.split("\n")):
             expected = plain(line.strip().removesuffix("…").strip())
-            assert expected in said, (command, line, said)
+            assert expected in output, (command, line, output)
 
 
 def test_openmanus_tools_and_settings_are_mapped_to_ours(subtests: pytest.Subtests) -> None:
     page = read_page("docs/openmanus.md")
     [tools] = re.findall(r"^## Tools\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\|[^|]*\|([^|]*)\|", tools, re.MULTILINE)[2:]
-    named = {word for ours in rows for word in re.findall(r"`([^`]+)`", ours)}
-    assert len(named) > 8
-    assert named - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
+    matches = {word for ours in rows for word in re.findall(r"`([^`]+)`", ours)}
+    assert len(matches) > 8
+    assert matches - {"mcp_<server>_<tool>", "fetch_content", "extract_content"} <= set(BUILT_IN)
     for theirs, ours in TABLE.items():
         with subtests.test(theirs=theirs, ours=ours):
             row = rf"^\|[^|]*`{re.escape(theirs)}`[^|]*\|[^|]*`{re.escape(ours)}`"
@@ -230,23 +232,25 @@ def test_the_thread_of_the_readme_is_rewound_in_python(
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # the set-up of a fresh machine is part of it
-def test_first_commands_print_what_is_shown(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    """`make run` in a fresh clone with an empty environment, then the calculator it made."""
+@pytest.mark.timeout(900)  # it includes the setup of a fresh machine
+def test_the_first_commands_print_the_documented_output(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    """`make run` in a fresh clone with an empty environment, then the calculator it created."""
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-hardlinks", ROOT, clone], check=True)
     bare = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **sandboxes.environment()}
-    given: Any = {"cwd": clone, "env": bare, "capture_output": True, "text": True}
-    ran = subprocess.run(["make", "run"], check=False, **given)
+    options: Any = {"cwd": clone, "env": bare, "capture_output": True, "text": True}
+    ran = subprocess.run(["make", "run"], check=False, **options)
     printed = plain(ran.stderr + ran.stdout)
     assert ran.returncode == 0, printed
-    shown = (
+    transcript = (
         find_code_blocks(read_page("README.md"), "console")[0]
         .split("$ make run\n")[1]
         .split("\n$ ")[0]
     )
-    for line in shown.splitlines():
+    for line in transcript.splitlines():
         with subtests.test(line=line):
             assert plain(line).removesuffix("…").rstrip() in printed
     sums = [sys.executable, "workspace/calculator.py", "6", "*", "7"]
-    assert subprocess.run(sums, check=True, **given).stdout == "42\n"
+    assert subprocess.run(sums, check=True, **options).stdout == "42\n"

@@ -1,4 +1,4 @@
-"""The notebooks are run, offline, wherever Jupyter was started; what they show is plain text."""
+"""The notebooks run offline, wherever Jupyter was started; their output is plain text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """One kernel for all, so that packages are imported once.
+    """Provide one kernel for all, so that packages are imported once.
 
-    Its home has no kernels and settings of its owner, and there is no way out to the network.
+    Its home has no kernels or settings of the developer, and the network is not accessible.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
@@ -44,7 +44,7 @@ def notebook_at(path: Path) -> Any:
 
 
 def executed(path: Path, folder: Path, kernel: KernelManager) -> str:
-    """All that the notebook prints and shows. A cell that raises fails the test."""
+    """Return everything that the notebook outputs. A cell that raises fails the test."""
     notebook = notebook_at(path)
     fresh = f"%reset -f\nimport os\nos.chdir({str(folder)!r})"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(fresh))  # type: ignore[no-untyped-call]
@@ -76,11 +76,11 @@ def test_a_notebook_runs(path: Path, kernel: KernelManager, subtests: pytest.Sub
 
 
 FROM_ROOT = ("stepping", "tour")
-"""Executed where the editor's window is; the others in their folder, as JupyterLab does."""
+"""Executed in the editor's current folder; the others in their own folder, as JupyterLab does."""
 LOADS = re.compile(
     r'<script|<link|<iframe|@import|\b(?:src|href|url)\s*[=(](?!"data:)', re.IGNORECASE
 )
-"""What makes a page fetch something."""
+"""Markup that makes a page fetch something."""
 EXPECTED = {
     "tour": [
         "think -. &nbsp;call&nbsp; .-> act;",
@@ -114,7 +114,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_what_is_committed_is_what_it_shows_without_what_varies(
+def test_committed_outputs_match_except_for_varying_parts(
     path: Path, subtests: pytest.Subtests
 ) -> None:
     notebook = notebook_at(path)
@@ -122,11 +122,11 @@ def test_what_is_committed_is_what_it_shows_without_what_varies(
     assert notebook.metadata.kernelspec.name == "python3"
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count is None for cell in cells)
-    kept = "\n".join(shown(output) for cell in cells for output in cell.outputs)
+    text = "\n".join(shown(output) for cell in cells for output in cell.outputs)
     for line in EXPECTED[path.stem]:
         with subtests.test(line=line):
-            assert line in kept
-    assert re.findall(r"/tmp/\w+|/home/\w+|\b\d\d:\d\d:\d\d\b", kept) == []
+            assert line in text
+    assert re.findall(r"/tmp/\w+|/home/\w+|\b\d\d:\d\d:\d\d\b", text) == []
     assert "from tests" not in path.read_text()
 
 
@@ -147,13 +147,13 @@ PLAN: Plan = {"id": EVIL, "title": EVIL, "steps": [STEP]}
 
 
 def test_text_has_no_control_characters(subtests: pytest.Subtests) -> None:
-    for shown in (
+    for output in (
         show_run(VALUES),
         show_update(EVIL, {**VALUES, "loop": {"what": EVIL}}),
         show_update("act", {"messages": VALUES["messages"][2:]}),
         show_run({"plan": PLAN}),
     ):
-        with subtests.test(shown=shown):
-            assert "<script>" in repr(shown)
-            assert not {"\x1b", "\x07"} & {*repr(shown)}
-            assert shown._repr_markdown_() is None
+        with subtests.test(output=output):
+            assert "<script>" in repr(output)
+            assert not {"\x1b", "\x07"} & {*repr(output)}
+            assert output._repr_markdown_() is None

@@ -1,4 +1,4 @@
-"""The size of requests: a new sentence or schema has to fit into what a profile may use."""
+"""The size of requests: every sentence and schema must fit into the budget of its profile."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from benchmarks.request_size import estimate, first_request
 from manus.graph.profiles import PROFILES
 
 LIMITS = {"manus": 2_400, "browser": 1_750, "swe": 1_600, "data_analysis": 2_350, "planner": 3_000}
-"""Estimated tokens of the first request. The description of the machine takes about 250 of them."""
+"""Estimated tokens of the first request, about 250 of which describe the machine."""
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -1,4 +1,4 @@
-"""Tests reach nothing beyond this machine, and their server refuses what the real API refuses."""
+"""Tests reach only this machine, and their server rejects what the real API rejects."""
 
 import json
 import socket
@@ -18,8 +18,12 @@ TOOL = {"type": "function", "function": {"name": "bash"}}
 
 
 def asks(arguments: str) -> dict[str, Any]:
-    made = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": arguments}}
-    return {"role": "assistant", "content": None, "tool_calls": [made]}
+    tool_call = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "bash", "arguments": arguments},
+    }
+    return {"role": "assistant", "content": None, "tool_calls": [tool_call]}
 
 
 ASKS = asks("{}")
@@ -40,15 +44,15 @@ A, B = ({"role": "tool", "tool_call_id": name, "content": "ok"} for name in "ab"
         ([], {"tools": [TOOL, TOOL]}, "must be unique"),
     ],
 )
-def test_what_is_refused(messages: list[Any], fields: dict[str, Any], reason: str) -> None:
+def test_rejected_requests(messages: list[Any], fields: dict[str, Any], reason: str) -> None:
     body = {"model": "m", "messages": [USER, *messages], **fields}
     assert reason in str(refusal(Request(json.dumps(body).encode())))
 
 
-async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
+async def test_a_violation_is_answered_and_an_unused_reply_reported() -> None:
     with ScriptedServer() as server:
-        given: Any = {"base_url": server.base_url, "api_key": "x", "model": "scripted"}
-        model = ChatOpenAI(**given)
+        options: Any = {"base_url": server.base_url, "api_key": "x", "model": "scripted"}
+        model = ChatOpenAI(**options)
         server.script(text("unused"))
         with pytest.raises(AssertionError, match=r"left unused: .*unused"):
             server.verify()
@@ -59,7 +63,7 @@ async def test_a_violation_is_answered_and_an_unused_reply_is_told() -> None:
 
 
 def test_connections_do_not_leave_this_machine() -> None:
-    # a warning comes before the refusal, and warnings are errors here
+    # a warning precedes the error, and warnings are errors here
     refused = (pytest_socket.SocketConnectBlockedError, UserWarning)
     with socket.socket() as connection, pytest.raises(refused, match="allowed"):
         connection.connect(("192.0.2.1", 443))

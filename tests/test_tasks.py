@@ -1,4 +1,4 @@
-"""The tasks of the evaluation: each can be solved, and no check takes what is not a solution."""
+"""The tasks of the evaluation: each can be solved, and every check rejects wrong solutions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,13 +10,13 @@ from benchmarks.tasks.task import Task, all_tasks, begun
 
 
 @pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
-def test_the_check_takes_the_solution_and_nothing_else(
+def test_the_check_accepts_only_the_solution(
     task: Task, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     if task.missing:
         pytest.skip(task.missing)
-    one, other = task.wrong
-    scripts = {"solution": task.solution, "untouched": "", "wrong": one, "wrong, too": other}
+    first, second = task.wrong
+    scripts = {"solution": task.solution, "untouched": "", "wrong": first, "wrong, too": second}
 
     def failure(name: str) -> str:
         with begun(task, tmp_path / name) as attempt:
@@ -24,9 +24,9 @@ def test_the_check_takes_the_solution_and_nothing_else(
             return attempt.failure()
 
     with ThreadPoolExecutor(4) as pool:
-        said = dict(zip(scripts, pool.map(failure, scripts), strict=True))
-    assert said.pop("solution") == ""
-    for outcome, why in said.items():
+        failures = dict(zip(scripts, pool.map(failure, scripts), strict=True))
+    assert failures.pop("solution") == ""
+    for outcome, why in failures.items():
         with subtests.test(outcome=outcome, why=why):
             assert why, f"it takes the outcome: {outcome}"
             assert "Traceback" not in why

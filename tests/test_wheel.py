@@ -1,7 +1,7 @@
-"""A wheel built from a ZIP of the repository, in an environment beside a user's own modules.
+"""A wheel built from a ZIP of the repository, in an environment with a user's own modules.
 
-A ZIP, as a code host offers it for download, is unpacked by most programs without its symbolic
-links, and so is a clone on a file system that has none.
+Most programs unpack a ZIP, as a code host offers it for download, without its symbolic links;
+a clone on a file system without symbolic links has none, either.
 """
 
 import os
@@ -33,21 +33,21 @@ print(build_agent("swe").name, build_flow.__name__, Bash.__module__)
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository's last commit, from a ZIP unpacked without symbolic links."""
+    """Return the repository's last commit, from a ZIP unpacked without symbolic links."""
     if not (ROOT / ".git").exists():
         pytest.skip("Not a git checkout: there is nothing to make the ZIP from.")
     folder = tmp_path_factory.mktemp("zip")
     archive = folder / "manus.zip"
     command = ["git", "archive", "--format=zip", f"--output={archive}", "HEAD"]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    with zipfile.ZipFile(archive) as packed:  # writes the target of a link as a file's text
+    with zipfile.ZipFile(archive) as packed:  # writes the target of a link as the text of a file
         packed.extractall(folder / "manus")
     return folder / "manus"
 
 
 @pytest.fixture(scope="module")
 def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has the wheel, and the packages that it needs."""
+    """Return the Python of an environment with the wheel and the packages that it needs."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     subprocess.run([*build, str(folder)], cwd=checkout, check=True, capture_output=True)
@@ -59,7 +59,7 @@ def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = Path(output.stdout.strip())
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(site)
-    # a path named in a file of the environment: files there that name more paths do not count
+    # a path named in a .pth file: .pth files in that folder are not processed
     (site / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
 
@@ -77,7 +77,7 @@ def run_python(python: Path, folder: Path, *arguments: str) -> subprocess.Comple
     )
 
 
-def test_it_works_beside_a_users_own_modules(python: Path, tmp_path: Path) -> None:
+def test_it_works_next_to_a_users_own_modules(python: Path, tmp_path: Path) -> None:
     for name in USERS_MODULES:
         (tmp_path / f"{name}.py").write_text('MINE = "the user\'s"\n')
     (tmp_path / "app.py").write_text(APP)
@@ -87,7 +87,7 @@ def test_it_works_beside_a_users_own_modules(python: Path, tmp_path: Path) -> No
     assert (demo.returncode, "report.html" in demo.stderr) == (0, True), demo.stderr
 
 
-def test_it_holds_the_package_and_nothing_else(checkout: Path, python: Path) -> None:
+def test_it_contains_only_the_package(checkout: Path, python: Path) -> None:
     site = next(python.parents[1].glob("lib/python*/site-packages"))
     installed = {path.name for path in site.iterdir() if path.name not in ("needed.pth",)}
     assert {name.split("-")[0] for name in installed} == {"manus"}

@@ -1,1 +1,1 @@
-"""MiniWoB++ pages, solved by scripts that see and do what the model can see and do."""
+"""MiniWoB++ pages, solved by scripts that see and do only what the model can see and do."""

@@ -30,6 +30,6 @@ def channels(color: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def distance(one: str, other: str) -> int:
-    """Return the difference of two colors, over all channels."""
-    return sum(abs(a - b) for a, b in zip(channels(one), channels(other), strict=True))
+def distance(first: str, second: str) -> int:
+    """Return the distance between two colors, summed over the channels."""
+    return sum(abs(a - b) for a, b in zip(channels(first), channels(second), strict=True))

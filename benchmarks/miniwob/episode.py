@@ -11,9 +11,9 @@ from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.tab import Tab
 
 FULL_REWARD = 0.9
-"""Reward, before the page's discount for time, from which an episode counts as solved."""
+"""Minimum reward, before the page's time discount, for an episode to count as solved."""
 EPISODE_SECONDS = 600
-"""Limit of an episode. The pages give 7 to 30 seconds, which a model's own answers would use up."""
+"""Time limit of an episode. The pages allow 7 to 30 seconds, less than a model's replies take."""
 _SEED = """([seed, milliseconds]) => {
   core.EPISODE_MAX_TIME = milliseconds;
   Math.seedrandom(seed);

@@ -11,15 +11,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 INSTALL = "python -m pip install --no-deps -r requirements/pages.txt"
-"""How to install the pages alone: the package's dependencies are for its own environment."""
+"""Installs the pages alone; the package's dependencies are for an environment of their own."""
 
 
 class PagesMissingError(Exception):
-    """The package with the pages is not installed."""
+    """The package that contains the pages is not installed."""
 
 
 def find_pages() -> Path:
-    """Return the folder of the pages and of the scripts that they load.
+    """Return the folder that contains the pages and the scripts that they load.
 
     Raises:
         PagesMissingError: the package is not installed.
@@ -39,7 +39,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Serve a folder while the block runs; return the base address."""
+    """Serve a folder for the duration of the block; yield the base address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""A screenshot as pixels, for pages that show something only as a picture."""
+"""A screenshot as pixels, for pages that show something only as an image."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_png(data: bytes) -> Picture:
 
 
 def _unfilter(raw: bytes, width: int, channels: int) -> list[bytes]:
-    """Return the rows of pixels; each is stored with the filter that made it smallest."""
+    """Return the rows of pixels; each is stored with the filter that compresses it best."""
     stride = width * channels
     rows: list[bytes] = []
     above = bytes(stride)

@@ -1,4 +1,4 @@
-"""A player that knows a page from observations only, and acts on it with `browser_use` only."""
+"""A player that perceives a page only by observations, and acts on it only with `browser_use`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Player:
 
     @property
     def instruction(self) -> str:
-        """The task, which is the first text of the page."""
+        """Return the task, which is the first text on the page."""
         return self.view.instruction
 
     def read(self, pattern: str) -> tuple[str, ...]:

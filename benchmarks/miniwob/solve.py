@@ -13,7 +13,7 @@ from benchmarks.miniwob.player import Player, open_session
 
 
 async def solve_at(url: str) -> str:
-    """Open a page, start it, and let its solver play; return why the solver gave up, if so."""
+    """Open a page, start it, and let its solver play; return the reason if the solver gave up."""
     with tempfile.TemporaryDirectory() as root:
         session = open_session(root)
         player = Player(session)

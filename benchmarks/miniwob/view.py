@@ -25,7 +25,7 @@ class Line:
 
 
 class Box(NamedTuple):
-    """A place on the page, in pixels of the view."""
+    """A rectangle on the page, in pixels of the view."""
 
     x: int
     y: int
@@ -46,7 +46,7 @@ class Element:
     """As `#rrggbb`; empty if the line has none."""
     box: Box | None
     position: int
-    """Index of its line among those of the page."""
+    """Index of its line on the page."""
 
     @property
     def place(self) -> Box:
@@ -70,7 +70,7 @@ class Element:
 
 
 class View:
-    """One look at a page. All that a solver knows comes from here."""
+    """One look at a page: the only source of a solver's knowledge."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -136,12 +136,12 @@ class View:
 
     @property
     def instruction(self) -> str:
-        """The first text of the page."""
+        """Return the first text of the page."""
         return next((line.text for line in self.lines if line.number is None), "")
 
     @property
     def quoted(self) -> list[str]:
-        """The parts of the instruction in quotation marks."""
+        """Return the quoted parts of the instruction."""
         return re.findall(r'"(.*?)"', self.instruction)
 
     def texts(self) -> list[str]:

@@ -1,11 +1,11 @@
-"""Two instances of Aegra: what a failure of one costs, for manus and for `create_agent`.
+"""Two instances of Aegra: the cost of a failure of one of them, for manus and for `create_agent`.
 
     python -m benchmarks.served [--environment FOLDER] [--only TEXT] [--graph GRAPH]
     python -m benchmarks.served --load [--threads 200] [--steps 10]
     python -m benchmarks.served --growth [--sizes 100,1000,10000]
 
 PostgreSQL, Redis and the two instances are started on loopback, in a temporary folder, with a
-scripted model. The instances share nothing else but the workspace. Each tool call appends its
+scripted model. The instances share only these and the workspace. Each tool call appends its
 number to a file. The environment of Aegra (Python >= 3.12) is created in FOLDER if it is missing.
 """
 

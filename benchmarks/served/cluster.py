@@ -30,7 +30,7 @@ _SETTINGS = {
     "REAPER_INTERVAL_SECONDS": "3",
     "WORKER_DRAIN_TIMEOUT": "1",
     "POSTGRES_POLL_INTERVAL_SECONDS": "1",
-    # each idle connection of a pool delays its first user after a restart of the database
+    # each idle connection in a pool delays its first user after a restart of the database
     "LANGGRAPH_MIN_POOL_SIZE": "1",
     "LOG_LEVEL": "INFO",
     "LOG_VERBOSITY": "standard",
@@ -41,7 +41,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Effect:
-    """A line that a tool call has written."""
+    """A line that a tool call wrote."""
 
     number: int
     pid: int
@@ -125,7 +125,7 @@ class Cluster:
         await self._create(run, client, command={"resume": answer})
 
     async def resume(self, run: Run, client: Any) -> None:
-        """Continue the thread of a run whose server has given it up."""
+        """Resume the thread of a run that its server has given up."""
         await self._create(run, client, input=None)
 
     async def _create(self, run: Run, client: Any, **options: Any) -> None:
@@ -146,7 +146,7 @@ class Cluster:
             await asyncio.sleep(0.2)
 
     def effects(self, run: Run) -> list[Effect]:
-        """Return the lines that the calls of a run have written, in the order of time."""
+        """Return the lines that the calls of a run wrote, in chronological order."""
         lines = []
         for name in run.files:
             path = self.effects_folder / name
@@ -155,7 +155,7 @@ class Cluster:
         return sorted(effects, key=lambda effect: effect.time)
 
     async def wait_for_effects(self, run: Run, number: int) -> Instance:
-        """Wait until each file of a run has so many lines; return the instance that executes it."""
+        """Wait until each file of a run has this many lines; return the executing instance."""
 
         def is_far_enough() -> bool:
             paths = [self.effects_folder / name for name in run.files]
@@ -169,7 +169,7 @@ class Cluster:
 async def until(
     condition: Callable[[], bool], interval: float = 0.01, patience: float = _PATIENCE
 ) -> None:
-    """Wait for a condition.
+    """Wait until a condition is true.
 
     Raises:
         TimeoutError: it did not come true.

@@ -12,12 +12,12 @@ from tests.store.postgres_server import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = ROOT / ".venv-aegra"
-"""The environment of Aegra, which `make served` creates."""
+"""The environment of Aegra, created by `make served`."""
 _PROBE = "import sys, aegra_api, langchain, manus; sys.exit(sys.version_info < (3, 12))"
 
 
 def find_python(folder: Path = DEFAULT) -> Path | None:
-    """Return a Python >= 3.12 with Aegra and manus: of the folder, or this one."""
+    """Return a Python >= 3.12 with Aegra and manus: the one in the folder, or this one."""
     candidates = (folder / "bin" / "python", Path(sys.executable))
     return next((python for python in candidates if _has_aegra(python)), None)
 
@@ -35,7 +35,7 @@ def find_missing(folder: Path = DEFAULT) -> list[str]:
 
 
 def prepare(folder: Path) -> None:
-    """Create the environment of Aegra, if it does not work yet."""
+    """Create the environment of Aegra if it does not work yet."""
     if _has_aegra(folder / "bin" / "python"):
         return
     print(f"Setting up {folder} (once) ...", file=sys.stderr)
@@ -60,7 +60,7 @@ def _run_uv(*arguments: str) -> None:
 
 
 def _read_requirement() -> str:
-    """Return the version of Aegra that the image has."""
+    """Return the version of Aegra that the image contains."""
     requirement = re.search(r"aegra-api==[\w.*]+", (ROOT / "deploy" / "Dockerfile").read_text())
     assert requirement is not None
     return requirement[0]

@@ -29,7 +29,7 @@ def ask_tool(inquire: str) -> str:
     return str(interrupt(inquire))
 
 
-# without streaming: the scripted model answers in one piece
+# without streaming: the scripted model replies in one piece
 _OPTIONS: Any = {
     "model": "scripted",
     "base_url": os.environ["MANUS_BASE_URL"],

@@ -1,4 +1,4 @@
-"""What grows with the number of finished threads: listing, looking up, claiming, starting a run.
+"""Operations that may slow down as finished threads accumulate: list, find, claim, start a run.
 
 One run of ten steps is executed; its thread is then copied, rows and journal, as often as needed.
 """
@@ -48,13 +48,13 @@ _GENERATED = {"manus_journal": {"position"}}
 
 @dataclass(frozen=True)
 class Sample:
-    """Milliseconds, the fastest of some attempts."""
+    """Milliseconds, the fastest of several attempts."""
 
     listing: float
     find: float
     """Find a thread by a prefix of its id; in Aegra by its id."""
     claim: float | None
-    """Take hold of a thread; None where the server does it as a part of a run."""
+    """Claim a thread; None if the server does it as part of a run."""
     run: float
     """A run of one step on a new thread."""
     resume: float
@@ -79,7 +79,7 @@ def format_row(name: str, size: int, sample: Sample) -> str:
 
 
 async def measure_growth(kind: str, sizes: list[int]) -> AsyncIterator[tuple[int, Sample]]:
-    """Yield what operations cost for each number of threads in a store of a kind."""
+    """Yield the cost of the operations for each number of threads in one kind of store."""
     with tempfile.TemporaryDirectory() as name, _new_database(kind, Path(name)) as address:
         folder = Path(name)
         model = ModelServer()
@@ -109,7 +109,7 @@ def _new_database(kind: str, folder: Path) -> Iterator[str]:
 async def _open_agent(
     address: str, folder: Path, model: ModelServer
 ) -> AsyncIterator[tuple[Store, Callable[[str, int], Awaitable[None]]]]:
-    """Yield the store, and a function that runs so many steps on a thread."""
+    """Yield the store, and a function that runs this many steps on a thread."""
     os.environ.update({EFFECTS: str(folder), PAUSE: "0", "XDG_STATE_HOME": str(folder / "state")})
     context = Context(workspace=str(folder / "work"), model="scripted", base_url=model.base_url)
     async with open_store(Settings(checkpoint=address)) as store:
@@ -156,7 +156,7 @@ async def _time(operation: Callable[[], Awaitable[None]]) -> float:
 
 
 async def measure_aegra_growth(python: Path, sizes: list[int]) -> AsyncIterator[tuple[int, Sample]]:
-    """Yield what operations of Aegra cost for each number of threads."""
+    """Yield the cost of Aegra's operations for each number of threads."""
     async with start_cluster(python, {PAUSE: "0", "LOG_LEVEL": "WARNING"}) as cluster:
         client = cluster.client(cluster.instances[0])
         seed = await cluster.start_run("agent", 10)

@@ -39,7 +39,7 @@ class Redis:
 
 
 class Instance:
-    """An Aegra server: what can happen to its process, and its log."""
+    """An Aegra server: its process, its log, and the failures that can be caused."""
 
     def __init__(self, python: Path, folder: Path, settings: dict[str, str]) -> None:
         self.port = free_port()
@@ -61,7 +61,9 @@ class Instance:
 
     def start(self) -> None:
         """Start the process; `wait_until_ready` waits for it."""
-        kept = {name: text for name, text in os.environ.items() if not _OUTSIDE.fullmatch(name)}
+        environment = {
+            name: text for name, text in os.environ.items() if not _OUTSIDE.fullmatch(name)
+        }
         home = {"HOME": str(self._folder / "home"), "PYTHONPATH": str(ROOT)}
         own = {"MANUS_SERVER_TOKEN": TOKEN, "PORT": str(self.port)}
         options = ["--host", "127.0.0.1", "--port", str(self.port)]
@@ -71,7 +73,7 @@ class Instance:
             self._process = subprocess.Popen(
                 [*command, *options],
                 cwd=self._folder,
-                env={**kept, **home, **own, **self._settings},
+                env={**environment, **home, **own, **self._settings},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

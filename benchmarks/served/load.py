@@ -23,7 +23,7 @@ _CONNECTIONS = """
 
 @dataclass(frozen=True)
 class Sample:
-    """What the instances and the database needed for some runs at once."""
+    """The resources that the instances and the database used for concurrent runs."""
 
     result: Result
     wall: float
@@ -33,7 +33,7 @@ class Sample:
     connections: int
     """Largest number of connections of both instances."""
     memory: int
-    """Bytes that are resident in the larger instance afterwards."""
+    """Resident set size in bytes of the larger instance afterwards."""
 
 
 def format_head() -> str:
@@ -57,10 +57,10 @@ def format_row(name: str, steps: int, sample: Sample) -> str:
 
 
 async def measure_load(python: Path, graph: str, threads: int, steps: int) -> Sample:
-    """Return what so many threads need at once, on two fresh instances."""
+    """Return what this many concurrent threads use, on two fresh instances."""
     settings = {PAUSE: "0", "WORKER_COUNT": "10", "LOG_LEVEL": "WARNING"}
     async with start_cluster(python, settings, "-c max_connections=200") as cluster:
-        await _run_many(cluster, graph, 2, 1)  # loads what is loaded late
+        await _run_many(cluster, graph, 2, 1)  # loads modules that are imported lazily
         before = _read_cpu(cluster)
         start = time.monotonic()
         sampling = asyncio.create_task(_sample_connections(cluster))
@@ -90,7 +90,7 @@ async def _run_many(cluster: Cluster, graph: str, threads: int, steps: int) -> R
     def have_all_effects() -> bool:
         return sum(len(cluster.effects(run)) for run in runs) >= threads * steps
 
-    # the client reads files, since requests for the status would be part of the load
+    # the client reads files, because status requests would add to the load
     await until(have_all_effects, interval=_SAMPLE_INTERVAL, patience=1800)
     for run in runs:
         await cluster.wait_for_end(run, clients[0])
@@ -109,11 +109,11 @@ def _read_cpu(cluster: Cluster) -> _Cpu:
     pid = (cluster.postgres.folder / "data" / "postmaster.pid").read_text().split()[0]
     database = psutil.Process(int(pid))
     times = database.cpu_times()
-    ended = times.children_user + times.children_system
+    end = times.children_user + times.children_system
     running = [database, *database.children(recursive=True)]
     return _Cpu(
         instances=sum(_own_time(psutil.Process(i.pid)) for i in cluster.instances),
-        database=ended + sum(map(_own_time, running)),
+        database=end + sum(map(_own_time, running)),
     )
 
 

@@ -1,8 +1,8 @@
-"""A scripted model on loopback that counts the requests which it answers more than once.
+"""A scripted model on loopback that counts the requests that it answers more than once.
 
-The request of a run names it: `run NAME of N calls`, then optionally `asking at M`, or `in S steps`
-for a flow. The state of the run is read from the tool messages of each request, so a request that
-is repeated gets the same answer.
+The request of a run identifies it: `run NAME of N calls`, then optionally `asking at M`, or
+`in S steps` for a flow. The state of the run is derived from the tool messages of each request, so
+a repeated request gets the same answer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ModelServer:
 
     def __init__(self) -> None:
         self.answers: Counter[tuple[str, str, int]] = Counter()
-        """Number of answers for each run, role and number of tool messages."""
+        """Number of answers for each combination of run, role and number of tool messages."""
         self.doubts: set[tuple[str, str]] = set()
         """Runs and ids of the tool calls that a message reports as in doubt."""
         self.base_url = ""
@@ -56,7 +56,7 @@ class ModelServer:
         self.base_url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     def count_repeated(self, name: str) -> int:
-        """Return how many requests of a run, and of its steps, were answered again."""
+        """Return how many requests of a run, and of its steps, were answered more than once."""
         return sum(
             number - 1 for (run, *_), number in self.answers.items() if run.split(".")[0] == name
         )
@@ -87,7 +87,7 @@ class ModelServer:
                 writer.write(f"{head}content-length: {len(reply)}\r\n\r\n".encode() + reply)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass  # the client has gone, or the benchmark has ended
+            pass  # the client disconnected, or the benchmark ended
         finally:
             self._connections.discard(task)
             writer.close()
@@ -109,7 +109,7 @@ class ModelServer:
 
 
 def read_request(messages: list[Message]) -> Request:
-    """Return the run of a chat request, and how far it is."""
+    """Return the run of a chat request and its progress."""
     text = "\n".join(_read_text(m) for m in messages if m["role"] in ("user", "system"))
     step = _CURRENT_STEP.search(text)
     role = "step" if step else "agent"
@@ -131,7 +131,7 @@ def read_request(messages: list[Message]) -> Request:
 
 
 def build_reply(request: Request) -> Message:
-    """Return the message that the model answers."""
+    """Return the message with which the model replies."""
     if request.role == "planner" and not request.results:
         return _call("planning", request.results, _plan(request))
     if request.role in ("planner", "summary"):

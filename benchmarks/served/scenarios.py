@@ -1,4 +1,4 @@
-"""What can happen to a run that is served by two instances, and what becomes of its calls."""
+"""Failures of a run that is served by two instances, and the outcome of its calls."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from benchmarks.served.instance import Instance
 
 CALLS = 8
 MIDDLE = 4
-"""Number of the call during which something happens."""
+"""Number of the call during which the failure occurs."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of the calls of some runs."""
+    """The outcome of the calls of some runs."""
 
     runs: int
     succeeded: int
@@ -35,12 +35,12 @@ class Result:
 
     @property
     def unreported(self) -> int:
-        """Calls that were not executed, and of which no message says that they are in doubt."""
+        """Return the calls that were not executed and that no message reports as in doubt."""
         return max(0, self.expected - (self.effects - self.doubled) - self.in_doubt)
 
 
 def count(cluster: Cluster, runs: list[Run], takeover: float | None = None) -> Result:
-    """Return what became of the calls of the runs."""
+    """Return the outcome of the calls of the runs."""
     effects = 0
     distinct = 0
     for run in runs:
@@ -62,7 +62,7 @@ def count(cluster: Cluster, runs: list[Run], takeover: float | None = None) -> R
 
 
 async def killed(cluster: Cluster, graph: str) -> Result:
-    """SIGKILL during a call; the other instance takes the run over."""
+    """SIGKILL during a call; the other instance takes over the run."""
     run = await cluster.start_run(graph, CALLS)
     return await _kill_in_the_middle(cluster, run)
 
@@ -100,7 +100,7 @@ async def stopped(cluster: Cluster, graph: str) -> Result:
 
 
 async def cancelled(cluster: Cluster, graph: str) -> Result:
-    """Cancel during a call, through the other instance; then another run on the thread."""
+    """Cancellation during a call, through the other instance; then another run on the thread."""
     run = await cluster.start_run(graph, CALLS)
     holder = await cluster.wait_for_effects(run, MIDDLE)
     client = cluster.client(cluster.other(holder))
@@ -113,7 +113,7 @@ async def cancelled(cluster: Cluster, graph: str) -> Result:
 
 
 async def answered_elsewhere(cluster: Cluster, graph: str) -> Result:
-    """A question, whose answer the other instance gets after SIGKILL of the one that asked."""
+    """A question whose answer reaches the other instance after SIGKILL of the one that asked."""
     run = await cluster.start_run(graph, CALLS, options=f" asking at {MIDDLE}")
     await cluster.wait_for_end(run, cluster.client(cluster.instances[0]))
     pid = cluster.effects(run)[-1].pid
@@ -129,7 +129,7 @@ async def answered_elsewhere(cluster: Cluster, graph: str) -> Result:
 
 
 async def drained(cluster: Cluster, graph: str) -> Result:
-    """SIGTERM, as in a rolling update; the run outlasts the time for draining."""
+    """SIGTERM, as in a rolling update; the run outlasts the drain timeout."""
     run = await cluster.start_run(graph, CALLS)
     holder = await cluster.wait_for_effects(run, MIDDLE)
     holder.send(signal.SIGTERM)
@@ -144,7 +144,7 @@ async def drained(cluster: Cluster, graph: str) -> Result:
 
 
 async def database_restarted(cluster: Cluster, graph: str) -> Result:
-    """A restart of PostgreSQL during a call; a run that was given up is resumed."""
+    """Restart of PostgreSQL during a call; a run that was given up is resumed."""
     run = await cluster.start_run(graph, CALLS)
     holder = await cluster.wait_for_effects(run, MIDDLE)
     client = cluster.client(holder)
@@ -170,11 +170,11 @@ async def many(cluster: Cluster, graph: str, threads: int = 50) -> Result:
     started = [cluster.effects(run) for run in runs if cluster.effects(run)]
     pids = Counter(effects[-1].pid for effects in started if len(effects) < MIDDLE)
     lost_pid = pids.most_common(1)[0][0]
-    lost = next(instance for instance in cluster.instances if instance.pid == lost_pid)
-    client = cluster.client(cluster.other(lost))
-    lost.kill()
+    lost_instance = next(instance for instance in cluster.instances if instance.pid == lost_pid)
+    client = cluster.client(cluster.other(lost_instance))
+    lost_instance.kill()
     failure = time.monotonic()
-    await _start(lost)
+    await _start(lost_instance)
     await asyncio.gather(*(cluster.wait_for_end(run, client) for run in runs))
     moved = [run for run in runs if {e.pid for e in cluster.effects(run)} > {lost_pid}]
     takeovers = [_takeover(cluster, run, failure, lost_pid) or 0.0 for run in moved]
@@ -202,14 +202,14 @@ async def _start(instance: Instance) -> None:
 
 
 def _takeover(cluster: Cluster, run: Run, failure: float, lost_pid: int) -> float | None:
-    """Return the seconds until another process wrote an effect; None if none did."""
+    """Return the seconds until another process wrote an effect, or None if none did."""
     times = [effect.time for effect in cluster.effects(run) if effect.pid != lost_pid]
     later = [time for time in times if time > failure]
     return min(later) - failure if later else None
 
 
 def _count_finished(instance: Instance, run: Run) -> int:
-    """Return how often the worker of an instance has let go of a run."""
+    """Return how often the worker of an instance has released a run."""
     lines = instance.log.read_text(errors="replace").splitlines()
     return sum("Worker finished run" in line and run.run_id in line for line in lines)
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.tasks --model PROVIDER:NAME`: which of the tasks an agent solves."""
+"""`python -m benchmarks.tasks --model PROVIDER:NAME`: run an agent on the tasks and check them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from typing import Any
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
 
 _SETTINGS = '[egress]\nallow_private = ["127.0.0.1"]\n'
-"""The sites of the tasks are on loopback."""
+"""The sites of the tasks are served on loopback."""
 
 
 @dataclass
 class Result:
-    """The result of a task. `failure` is what the check says; empty for a task that is solved.
+    """The result of a task. `failure` is the message of the check; empty if the task is solved.
 
     `turns` are the requests of all its agents to the model; `minimum_turns` those of a run without
     detours.
@@ -40,7 +40,7 @@ class Result:
 
 
 def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> Result:
-    """Have the agent work on a task in a folder of its own, and check what it leaves."""
+    """Let the agent work on a task in a folder of its own, and check the result."""
     with begun(task, folder) as work:
         began = time.monotonic()
         outcome = _run(work, folder, options, seconds)
@@ -59,14 +59,14 @@ def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> R
 
 
 def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> dict[str, Any]:
-    """The outcome as `manus run --json` prints it; with the reason where it printed none."""
+    """Return the outcome as printed by `manus run --json`, or the reason why there is none."""
     (folder / "manus.toml").write_text(_SETTINGS)
     (folder / "instruction.txt").write_text(work.instruction)
     place = ["--workspace", str(work.workspace), "--budget", f"seconds={seconds}"]
     command = [sys.executable, "-m", "manus", "run", "--json", "--quiet", *place, *options]
     store = {"MANUS_TRUST": "1", "MANUS_CHECKPOINT": str(folder / "threads.sqlite")}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "--", work.instruction],
             cwd=folder,
             env={**os.environ, **store},
@@ -75,32 +75,32 @@ def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> d
             text=True,
             stdin=subprocess.DEVNULL,
         )
-        outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        outcome: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         return {"stop_reason": "it did not end"}
     except (IndexError, ValueError):
-        return {"stop_reason": (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]}
+        return {"stop_reason": (process.stderr.strip().splitlines() or ["nothing was printed"])[-1]}
     return outcome
 
 
 def table(results: Sequence[Result]) -> str:
-    """The results, one a line, and their sums by kind."""
+    """Format the results, one per line, and their totals by kind."""
     head = f"{'task':<22} {'solved':<7} {'turns':>5} {'minimum':>7} {'tokens':>9}"
     lines = [f"{head} {'cost':>8} {'seconds':>8}"]
-    for one in results:
-        why = f"  {one.stop_reason}: {one.failure}" if one.failure else ""
-        lines.append(_line(one.name, "no" if one.failure else "yes", [one]) + why[:120])
+    for entry in results:
+        why = f"  {entry.stop_reason}: {entry.failure}" if entry.failure else ""
+        lines.append(_line(entry.name, "no" if entry.failure else "yes", [entry]) + why[:120])
     lines.append("")
-    kinds = list(dict.fromkeys(one.kind for one in results))
+    kinds = list(dict.fromkeys(entry.kind for entry in results))
     for kind in [*kinds, "all"]:
-        of_kind = [one for one in results if kind in (one.kind, "all")]
-        solved = sum(not one.failure for one in of_kind)
+        of_kind = [entry for entry in results if kind in (entry.kind, "all")]
+        solved = sum(not entry.failure for entry in of_kind)
         lines.append(_line(kind, f"{solved}/{len(of_kind)}", of_kind))
     return "\n".join(lines)
 
 
 def _line(name: str, solved: str, results: Sequence[Result]) -> str:
-    costs = [one.cost for one in results if one.cost is not None]
+    costs = [entry.cost for entry in results if entry.cost is not None]
     cost = f"{sum(costs):.3f}" if costs else "-"
     turns = sum(result.turns for result in results)
     minimum = sum(result.minimum_turns for result in results)
@@ -111,29 +111,29 @@ def _line(name: str, solved: str, results: Sequence[Result]) -> str:
 
 
 def main() -> None:
-    """Work on the tasks, one after the other."""
+    """Run the tasks one after the other."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=__doc__)
     parser.add_argument("--model", help="PROVIDER:NAME; else as configured by MANUS_MODEL")
     parser.add_argument("--profile", help="one for all tasks, in place of each task's own")
     parser.add_argument("--only", metavar="NAMES", help="names or kinds, with commas between them")
     parser.add_argument("--seconds", type=int, default=900, help="for each task (900)")
     parser.add_argument("--out", type=Path, help="an empty folder for workspaces and threads")
-    given = parser.parse_args()
-    wanted = given.only.split(",") if given.only else None
-    tasks = [t for t in all_tasks() if wanted is None or {t.name, t.kind} & set(wanted)]
+    args = parser.parse_args()
+    names = args.only.split(",") if args.only else None
+    tasks = [t for t in all_tasks() if names is None or {t.name, t.kind} & set(names)]
     if not tasks:
         parser.error("no task has such a name or kind")
-    out = (given.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
+    out = (args.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
     results = []
     for task in tasks:
         if task.missing:
             print(f"{task.name}: skipped. {task.missing}", file=sys.stderr)
             continue
-        options = ["--profile", given.profile or task.profile, "--approve", "yolo"]
-        options += ["--model", given.model] if given.model else []
-        results.append(attempt(task, out / task.name, options, given.seconds))
+        options = ["--profile", args.profile or task.profile, "--approve", "yolo"]
+        options += ["--model", args.model] if args.model else []
+        results.append(attempt(task, out / task.name, options, args.seconds))
         print(f"{task.name}: {results[-1].failure or 'solved'}", file=sys.stderr)
-    (out / "results.json").write_text(json.dumps([asdict(one) for one in results], indent=1))
+    (out / "results.json").write_text(json.dumps([asdict(entry) for entry in results], indent=1))
     print(table(results))
     print(f"\nWorkspaces, threads and results.json: {out}")
 

@@ -1,4 +1,4 @@
-"""The web site of a task, on loopback: its pages, and a record of the forms that were sent."""
+"""The web site of a task, on loopback: its pages, and a record of the submitted forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ addEventListener("load", () => {
   };
 });
 </script>"""
-"""Added to a page of MiniWoB++: reports the reward of an episode, which has time for a model."""
+"""Added to a page of MiniWoB++: reports the reward of an episode whose time limit suits a model."""
 
 
 class _Site(SimpleHTTPRequestHandler):
@@ -62,7 +62,7 @@ class _Site(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path, posted: Path, seed: str = "") -> Iterator[str]:
-    """The site's address while the block lasts; forms that are sent go to `posted`, one a line.
+    """Serve the site for the duration of the block; submitted forms are appended to `posted`.
 
     With a seed, its pages are those of MiniWoB++, and post the reward of each episode.
     """

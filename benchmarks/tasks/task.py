@@ -1,8 +1,8 @@
-"""A task: what is asked, the files it begins with, and a program that says whether it is solved.
+"""A task: a request, the files that it starts with, and a program that checks the result.
 
-A folder each: `task.toml`, `workspace/`, `check.py`, and `site/` for one on the web. `setup` makes
-what a folder cannot hold, such as a Git history. The check runs in the workspace as it was left,
-and ends with 0 or with a sentence that says what is missing.
+Each task is a folder: `task.toml`, `workspace/`, `check.py`, and `site/` for a task on the web.
+`setup` creates what a folder cannot contain, such as a Git history. The check runs in the final
+workspace, and exits with 0 or with a sentence that says what is missing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _GIT = {
     "GIT_COMMITTER_EMAIL": "ada@example.org",
 }
 _PATIENCE = 60.0
-"""Seconds that a check, or a recorded solution, may take."""
+"""Seconds that a check or a recorded solution may take."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task. `solution` and the two in `wrong` are shell scripts, by which the check is proven."""
+    """A task. `solution` and the two in `wrong` are shell scripts that verify the check."""
 
     name: str
     kind: str
     profile: str
     minimum_turns: int
-    """Turns of a run without detours: look, act, check, answer; and each page to be seen."""
+    """Turns of a run without detours: look, act, check, answer, and one for each page to visit."""
     instruction: str
     solution: str
     wrong: tuple[str, ...]
@@ -56,7 +56,7 @@ class Task:
 
     @property
     def missing(self) -> str:
-        """Return what has to be installed for the task; empty if it can begin."""
+        """Return what must be installed for the task; empty if it can start."""
         if not self.page:
             return ""
         try:
@@ -68,7 +68,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A task that is being worked on."""
+    """A task in progress."""
 
     task: Task
     workspace: Path
@@ -79,26 +79,26 @@ class Attempt:
         return self.task.instruction.replace("{site}", self.site).strip()
 
     def run(self, script: str) -> None:
-        """Carry out a recorded solution."""
+        """Run a recorded solution."""
         subprocess.run(["bash", "-c", script], **self._options(), check=True)
 
     def failure(self) -> str:
-        """Why the task is not solved; empty if it is."""
+        """Return the reason why the task is not solved; empty if it is."""
         program = [sys.executable, "-B", "-E", "-S", str(self.task.folder / "check.py")]
         try:
-            done = subprocess.run(program, **self._options())
+            process = subprocess.run(program, **self._options())
         except subprocess.TimeoutExpired:
             return "the check did not end"
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        return "" if done.returncode == 0 else (lines or ["the check failed"])[-1]
+        lines = (process.stderr or process.stdout).strip().splitlines()
+        return "" if process.returncode == 0 else (lines or ["the check failed"])[-1]
 
     def _options(self) -> dict[str, Any]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {"PATH": path, "SITE": self.site, "POSTED": str(self._posted)}
         environment |= {"HOME": str(self.workspace), "LC_ALL": "C.UTF-8"}
         environment |= {"REPOSITORY": str(FOLDER.parents[1]), **_GIT}
-        kept = {"cwd": self.workspace, "env": environment, "timeout": _PATIENCE}
-        return {**kept, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+        options = {"cwd": self.workspace, "env": environment, "timeout": _PATIENCE}
+        return {**options, "capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
 
     @property
     def _posted(self) -> Path:
@@ -107,12 +107,12 @@ class Attempt:
 
 @contextmanager
 def begun(task: Task, folder: Path) -> Iterator[Attempt]:
-    """The task's files in a folder of their own, and its site while the block lasts."""
+    """Provide the task's files in a folder of their own, and its site, while the block runs."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
-    given = task.folder / "workspace"
-    if given.is_dir():
-        shutil.copytree(given, workspace, dirs_exist_ok=True)
+    source = task.folder / "workspace"
+    if source.is_dir():
+        shutil.copytree(source, workspace, dirs_exist_ok=True)
     if task.setup:
         Attempt(task, workspace, "").run(task.setup)
     site = find_pages() if task.page else task.folder / "site"
@@ -124,10 +124,10 @@ def begun(task: Task, folder: Path) -> Iterator[Attempt]:
 
 
 def all_tasks() -> list[Task]:
-    """The tasks, by name."""
+    """Return the tasks by name."""
     return [_read(file) for file in sorted(FOLDER.glob("*/task.toml"))]
 
 
 def _read(file: Path) -> Task:
-    given = tomllib.loads(file.read_text("utf-8"))
-    return Task(name=file.parent.name, **{**given, "wrong": tuple(given["wrong"])})
+    config = tomllib.loads(file.read_text("utf-8"))
+    return Task(name=file.parent.name, **{**config, "wrong": tuple(config["wrong"])})

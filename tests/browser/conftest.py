@@ -28,14 +28,14 @@ LOOPBACK = EgressSettings(allow_private=("127.0.0.1", "localhost", "::1"))
 def new_session(
     root: Path, browser: BrowserSettings | None = None, egress: EgressSettings = LOOPBACK
 ) -> Session:
-    """A session whose browser may go to loopback, and is a browser of its own."""
+    """Return a session that starts its own browser, which may access loopback."""
     settings = Settings(browser=browser or BrowserSettings(), egress=egress)
     return session_in(root, settings=settings)
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def chromium() -> AsyncIterator[Chromium]:
-    """One browser for all tests of a worker; starting one takes seconds."""
+    """Provide one browser for all tests of a worker; starting one takes seconds."""
     async with async_playwright() as playwright:
         browser = await launch(playwright, BrowserSettings())
         yield browser
@@ -43,7 +43,7 @@ async def chromium() -> AsyncIterator[Chromium]:
 
 
 async def join(chromium: Chromium, session: Session) -> Driver:
-    """A driver of a context of its own in a running browser."""
+    """Return a driver with a context of its own in a running browser."""
 
     async def make() -> Browser:
         proxy = await get_egress_proxy(session)
@@ -56,22 +56,22 @@ async def join(chromium: Chromium, session: Session) -> Driver:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def new_driver(chromium: Chromium, tmp_path: Path, site: Site) -> AsyncIterator[NewDriver]:
-    """Make sessions in contexts of their own of the shared browser."""
-    made: list[Driver] = []
+    """Create sessions, each with its own context in the shared browser."""
+    drivers: list[Driver] = []
 
     async def make(
         settings: BrowserSettings | None = None,
         egress: EgressSettings = LOOPBACK,
         resolve: Resolve | None = None,
     ) -> Driver:
-        session = new_session(tmp_path / str(len(made)), settings, egress)
+        session = new_session(tmp_path / str(len(drivers)), settings, egress)
         await session.obtain("egress", lambda: EgressProxy.start(EgressRules(egress, resolve)))
-        made.append(await join(chromium, session))
-        made[-1].site = site
-        return made[-1]
+        drivers.append(await join(chromium, session))
+        drivers[-1].site = site
+        return drivers[-1]
 
     yield make
-    for driver in made:
+    for driver in drivers:
         await driver.session.close()
 
 
@@ -79,7 +79,7 @@ async def new_driver(chromium: Chromium, tmp_path: Path, site: Site) -> AsyncIte
 async def shared(
     chromium: Chromium, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Driver]:
-    """One context for the tests of a worker that leave it usable."""
+    """Provide one context for the tests of a worker that leave it usable."""
     driver = await join(chromium, new_session(tmp_path_factory.mktemp("shared")))
     yield driver
     await driver.session.close()
@@ -87,7 +87,7 @@ async def shared(
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def driver(shared: Driver, site: Site) -> AsyncIterator[Driver]:
-    """A browser with no page open and nothing in its workspace."""
+    """Provide a browser with no page open and an empty workspace."""
     shared.site = site
     yield shared
     for tab in list(shared.browser.tabs.values()):
@@ -104,12 +104,12 @@ async def driver(shared: Driver, site: Site) -> AsyncIterator[Driver]:
 
 @pytest.fixture
 def new_site() -> Iterator[Callable[..., Site]]:
-    """Make web sites, as many as wanted."""
-    with ExitStack() as opened:
-        yield lambda: opened.enter_context(closing(Site()))
+    """Create as many web sites as needed."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(closing(Site()))
 
 
 @pytest.fixture
 def site(new_site: Callable[..., Site]) -> Site:
-    """A web site."""
+    """Provide a web site."""
     return new_site()

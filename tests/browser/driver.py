@@ -1,4 +1,4 @@
-"""A browser as the model has it: calls, and the state that it is shown."""
+"""The browser as the model uses it: calls, and the state that is shown to the model."""
 
 import re
 from typing import Any
@@ -13,29 +13,29 @@ from tests.browser.site import Page, Site
 
 
 class Driver:
-    """Drives one session's browser through the tool alone."""
+    """Drives one session's browser through the tool only."""
 
     site: Site
-    """Where the pages of the test are."""
+    """Base URL of the test's pages."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         session.page_is_prompted = True
         self.tool = BrowserUse(session=session)
         self.text = ""
-        """The state as it was last looked at."""
+        """The most recent state."""
 
     async def do(self, action: str, **arguments: Any) -> Observation:
         return await observe_call(self.tool, {"action": action, **arguments})
 
     async def say(self, action: str, **arguments: Any) -> str:
-        """Do something that must not fail, and tell what was said."""
+        """Run an action that must succeed, and return its output."""
         observation = await self.do(action, **arguments)
         assert not observation.is_error, observation.text
         return observation.text
 
     async def fail(self, action: str, **arguments: Any) -> str:
-        """Do something that must fail, and tell what was said."""
+        """Run an action that must fail, and return its error message."""
         observation = await self.do(action, **arguments)
         assert observation.is_error, observation.text
         return observation.text
@@ -55,28 +55,28 @@ class Driver:
         self.site.pages["/"] = page
         return await self.open(self.site.base)
 
-    def number(self, what: str) -> int:
-        """The number of the one element whose line begins like that: `button "Save"`."""
-        found = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(what)}", self.text)
-        assert len(found) == 1, f"{what!r} is there {len(found)} times in:\n{self.text}"
-        return int(found[0])
+    def number(self, label: str) -> int:
+        """Return the number of the only element whose line starts like this: `button "Save"`."""
+        matches = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(label)}", self.text)
+        assert len(matches) == 1, f"{label!r} is there {len(matches)} times in:\n{self.text}"
+        return int(matches[0])
 
-    def line(self, what: str) -> str:
-        """The line of an element, without its number."""
-        number = self.number(what)
-        found = re.search(rf"(?m)^ *\*?\[{number}\] (.*)$", self.text)
-        assert found is not None
-        return found[1]
+    def line(self, label: str) -> str:
+        """Return the line of an element, without its number."""
+        number = self.number(label)
+        match = re.search(rf"(?m)^ *\*?\[{number}\] (.*)$", self.text)
+        assert match is not None
+        return match[1]
 
-    async def click(self, what: str) -> str:
-        said = await self.say("click_element", index=self.number(what))
+    async def click(self, label: str) -> str:
+        output = await self.say("click_element", index=self.number(label))
         await self.look()
-        return said
+        return output
 
-    async def write(self, what: str, text: str) -> str:
-        said = await self.say("input_text", index=self.number(what), text=text)
+    async def write(self, label: str, text: str) -> str:
+        output = await self.say("input_text", index=self.number(label), text=text)
         await self.look()
-        return said
+        return output
 
     @property
     def browser(self) -> Browser:

@@ -1,4 +1,4 @@
-"""Web sites for the tests, served on loopback: one for each test, with the pages it wants."""
+"""Web sites for the tests, served on loopback: one per test, with the pages that it defines."""
 
 import contextlib
 import threading
@@ -24,16 +24,16 @@ class Answer:
     type: str = "text/html; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
     hold: threading.Event | None = None
-    """Wait for it before anything is sent: a server that does not answer."""
+    """Event to wait for before anything is sent: a server that does not respond."""
     trickle: bool = False
-    """Send the body and never end: a page that never finishes loading."""
+    """Send the body but never close: a page that never finishes loading."""
 
 
 Page = str | bytes | Answer | Callable[[Request], Answer]
 
 
 class Site:
-    """A server. `pages` maps paths to what is there."""
+    """A server. `pages` maps paths to responses."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
@@ -60,7 +60,7 @@ class Site:
             daemon_threads = True
 
             def handle_error(self, *_: Any) -> None:
-                pass  # a browser that goes away in the middle is no fault
+                pass  # a browser may disconnect in the middle of a response
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_port

@@ -1,4 +1,4 @@
-"""What an action tells of what it has changed; batches; tabs; dialogs; the digest of a page."""
+"""What an action reports about its changes; batches; tabs; dialogs; the digest of a page."""
 
 import socket
 from typing import Any
@@ -17,27 +17,27 @@ async def test_a_navigation_and_the_first_console_error(driver: Driver, site: Si
     await driver.show("""<a href=/two>Two</a><a href=/none>None</a>
       <button onclick="console.error('one'); console.error('two')">A</button>
       <button onclick="nowhere.to.go()">B</button>""")
-    said = await driver.click('button "A"')
-    assert "console: one" in said
-    assert "two" not in said
+    output = await driver.click('button "A"')
+    assert "console: one" in output
+    assert "two" not in output
     assert "nowhere is not defined" in await driver.click('button "B"')
-    said = await driver.click('link "Two"')
-    assert said == f'Clicked [1] link "Two".\n- The page is now {site.base}/two'
+    output = await driver.click('link "Two"')
+    assert output == f'Clicked [1] link "Two".\n- The page is now {site.base}/two'
     assert f"{site.base}/" in await driver.say("go_back")
-    assert "The page is now" in await driver.say("refresh")  # as it is after a form was sent
+    assert "The page is now" in await driver.say("refresh")  # as after a form was submitted
     await driver.look()
     assert "HTTP 404" in await driver.click('link "None"')
 
 
-async def test_a_script_of_the_page_that_is_missing_is_named(driver: Driver, site: Site) -> None:
+async def test_a_missing_script_is_named(driver: Driver, site: Site) -> None:
     site.pages["/two"] = "<script src=/gone.js></script>"
     await driver.show("<a href=/two>Two</a>")
-    said = await driver.click('link "Two"')
-    assert "status of 404" in said
-    assert f": {site.base}/gone.js" in said
+    output = await driver.click('link "Two"')
+    assert "status of 404" in output
+    assert f": {site.base}/gone.js" in output
 
 
-async def test_a_batch_stops_when_the_page_has_gone(
+async def test_a_batch_stops_when_the_page_is_left(
     driver: Driver, site: Site, subtests: pytest.Subtests
 ) -> None:
     site.pages["/two"] = "<title>Two</title><button onclick='document.title=1'>Delete</button>"
@@ -45,32 +45,32 @@ async def test_a_batch_stops_when_the_page_has_gone(
     await driver.say("click_element", index=1)
     tab = driver.browser.active
     assert tab is not None
-    for action, more in (
+    for action, arguments in (
         ("click_element", {"index": 1}),
         ("send_keys", {"keys": "Enter"}),
         ("click_at", {"x": 20, "y": 20}),
     ):
-        with subtests.test(action=action, more=more):
-            said = await driver.fail(action, **more)
-            assert said.startswith("Nothing was done")
-            assert "\n" not in said
+        with subtests.test(action=action, arguments=arguments):
+            error = await driver.fail(action, **arguments)
+            assert error.startswith("Nothing was done")
+            assert "\n" not in error
             assert await tab.title() == "Two"
     await driver.look()
     await driver.say("click_element", index=1)
 
 
-async def test_texts_that_an_action_brings_are_told(driver: Driver) -> None:
+async def test_texts_that_appear_after_an_action_are_reported(driver: Driver) -> None:
     await driver.show("""<p>Price: <b id=p>–</b></p><p id=m></p>
       <button onclick="p.textContent = 9; m.textContent = 'Sold out'">Blue</button>
       <button onclick="p.textContent = 8">Red</button><p style=height:3000px></p><p>End</p>""")
-    said = await driver.say("click_element", index=1)
-    assert said.endswith('- New on the page: "Price: 9", "Sold out"')
+    output = await driver.say("click_element", index=1)
+    assert output.endswith('- New on the page: "Price: 9", "Sold out"')
     assert '- New on the page: "Price: 8"' in await driver.say("click_element", index=2)
     assert "New" not in await driver.say("scroll_down")
     assert "New" not in await driver.say("send_keys", keys="Control+Home")
 
 
-async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(driver: Driver) -> None:
+async def test_a_batch_continues_if_the_page_redraws_its_list(driver: Driver) -> None:
     await driver.show("""<div id=all></div><script>
       let ticked = [], names = ["Read", "Run"];
       const draw = () => { all.innerHTML = names.map((n) => `<p><button onclick="tick('${n}')">${n}
@@ -81,17 +81,17 @@ async def test_a_batch_goes_on_where_the_page_draws_its_list_anew(driver: Driver
       draw()</script>""")
     await driver.say("click_element", index=3)
     await driver.say("click_element", index=1)
-    said = await driver.fail("click_element", index=2)  # there are two of the name
-    assert said.startswith('Nothing was done: [2] button "Drop" is no longer on the page.')
+    error = await driver.fail("click_element", index=2)  # two elements have this name
+    assert error.startswith('Nothing was done: [2] button "Drop" is no longer on the page.')
     text = await driver.look()
     assert text.count("| true") == 2
-    number = int(said.partition("Nearest to it: [")[2].partition("]")[0])
+    number = int(error.partition("Nearest to it: [")[2].partition("]")[0])
     assert f'[{number}] button "Drop"' in text
-    await driver.say("click_element", index=number)  # now there is another page
+    await driver.say("click_element", index=number)  # now it is another page
     assert "Nothing was done" in await driver.fail("click_element", index=number)
 
 
-async def test_without_a_next_step_prompt_the_answer_shows_the_page(driver: Driver) -> None:
+async def test_without_a_next_step_prompt_the_observation_shows_the_page(driver: Driver) -> None:
     await driver.show("<button onclick='this.textContent=\"Done\"'>Go</button>")
     driver.session.page_is_prompted = False
     assert '[1] button "Go"' in await driver.say("refresh")
@@ -103,8 +103,8 @@ async def test_popups_and_tabs_are_followed(driver: Driver, site: Site) -> None:
     await driver.show("<title>Main</title><a href=/pop target=_blank>Open</a>")
     assert driver.browser.active is not None
     first = driver.browser.active.id
-    said = await driver.click('link "Open"')
-    assert f"- Tab {first + 1} opened, now in front: {site.base}/pop" in said
+    output = await driver.click('link "Open"')
+    assert f"- Tab {first + 1} opened, now in front: {site.base}/pop" in output
     assert f"- tab {first}: Main — {site.base}/" in driver.text
     assert f"- Tab {first + 1} was closed." in await driver.click('button "Close me"')
     assert "Title: Main" in driver.text
@@ -118,20 +118,20 @@ async def test_popups_and_tabs_are_followed(driver: Driver, site: Site) -> None:
     assert "Title: Main" in await driver.open(site.base)
 
 
-async def test_dialogs_are_answered_and_told(driver: Driver) -> None:
+async def test_dialogs_are_answered_and_reported(driver: Driver) -> None:
     await driver.show("""<button onclick="alert('Hello'); r.textContent = confirm('Sure?') + '/'
       + prompt('Name?', 'x')">Ask</button><p id=r></p>""")
-    said = await driver.click('button "Ask"')
-    assert said.splitlines()[1:] == [
+    output = await driver.click('button "Ask"')
+    assert output.splitlines()[1:] == [
         "- A dialog was dismissed; the same action with accept=true says yes.",
         '- alert "Hello" was closed.',
         '- confirm "Sure?" was dismissed.',
         '- prompt "Name?" was dismissed.',
         '- New on the page: "false/null"',
     ]
-    said = await driver.say("click_element", index=1, accept=True, text="Ann")
-    assert '- confirm "Sure?" was accepted.' in said
-    assert '"true/Ann"' in said
+    output = await driver.say("click_element", index=1, accept=True, text="Ann")
+    assert '- confirm "Sure?" was accepted.' in output
+    assert '"true/Ann"' in output
     assert "dismissed" in await driver.say("click_element", index=1)
 
 
@@ -144,19 +144,21 @@ ADDRESSES = {
 }
 
 
-async def test_unfit_arguments_and_nothing_there_are_said_in_a_line(driver: Driver) -> None:
+async def test_invalid_arguments_and_missing_elements_are_reported_in_one_line(
+    driver: Driver,
+) -> None:
     assert "`url`" in await driver.fail("go_to_url")
     assert "`x` and `y`" in await driver.fail("click_at")
-    said = await driver.fail("click", index=1)
-    assert said.endswith("did you mean `click_element`?")
-    assert "\n" not in said
+    error = await driver.fail("click", index=1)
+    assert error.endswith("did you mean `click_element`?")
+    assert "\n" not in error
     driver.site.pages["/"] = Answer("", 204)
     assert "could not be opened" in await driver.fail("go_to_url", url=driver.site.base)
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    said = await driver.fail("go_to_url", url=f"http://127.0.0.1:{port}/")
-    assert "127.0.0.1 does not answer" in said
-    assert {given: complete_url(given) for given in ADDRESSES} == ADDRESSES
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    error = await driver.fail("go_to_url", url=f"http://127.0.0.1:{port}/")
+    assert "127.0.0.1 does not answer" in error
+    assert {address: complete_url(address) for address in ADDRESSES} == ADDRESSES
 
 
 CALENDAR = """<h2 id=h></h2><button onclick="m++; show()">Next month</button><div id=days></div>
@@ -178,10 +180,10 @@ CLOCK = """<p id=t>12:00:00</p><button>Nothing</button><script>let s = 0;
   setInterval(() => t.textContent = "12:00:" + String(s++ % 60).padStart(2, "0"), 50)</script>"""
 
 
-async def test_what_has_an_effect_changes_the_digest(
+async def test_actions_with_an_effect_change_the_digest(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
-    """By it loop detection tells effect from none."""
+    """Loop detection uses it to recognize actions without effect."""
 
     async def digests(times: int, action: str, **arguments: Any) -> list[str | None]:
         return [(await driver.do(action, **arguments)).fingerprint for _ in range(times)]
@@ -205,15 +207,15 @@ FORM = """<form action=/sent><label>Name <input name=n></label><label>Street <in
 
 
 async def test_a_form_is_filled_in_one_message(driver: Driver, site: Site) -> None:
-    """Where the page writes what it holds into its address, too."""
+    """Also if the page writes the values of its fields into its address."""
     site.pages["/sent"] = "<title>Sent</title><p>Thanks</p>"
     keep = "<script>oninput = () => history.replaceState(0, '', '?q=' + Math.random())</script>"
     await driver.show(FORM + keep)
     await driver.say("input_text", index=1, text="Ada")
     await driver.say("input_text", index=2, text="High Street 1")
     await driver.say("click_element", index=3)
-    said = await driver.say("click_element", index=4)
-    assert "/sent?n=Ada&s=High+Street+1&c=on" in said
+    output = await driver.say("click_element", index=4)
+    assert "/sent?n=Ada&s=High+Street+1&c=on" in output
 
 
 ROUTES = {
@@ -226,21 +228,21 @@ ROUTES = {
 async def test_another_view_of_the_same_document_stops_a_batch(driver: Driver, name: str) -> None:
     await driver.show(f'<button onclick="{ROUTES[name]}">Next</button><button>Delete</button>')
     await driver.say("click_element", index=1)
-    said = await driver.fail("click_element", index=2)
-    assert said.startswith("Nothing was done: the page has changed since it was shown to you")
-    assert "/step/2" in said
+    error = await driver.fail("click_element", index=2)
+    assert error.startswith("Nothing was done: the page has changed since it was shown to you")
+    assert "/step/2" in error
     await driver.look()
     await driver.say("click_element", index=2)
 
 
-async def test_an_element_that_stands_for_another_one_now_is_left_alone(driver: Driver) -> None:
-    """As where a page uses its elements again for the next rows of a list."""
+async def test_a_reused_element_is_not_acted_on(driver: Driver) -> None:
+    """For example if a page reuses its elements for the next rows of a list."""
     await driver.show("""<button onclick="one.textContent = 'Delete B'">Next</button>
       <button id=one onclick="document.title = this.textContent">Delete A</button>
       <button>Other</button>""")
     await driver.say("click_element", index=1)
-    said = await driver.fail("click_element", index=2)
-    assert 'was button "Delete A" when it was shown to you, and is button "Delete B" now' in said
+    error = await driver.fail("click_element", index=2)
+    assert 'was button "Delete A" when it was shown to you, and is button "Delete B" now' in error
     await driver.say("click_element", index=3)
     await driver.look()
     await driver.say("click_element", index=2)

@@ -1,4 +1,4 @@
-"""Dragging: sliders, drag and drop, lists that are sorted, canvases."""
+"""Dragging: sliders, drag and drop, sorted lists, canvases."""
 
 from typing import Any
 
@@ -44,33 +44,33 @@ CANVAS = """<body style="margin:0"><canvas id=c width=200 height=100></canvas><p
     (track.some((point) => point + "" === "100,20") ? " over 100,20" : "") }</script>"""
 
 
-async def test_a_slider_is_dragged_to_a_place_and_tells_its_value(driver: Driver) -> None:
+async def test_a_slider_is_dragged_and_reports_its_value(driver: Driver) -> None:
     await driver.show(SLIDER)
     assert driver.line("slider").endswith("at 0,0 size 20×20")
     number = driver.number('slider "Level"')
-    said = await driver.say("drag", index=number, to=[160, 10])
-    assert said.splitlines()[:2] == [
+    output = await driver.say("drag", index=number, to=[160, 10])
+    assert output.splitlines()[:2] == [
         f'Dragged [{number}] slider "Level" to 160,10.',
         '- Its value is "150" now.',
     ]
 
 
-async def test_data_is_dragged_to_an_element_that_takes_it(driver: Driver) -> None:
+async def test_data_is_dropped_on_an_element_that_accepts_it(driver: Driver) -> None:
     await driver.show(DROP)
-    ticket, done = driver.number('clickable "Ticket"'), driver.number('clickable "Done"')
+    ticket, target = driver.number('clickable "Ticket"'), driver.number('clickable "Done"')
     assert "draggable" in driver.line('clickable "Ticket"')
     assert "drop target" in driver.line('clickable "Done"')
-    await driver.say("drag", index=ticket, to=[done])
+    await driver.say("drag", index=ticket, to=[target])
     assert '"Got ticket 7"' in await driver.look()
 
 
 async def test_the_page_is_scrolled_during_the_drag(driver: Driver) -> None:
-    """Otherwise the end would lie outside the view, where nothing can be dropped."""
+    """Otherwise the end would be outside the view, where nothing can be dropped."""
     await driver.show(DROP.replace("<div id=b", "<p style='height:1100px'></p><div id=b"))
-    done = driver.number('clickable "Done"')
+    target = driver.number('clickable "Done"')
     await driver.say("scroll_to_text", text="Ticket")
     await driver.look()
-    await driver.say("drag", index=driver.number('clickable "Ticket"'), to=[done])
+    await driver.say("drag", index=driver.number('clickable "Ticket"'), to=[target])
     assert '"Got ticket 7"' in await driver.look()
 
 
@@ -78,13 +78,13 @@ ORDERS = [("Ant", "Cat", "Bee Cat Ant Dog"), ("Dog", "Bee", "Ant Dog Bee Cat")]
 
 
 @pytest.mark.parametrize(("moved", "target", "order"), ORDERS)
-async def test_an_entry_of_a_list_takes_the_place_of_another(
+async def test_a_list_entry_is_dragged_to_the_position_of_another(
     driver: Driver, moved: str, target: str, order: str
 ) -> None:
     await driver.show(SORTED)
     start, end = (driver.number(f'clickable "{name}"') for name in (moved, target))
-    said = await driver.say("drag", index=start, to=end)
-    assert f"- The order now: {order.replace(' ', ', ')}" in said
+    output = await driver.say("drag", index=start, to=end)
+    assert f"- The order now: {order.replace(' ', ', ')}" in output
     text = await driver.look()
     names = [line.split('"')[1] for line in text.splitlines() if '] clickable "' in line]
     assert " ".join(names) == order
@@ -92,9 +92,9 @@ async def test_an_entry_of_a_list_takes_the_place_of_another(
 
 async def test_a_line_is_drawn_along_points(driver: Driver) -> None:
     await driver.show(CANVAS)
-    said = await driver.say("drag", x=10, y=20, to=[100, 20, 100, 80])
-    assert said.startswith("Dragged from 10,20 to 100,80.")
-    assert '"from 10,20 to 100,80 over 100,20"' in said
+    output = await driver.say("drag", x=10, y=20, to=[100, 20, 100, 80])
+    assert output.startswith("Dragged from 10,20 to 100,80.")
+    assert '"from 10,20 to 100,80 over 100,20"' in output
 
 
 async def test_the_elements_may_be_in_frames_and_out_of_view(driver: Driver, site: Site) -> None:
@@ -102,9 +102,9 @@ async def test_the_elements_may_be_in_frames_and_out_of_view(driver: Driver, sit
     await driver.show("<p style='height:1500px'></p><iframe src=/inner width=400></iframe>")
     await driver.say("scroll_down", scroll_amount=5000)
     await driver.look()
-    ticket, done = driver.number('clickable "Ticket"'), driver.number('clickable "Done"')
+    ticket, target = driver.number('clickable "Ticket"'), driver.number('clickable "Done"')
     await driver.say("scroll_up", scroll_amount=80)
-    await driver.say("drag", index=ticket, to=f"[{done}]")
+    await driver.say("drag", index=ticket, to=f"[{target}]")
     assert '"Got ticket 7"' in await driver.look()
 
 
@@ -117,8 +117,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_cannot_be_dragged_says_why(driver: Driver, subtests: pytest.Subtests) -> None:
+async def test_invalid_drags_report_the_reason(driver: Driver, subtests: pytest.Subtests) -> None:
     await driver.show("<a href=/>One</a>")
-    for arguments, said in WRONG:
+    for arguments, message in WRONG:
         with subtests.test(arguments=arguments):
-            assert said in await driver.fail("drag", **arguments)
+            assert message in await driver.fail("drag", **arguments)

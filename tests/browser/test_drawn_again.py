@@ -22,27 +22,29 @@ ROWS = """<ul id=l></ul><script>let rows = ["Bill of Ann"];
   <button onclick="swap()">Next</button>"""
 
 
-async def test_the_one_equal_element_is_acted_on(driver: Driver) -> None:
-    """Although the page has other elements by now."""
+async def test_the_only_equal_element_is_acted_on(driver: Driver) -> None:
+    """Even if the page has other elements by now."""
     await driver.show(PLAIN)
     await driver.say("click_element", index=1)
     assert 'Clicked [2] button "Buy"' in await driver.say("click_element", index=2)
     assert "| a,b" in await driver.look()
 
 
-async def test_equal_names_are_told_apart_by_their_ids(driver: Driver) -> None:
+async def test_equal_names_are_distinguished_by_their_ids(driver: Driver) -> None:
     await driver.show(REDRAWN.format(buttons=TWINS))
     await driver.say("click_element", index=1)
     await driver.say("click_element", index=2)
     assert "| 1,2" in await driver.look()
 
 
-async def test_an_equal_element_of_another_entry_is_left_alone(driver: Driver) -> None:
+async def test_an_equal_element_of_another_entry_is_not_acted_on(driver: Driver) -> None:
     await driver.show(ROWS)
     delete = driver.number('button "Delete"')
     await driver.say("click_element", index=driver.number('button "Next"'))
-    said = await driver.fail("click_element", index=delete)
-    assert said.startswith(f'Nothing was done: [{delete}] button "Delete" is no longer on the page')
+    error = await driver.fail("click_element", index=delete)
+    assert error.startswith(
+        f'Nothing was done: [{delete}] button "Delete" is no longer on the page'
+    )
     assert "Title: Wedding" not in await driver.look()
 
 
@@ -50,13 +52,13 @@ async def test_new_elements_are_named_and_can_be_used_at_once(driver: Driver) ->
     await driver.show("""<button onclick="m.innerHTML = '<p>Sure?</p><button onclick=go()>Yes'">
       Delete</button><div id=m></div><p>One</p><p>Two</p><p>Three</p>
       <script>const go = () => { document.title = "gone" }</script>""")
-    said = await driver.say("click_element", index=1)
-    assert said.endswith('- New on the page: "Sure?", [2] button "Yes"')
+    output = await driver.say("click_element", index=1)
+    assert output.endswith('- New on the page: "Sure?", [2] button "Yes"')
     await driver.say("click_element", index=2)
     assert "Title: gone" in await driver.look()
 
 
-async def test_what_is_drawn_again_with_the_same_words_is_not_new(driver: Driver) -> None:
+async def test_elements_redrawn_with_the_same_text_are_not_new(driver: Driver) -> None:
     await driver.show(PLAIN)
-    said = await driver.say("click_element", index=1)
-    assert said.endswith('- New on the page: "a", [5] button "Extra"')
+    output = await driver.say("click_element", index=1)
+    assert output.endswith('- New on the page: "a", [5] button "Extra"')

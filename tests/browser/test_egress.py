@@ -1,4 +1,4 @@
-"""The egress rules, what is said of what they refuse, and the forward proxy that keeps them."""
+"""The egress rules, the message for a refused request, and the forward proxy that enforces them."""
 
 import asyncio
 import ipaddress
@@ -47,7 +47,7 @@ NO_WEB = {
 }
 
 
-def test_private_places_in_every_notation(subtests: pytest.Subtests) -> None:
+def test_private_addresses_in_every_notation(subtests: pytest.Subtests) -> None:
     for place in INNER.split():
         with subtests.test(place=place):
             with pytest.raises(EgressRefusedError, match=r"egress\.allow_private"):
@@ -58,7 +58,7 @@ def test_private_places_in_every_notation(subtests: pytest.Subtests) -> None:
             rules(allow_private=("*",)).check_url(url)
 
 
-async def test_a_name_that_leads_inside(subtests: pytest.Subtests) -> None:
+async def test_a_name_that_resolves_to_a_private_address(subtests: pytest.Subtests) -> None:
     mixed = rules({"a.test": ["10.1.2.3"], "b.test": ["8.8.8.8", "127.0.0.1"]})
     with pytest.raises(EgressRefusedError) as caught:
         await mixed.resolve_allowed("a.test", 80)
@@ -138,7 +138,7 @@ async def client(proxy: EgressProxy) -> AsyncIterator[httpx.AsyncClient]:
 async def test_requests_go_through_and_refusals_name_the_rule_and_are_counted(
     proxy: EgressProxy, client: httpx.AsyncClient, site: Site
 ) -> None:
-    site.pages["/echo"] = lambda asked: Answer(asked.query.encode() + asked.body)
+    site.pages["/echo"] = lambda request: Answer(request.query.encode() + request.body)
     body = bytes(range(250)) * 12_000
     answer = await client.post(f"{site.base}/echo?a=1&b=%20", content=body)
     assert answer.content == b"a=1&b=%20" + body
@@ -158,32 +158,32 @@ async def test_a_connection_serves_one_request(proxy: EgressProxy, site: Site) -
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     writer.write(f"{ask}GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n".encode())
     async with asyncio.timeout(60):
-        said = await reader.read()
+        response = await reader.read()
     writer.close()
-    assert b"connection: close" in said.lower()
-    assert said.count(b"HTTP/1.1") == 1
+    assert b"connection: close" in response.lower()
+    assert response.count(b"HTTP/1.1") == 1
     assert site.paths() == ["/"]
 
 
 async def test_a_name_that_changes_its_address(site: Site) -> None:
     site.pages["/"] = "hello"
-    asked: list[str] = []
+    lookups: list[str] = []
 
     async def resolve(host: str, port: int) -> list[str]:
-        asked.append(host)
-        return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
+        lookups.append(host)
+        return ["127.0.0.1"] if len(lookups) == 1 else ["127.0.0.2"]
 
     rules = EgressRules(EgressSettings(allow_private=("127.0.0.1",)), resolve)
     proxy = await EgressProxy.start(rules)
     async with httpx.AsyncClient(proxy=proxy.url, trust_env=False) as client:
         url = f"http://rebind.test:{site.port}/"
         assert (await client.get(url)).text == "hello"
-        assert asked == ["rebind.test"], "it is looked up once, and that address connected to"
+        assert lookups == ["rebind.test"], "it is looked up once, and that address connected to"
         assert (await client.get(url)).status_code == 403
     await proxy.close()
 
 
-async def test_behind_another_proxy_the_lists_count_by_name(
+async def test_behind_another_proxy_the_lists_apply_to_names(
     site: Site, subtests: pytest.Subtests
 ) -> None:
     async def anywhere(host: str, port: int) -> list[str]:

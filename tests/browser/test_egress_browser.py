@@ -1,4 +1,4 @@
-"""Nothing inside is reached through the browser, whichever way a page tries."""
+"""No internal address is reachable through the browser, whatever a page tries."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,13 @@ SECRET = "the inner secret"
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Every name but this leads inside."""
+    """Resolve every name except this one to an internal address."""
     return ["8.8.8.8"] if host == "out.test" else ["127.0.0.1"]
 
 
 @pytest.fixture
 def inner(new_site: Callable[..., Site]) -> Site:
-    """A server that must never be asked for anything."""
+    """Provide a server that must never receive a request."""
     site = new_site()
     site.pages["/"] = Answer(SECRET, headers={"Access-Control-Allow-Origin": "*"})
     return site
@@ -30,7 +30,7 @@ def inner(new_site: Callable[..., Site]) -> Site:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def driver(new_driver: NewDriver, site: Site) -> Driver:
-    """A browser that may reach the one server `site`, and nothing else on loopback."""
+    """Provide a browser that may access the server `site`, and nothing else on loopback."""
     allowed = EgressSettings(allow_private=(f"127.0.0.1:{site.port}",))
     return await new_driver(egress=allowed, resolve=resolve)
 
@@ -40,7 +40,7 @@ def ways(inner: Site) -> list[str]:
     return [f"http://{host}:{inner.port}/" for host in hosts]
 
 
-async def test_no_address_of_it_is_opened(
+async def test_no_internal_address_is_opened(
     driver: Driver, inner: Site, subtests: pytest.Subtests
 ) -> None:
     await driver.show("<title>Out</title><input type=text name=email><input type=password>")
@@ -49,29 +49,31 @@ async def test_no_address_of_it_is_opened(
     assert proxy.incidents.since(0) == [], "the browser itself calls nobody"
     for url in ways(inner):
         with subtests.test(url=url):
-            said = await driver.fail("go_to_url", url=url)
-            assert "egress" in said, said
+            error = await driver.fail("go_to_url", url=url)
+            assert "egress" in error, error
     assert "egress" in await driver.fail("open_tab", url=url)
     assert inner.requests == []
     assert "Title: Out" in await driver.open(driver.site.base)
 
 
-async def test_no_page_leads_to_it(
+async def test_no_page_navigates_to_an_internal_address(
     driver: Driver, site: Site, inner: Site, subtests: pytest.Subtests
 ) -> None:
     for url in ways(inner)[2:]:
         site.pages["/redirect"] = Answer("", 302, headers={"Location": url})
         site.pages["/meta"] = f"<meta http-equiv=refresh content='0;url={url}'>"
         site.pages["/script"] = f"<script>location = '{url}'</script>"
-        for way in ("redirect", "meta", "script"):
-            with subtests.test(url=url, way=way):
-                said = (await driver.do("go_to_url", url=f"{site.base}/{way}")).text
-                assert "egress" in said, (way, url, said)
-                assert SECRET not in said + await driver.look(), (way, url)
+        for method in ("redirect", "meta", "script"):
+            with subtests.test(url=url, method=method):
+                output = (await driver.do("go_to_url", url=f"{site.base}/{method}")).text
+                assert "egress" in output, (method, url, output)
+                assert SECRET not in output + await driver.look(), (method, url)
     assert inner.requests == []
 
 
-async def test_no_part_of_a_page_comes_from_it(driver: Driver, site: Site, inner: Site) -> None:
+async def test_no_part_of_a_page_is_loaded_from_an_internal_address(
+    driver: Driver, site: Site, inner: Site
+) -> None:
     parts = "".join(
         f"""<img src="{url}"><script src="{url}"></script><iframe src="{url}"></iframe>
         <link rel=stylesheet href="{url}"><link rel=preload as=fetch href="{url}">
@@ -83,8 +85,8 @@ async def test_no_part_of_a_page_comes_from_it(driver: Driver, site: Site, inner
         for n, url in enumerate(ways(inner))
     )
     site.pages["/"] = f"<title>Parts</title><body>{parts}<p id=done>All there</p>"
-    said = await driver.say("go_to_url", url=site.base)
-    assert "egress rules" in said
+    output = await driver.say("go_to_url", url=site.base)
+    assert "egress rules" in output
     text = await driver.look()
     assert "Title: Parts" in text
     assert SECRET not in text

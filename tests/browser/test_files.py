@@ -1,4 +1,4 @@
-"""Downloads, uploads, PDFs, pictures: files between pages and the workspace."""
+"""Downloads, uploads, PDFs, images: files between pages and the workspace."""
 
 import io
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def pdf(*texts: str, ballast: int = 0) -> bytes:
-    """A PDF with a text on each page, larger by so many bytes."""
+    """Return a PDF with one text per page, padded by this many bytes."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -42,7 +42,7 @@ def root(driver: Driver) -> Path:
     return driver.session.workspace.root
 
 
-async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> None:
+async def test_downloads_are_stored_in_the_workspace(driver: Driver, site: Site) -> None:
     site.pages["/"] = "<a href=/f>Get</a>"
     headers = {"Content-Disposition": 'attachment; filename="report.csv"'}
     site.pages["/f"] = Answer("a,b\n1,2\n", type="text/csv", headers=headers)
@@ -50,12 +50,14 @@ async def test_downloads_land_in_the_workspace(driver: Driver, site: Site) -> No
     assert "Downloaded downloads/report.csv (8 bytes)" in await driver.click('link "Get"')
     assert (root(driver) / "downloads/report.csv").read_text() == "a,b\n1,2\n"
     assert "downloads/report (2).csv" in await driver.click('link "Get"')
-    said = await driver.say("go_to_url", url=f"{site.base}/f")
-    assert "is a download" in said
-    assert "downloads/report (3).csv" in said
+    output = await driver.say("go_to_url", url=f"{site.base}/f")
+    assert "is a download" in output
+    assert "downloads/report (3).csv" in output
 
 
-async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_path: Path) -> None:
+async def test_a_download_follows_no_link_outside_the_workspace(
+    driver: Driver, site: Site, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root(driver) / "downloads").symlink_to(outside)
@@ -67,16 +69,16 @@ async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_pa
     assert not list(outside.iterdir())
 
 
-async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
+async def test_a_download_that_becomes_too_large_is_aborted(
     driver: Driver, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(browser, "_MAX_MEGABYTES", 1)
     driver.browser.settings = BrowserSettings(action_timeout=60)
     headers = {"Content-Disposition": "attachment; filename=x.bin"}
-    # it never ends: only giving it up ends the action
+    # it never ends: only abandoning it ends the action
     site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
     await driver.show("<a href=/f>Get</a>")
-    for _ in range(2):  # the second one, too, though its address is known
+    for _ in range(2):  # nor does the second one, although its address is known
         assert "fetch it with a program" in await driver.click('link "Get"')
     assert not (root(driver) / "downloads").exists()
 
@@ -91,8 +93,8 @@ async def test_names_of_downloads(driver: Driver, site: Site, subtests: pytest.S
         with subtests.test(suggested=suggested, safe=safe):
             name = f"attachment; filename*=UTF-8''{quote(suggested)}"
             site.pages["/f"] = Answer("x", headers={"Content-Disposition": name})
-            said = await driver.say("go_to_url", url=f"{site.base}/f")
-            assert f"Downloaded downloads/{safe} (1 bytes)" in said
+            output = await driver.say("go_to_url", url=f"{site.base}/f")
+            assert f"Downloaded downloads/{safe} (1 bytes)" in output
 
 
 async def test_uploads_from_the_workspace(
@@ -104,34 +106,34 @@ async def test_uploads_from_the_workspace(
       <a href=#>Other</a>""")
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
-    said = await driver.say("upload_file", index=field, path="data.txt")
-    assert said.startswith(f'Gave data.txt to [{field}] file field "File".')
+    output = await driver.say("upload_file", index=field, path="data.txt")
+    assert output.startswith(f'Gave data.txt to [{field}] file field "File".')
     assert "| data.txt 5" in await driver.look()
     (root(driver) / "more.txt").write_text("1234567")
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")
     assert "| more.txt 7" in await driver.look()
     for path in ("/etc/passwd", "../secret", "nothing.txt"):
         with subtests.test(path=path):
-            said = await driver.fail("upload_file", index=field, path=path)
-            assert "outside the workspace" in said or "is not a file" in said
+            output = await driver.fail("upload_file", index=field, path=path)
+            assert "outside the workspace" in output or "is not a file" in output
     (root(driver) / "link").symlink_to("/etc/passwd")
     assert "outside" in await driver.fail("upload_file", index=field, path="link")
     assert "outside" in await driver.fail("screenshot", path="../x.png")
     await driver.fail("screenshot", path=".manus/x.png")
     monkeypatch.setattr(fields, "ACTION_MS", 500)
-    said = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
-    assert "takes no file" in said
+    output = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
+    assert "takes no file" in output
 
 
 async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
     site.pages["/p"] = Answer(pdf("Annual figures", "Second sheet"), type="application/pdf")
     text = await driver.open(f"{site.base}/p")
     assert "| Annual figures" in text
-    said = await driver.say("extract_content")
-    assert "## Page 2\n\nSecond sheet" in said
+    output = await driver.say("extract_content")
+    assert "## Page 2\n\nSecond sheet" in output
 
 
-async def test_a_page_in_the_workspace_sees_nothing_outside(
+async def test_a_page_in_the_workspace_cannot_access_files_outside(
     driver: Driver, site: Site, subtests: pytest.Subtests
 ) -> None:
     outside = root(driver).parent / "secret.html"
@@ -144,7 +146,9 @@ async def test_a_page_in_the_workspace_sees_nothing_outside(
     assert "# Built" in text
     edit = Resource("workspace/my page.html")
     waits = driver.tool.resources({"action": "refresh"})
-    assert any(edit.collides(one) for one in waits), "an edit of the same message comes first"
+    assert any(edit.collides(resource) for resource in waits), (
+        "an edit of the same message comes first"
+    )
     assert "the secret" not in text
     for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
         with subtests.test(path=path):

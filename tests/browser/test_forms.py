@@ -1,4 +1,4 @@
-"""Filling in, choosing, clicking, scrolling, as a person would with mouse and keyboard."""
+"""Filling in, selecting, clicking, scrolling, as a user does with mouse and keyboard."""
 
 import pytest
 
@@ -25,20 +25,20 @@ async def test_a_form_is_filled_in_and_sent(driver: Driver, site: Site) -> None:
     await driver.write('spinbutton "How many"', "3")
     await driver.write('textbox "Notes"', "two\nlines")
     size = driver.number('combobox "Size"')
-    said = await driver.say("select_dropdown_option", index=size, text="large")
-    assert said == f'Chose "large" in [{size}] combobox "Size".'
+    output = await driver.say("select_dropdown_option", index=size, text="large")
+    assert output == f'Chose "large" in [{size}] combobox "Size".'
     await driver.look()
     await driver.click('checkbox "Gift"')
     assert "(checked" in driver.line('checkbox "Gift"')
-    said = await driver.click('button "Send"')
-    assert f"The page is now {site.base}/sent" in said
+    output = await driver.click('button "Send"')
+    assert f"The page is now {site.base}/sent" in output
     body = site.requests[[r.path for r in site.requests].index("/sent")].body.decode()
     assert body == (
         "name=Ann&day=2026-11-21&colour=%23ff8800&count=3&notes=two%0D%0Alines&size=l&gift=on"
     )
 
 
-async def test_keys_are_heard_and_a_field_takes_what_it_can(
+async def test_keys_are_handled_and_a_field_accepts_valid_input(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     await driver.show("""<input aria-label=Find value=old><p id=p></p><script>
@@ -46,8 +46,8 @@ async def test_keys_are_heard_and_a_field_takes_what_it_can(
       f.onkeyup = (e) => { p.textContent = f.value.toUpperCase() + (e.key == "Enter" ? "!" : "") };
       </script><div contenteditable aria-label=Editor><b>old</b> text</div>
       <input aria-label=Code maxlength=3><label>Day<input type=date></label>""")
-    said = await driver.write('textbox "Find"', "abc")
-    assert said == 'Typed "abc" into [1] textbox "Find".\n- New on the page: "ABC"'
+    output = await driver.write('textbox "Find"', "abc")
+    assert output == 'Typed "abc" into [1] textbox "Find".\n- New on the page: "ABC"'
     assert "| ABC" in driver.text
     await driver.say("send_keys", keys="Enter")
     assert "| ABC!" in await driver.look()
@@ -56,8 +56,8 @@ async def test_keys_are_heard_and_a_field_takes_what_it_can(
     await driver.write('textbox "Editor"', "new text")
     assert '= "new text"' in driver.line('textbox "Editor"')
     assert (await driver.write('textbox "Code"', "abcdef")).endswith('made of it: "abc"')
-    said = await driver.fail("input_text", index=driver.number("date field"), text="tomorrow")
-    assert "does not take 'tomorrow'; write a date as 2026-01-31" in said
+    output = await driver.fail("input_text", index=driver.number("date field"), text="tomorrow")
+    assert "does not take 'tomorrow'; write a date as 2026-01-31" in output
     for keys, pressed in (("ctrl+a", "Control+a"), ("Tab Tab Space", "Tab Tab Space")):
         with subtests.test(keys=keys, pressed=pressed):
             assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
@@ -79,25 +79,25 @@ WRONG = [
 ]
 
 
-async def test_the_wrong_tool_names_the_right_one_and_lists_their_options(
+async def test_the_error_of_a_wrong_action_names_the_right_one(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     await driver.show("".join(f"<p>{html}</p>" for html, *_ in WRONG))
-    for number, (html, action, text, said) in enumerate(WRONG, 1):
+    for number, (html, action, text, message) in enumerate(WRONG, 1):
         with subtests.test(number=number, html=html):
-            given = {} if text is None else {"text": text}
-            assert said in await driver.fail(action, index=number, **given), html
+            arguments = {} if text is None else {"text": text}
+            assert message in await driver.fail(action, index=number, **arguments), html
     await driver.show("""<select multiple aria-label=Many><optgroup label=Fruit><option value=1>Fig
       <option selected>Kiwi</optgroup></select>""")
     many = driver.number('listbox "Many"')
-    said = await driver.say("get_dropdown_options", index=many)
-    assert said.splitlines()[1:] == ["- Fig", "* Kiwi"]
+    message = await driver.say("get_dropdown_options", index=many)
+    assert message.splitlines()[1:] == ["- Fig", "* Kiwi"]
     await driver.say("select_dropdown_option", index=many, text="Fig\nKiwi")
     await driver.look()
     assert '= "Fig, Kiwi"' in driver.line('listbox "Many"')
 
 
-async def test_what_the_mouse_finds(driver: Driver, site: Site) -> None:
+async def test_elements_under_the_mouse(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<style>.sub{display:none} .m:hover .sub{display:block}</style>
       <div class=m><button>Menu</button><div class=sub><a href=/found>Inside</a></div></div>"""
     site.pages["/found"] = "<title>Found</title>"
@@ -111,7 +111,7 @@ async def test_what_the_mouse_finds(driver: Driver, site: Site) -> None:
     assert driver.line('checkbox "Fancy"').startswith('checkbox "Fancy" (checked')
 
 
-async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
+async def test_points_on_a_canvas(driver: Driver, site: Site) -> None:
     site.pages["/"] = """<body style="margin:0"><canvas id=c width=200 height=100></canvas><script>
       c.onclick = e => document.title = e.offsetX + "," + e.offsetY</script>"""
     await driver.open(site.base)
@@ -121,22 +121,24 @@ async def test_places_on_a_canvas(driver: Driver, site: Site) -> None:
     assert "outside the view" in await driver.fail("click_at", x=5000, y=1)
 
 
-async def test_a_covered_element_says_so(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_covered_element_is_reported(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await driver.show("""<button>Target</button><button onclick="document.body.insertAdjacentHTML(
       'beforeend', '<div id=veil style=position:fixed;inset:0;background:#fff>Cookies</div>')">
       Veil</button>""")
     target = driver.number('button "Target"')
     await driver.click('button "Veil"')
     monkeypatch.setattr(pointer, "ACTION_MS", 500)
-    said = await driver.fail("click_element", index=target)
-    assert f'[{target}] button "Target" is covered' in said
-    assert "veil" in said
+    error = await driver.fail("click_element", index=target)
+    assert f'[{target}] button "Target" is covered' in error
+    assert "veil" in error
     assert "Last action failed" in await driver.look()
     await driver.say("wait", seconds=0.01)
     assert "Last action failed" not in await driver.look()
 
 
-async def test_scrolling_an_area_and_to_a_text(driver: Driver) -> None:
+async def test_scrolling_an_area_or_to_a_text(driver: Driver) -> None:
     rows = "".join(f"<p>Item {n}</p>" for n in range(100))
     await driver.show(f"""<div tabindex=0 aria-label=List style="height:200px;overflow:auto">
       {rows}</div><div style="height:4000px"></div><p>The <b>very</b> end</p>""")

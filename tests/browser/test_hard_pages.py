@@ -1,4 +1,4 @@
-"""Pages that never answer, never end, loop, crash or flood."""
+"""Pages that never respond, never finish, loop, crash or flood."""
 
 import asyncio
 import threading
@@ -45,13 +45,13 @@ async def driver(new_driver: NewDriver) -> Driver:
 
 
 def patience(driver: Driver, seconds: float) -> None:
-    """How long an action may take from now on: little where it cannot end, else enough."""
+    """Set the time limit of further actions: short if they cannot finish, else long enough."""
     settings = driver.browser.settings
     driver.browser.settings = settings.model_copy(update={"action_timeout": seconds})
 
 
 async def answers(driver: Driver, site: Site) -> None:
-    """The next action works."""
+    """Assert that the next action works."""
     patience(driver, 60)
     site.pages["/fine"] = "<title>Fine</title>"
     async with asyncio.timeout(60):
@@ -83,7 +83,7 @@ async def test_a_page_that_never_ends(driver: Driver, site: Site) -> None:
 
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return a function that shortens how long a page may take to answer.
+    """Return a function that shortens the time within which a page must respond.
 
     A page that is to answer must not be given less than usual: on a loaded machine it would not.
     """
@@ -157,7 +157,7 @@ async def test_a_call_is_cancelled_cleanly(driver: Driver, site: Site) -> None:
 
 
 async def test_a_menu_that_opened_under_the_mouse(driver: Driver, site: Site) -> None:
-    """The first movement counts for the entry under the mouse, the next ones for others."""
+    """The first movement selects the entry under the mouse, the following ones select others."""
     site.pages["/"] = UNDER_MOUSE
     await driver.open(site.base)
     await driver.click('button "Open"')

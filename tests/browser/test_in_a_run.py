@@ -1,4 +1,4 @@
-"""The page as a run of the agent sees it: in the next-step prompt, and only there."""
+"""The page in a run of the agent: it is in the next-step prompt, and only there."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ SHOP = "<title>Shop</title><h1>Tea</h1><p>Darjeeling costs 7 euros.</p><button>B
 
 @pytest.fixture
 def surfer(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent of the profile `browser`, which may go to loopback."""
+    """Provide an agent with the profile `browser`, which may access loopback."""
     settings = agent.workspace.parent / "manus.toml"
     settings.write_text('[egress]\nallow_private = ["127.0.0.1"]\n')
     agent.graph = build_agent(BROWSER, checkpointer=agent.saver)
@@ -25,14 +25,14 @@ def surfer(agent: ScriptedAgent) -> ScriptedAgent:
 
 
 def last_words(request: Request) -> str:
-    """The text of the next-step prompt."""
+    """Return the text of the next-step prompt."""
     content = request.messages[-1]["content"]
     parts = [{"text": content}] if isinstance(content, str) else content
     return "\n".join(part.get("text", "") for part in parts)
 
 
 def pictures(messages: list[dict[str, Any]]) -> int:
-    """How many images there are in messages on the wire."""
+    """Return the number of images in messages on the wire."""
     parts = [m["content"] for m in messages if isinstance(m["content"], list)]
     return sum(part["type"] == "image_url" for content in parts for part in content)
 
@@ -61,7 +61,7 @@ async def test_without_pictures_and_with_effect(surfer: ScriptedAgent, site: Sit
 
 
 async def test_a_button_without_effect_is_refused(surfer: ScriptedAgent, site: Site) -> None:
-    """Here with a profile that is shown the page only around browser calls."""
+    """Here with a profile that sees the page only around browser calls."""
     site.pages["/"] = "<title>Still</title><p>Nothing moves.</p><button>Nothing</button>"
     plain = replace(BROWSER, tools=("browser_use", "planning", "terminate"), extras={})
     agent = ScriptedAgent(surfer.server, surfer.workspace, surfer.saver, plain)
@@ -70,12 +70,12 @@ async def test_a_button_without_effect_is_refused(surfer: ScriptedAgent, site: S
     click = call("browser_use", action="click_element", index=1)
     outcome = await agent.run(plans[0], goes, *plans[1:], *[click] * 6)
     assert outcome.stop_reason == "stuck"
-    shown = ["Nothing moves" in last_words(request) for request in agent.server.requests]
-    assert shown[:5] == [False, False, True, True, False]
-    seen = agent.server.requests[2].messages
-    assert (pictures(seen[:-1]), pictures(seen[-1:])) == (0, 1)
-    kept = "".join(str(message.content) for message in await agent.messages())
-    assert "image_url" not in kept
+    has_hint = ["Nothing moves" in last_words(request) for request in agent.server.requests]
+    assert has_hint[:5] == [False, False, True, True, False]
+    messages = agent.server.requests[2].messages
+    assert (pictures(messages[:-1]), pictures(messages[-1:])) == (0, 1)
+    history = "".join(str(message.content) for message in await agent.messages())
+    assert "image_url" not in history
     hinted = ["stuck in a loop" in r.text for r in agent.server.requests]
     assert hinted.index(True) == 7, "after the third click"
     refused = [o.startswith("Not executed") for o in await agent.observations()]
@@ -99,16 +99,16 @@ async def test_a_form_is_not_sent_after_a_field_that_was_not_filled(
         calls(use("input_text", index=1, text="Ada"), use("click_element", index=2)),
         call("terminate", status="success", answer="Done."),
     )
-    _, failed, sends, left, read, filled, sent, _ = await surfer.observations()
+    _, failed, sends, leaving, read, filled, result, _ = await surfer.observations()
     assert "[9] is not on the page" in failed
     assert sends.startswith("Not executed: an earlier call of the same message failed")
-    assert left.startswith("Not executed: an earlier call of the same message failed")
+    assert leaving.startswith("Not executed: an earlier call of the same message failed")
     assert "Form" in read, "the page is still there, and can be read"
     assert "Typed" in filled
-    assert "/sent?a=Ada" in sent
+    assert "/sent?a=Ada" in result
 
 
-async def test_what_follows_on_a_page_that_was_left_is_not_done(
+async def test_calls_for_a_page_that_was_left_are_not_executed(
     surfer: ScriptedAgent, site: Site
 ) -> None:
     site.pages["/"] = "<title>One</title><a href=/two>Next</a><button>Keep</button>"

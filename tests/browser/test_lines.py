@@ -1,4 +1,4 @@
-"""What is one line of the page and what is several; shapes, colours and places."""
+"""Which elements of a page share a line and which do not; shapes, colors and positions."""
 
 import pytest
 
@@ -22,14 +22,14 @@ def elements(text: str) -> list[str]:
     return [line.partition("] ")[2] for line in text.splitlines() if line.startswith("[")][1:-1]
 
 
-async def test_nested_things_that_are_one_are_one_line(
+async def test_nested_elements_that_act_as_one_are_one_line(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     for html, line in ONE:
         with subtests.test(html=html):
             table = f"<table><tr>{html}</table>" if html.startswith("<td") else html
-            [found] = elements(await driver.show(table))
-            assert found.startswith(line)
+            [element] = elements(await driver.show(table))
+            assert element.startswith(line)
 
 
 CUT_MENU = """<div style="height:60px;overflow:hidden"><ul style="cursor:pointer">
@@ -37,7 +37,7 @@ CUT_MENU = """<div style="height:60px;overflow:hidden"><ul style="cursor:pointer
   <li onclick="document.title='embed'">Embed<li onclick="document.title='mute'">Mute</ul></div>"""
 
 
-async def test_a_menu_that_is_cut_off_is_its_entries(driver: Driver) -> None:
+async def test_a_clipped_menu_is_listed_by_its_entries(driver: Driver) -> None:
     await driver.show(CUT_MENU)
     await driver.click('clickable "Share"')
     assert "Title: share" in driver.text
@@ -50,7 +50,7 @@ OPENED = """<style>span:hover { cursor: pointer }</style><span style="float:left
   <li onclick="document.title='copy'">Copy<li>Embed<li>Mute</ul></span>"""
 
 
-async def test_what_holds_an_icon_and_its_menu_is_neither(driver: Driver) -> None:
+async def test_the_container_of_an_icon_and_its_menu_is_not_listed(driver: Driver) -> None:
     page = OPENED.replace("<li>", "<li onclick=0>")
     await driver.show(page)
     await driver.click("clickable #808080 (looks like: more)")
@@ -70,7 +70,7 @@ ICONS = [
 ]
 
 
-async def test_a_thing_without_words_is_told_by_its_icon(
+async def test_an_element_without_text_is_named_after_its_icon(
     driver: Driver, subtests: pytest.Subtests
 ) -> None:
     for html, hint in ICONS:
@@ -79,14 +79,14 @@ async def test_a_thing_without_words_is_told_by_its_icon(
             assert f"(looks like: {hint})" in driver.text
 
 
-async def test_a_click_on_such_a_line_reaches_both_elements(driver: Driver) -> None:
+async def test_a_click_on_a_merged_line_reaches_both_elements(driver: Driver) -> None:
     await driver.show("""<table><tr><td onclick="document.title += ' cell'">
       <a href=# onclick="document.title += ' link'; return false">5</a></table>""")
     await driver.click('link "5"')
     assert "Title: link cell" in driver.text
 
 
-async def test_things_that_are_several_stay_several(driver: Driver) -> None:
+async def test_separate_elements_stay_separate(driver: Driver) -> None:
     text = await driver.show("""<div onclick=x() style=cursor:pointer>Mail from Ann
       <button>Star</button></div><ul id=l><li>Ant</li><li>Bee</li></ul>
       <script>l.addEventListener("click", () => 0)</script>""")
@@ -99,7 +99,7 @@ async def test_things_that_are_several_stay_several(driver: Driver) -> None:
 
 
 async def test_what_is_scrolled_into_view_is_not_new(driver: Driver) -> None:
-    """The mark shows what the page has added, which would be lost among all that was below."""
+    """The mark identifies what the page has added, which would be lost among the rest below."""
     await driver.show("""<p style=height:3000px></p><a href=#>Old</a><p id=p>Far</p>
       <script>addEventListener("scroll", () => { p.innerHTML = "<a href=#>New</a>" })</script>""")
     await driver.say("scroll_to_text", text="Far")
@@ -108,7 +108,7 @@ async def test_what_is_scrolled_into_view_is_not_new(driver: Driver) -> None:
     assert '\n*[2] link "New"' in text
 
 
-async def test_icons_that_are_drawn_have_a_name(driver: Driver) -> None:
+async def test_drawn_icons_have_a_name(driver: Driver) -> None:
     icon = "<span class='ui-icon ui-icon-{0}'></span>"
     text = await driver.show(f"""<style>.ui-icon {{ display:inline-block; width:16px; height:16px;
       background-image:url(data:image/gif;base64,R0lGODlhAQABAAAAACw=) }}</style>
@@ -132,7 +132,7 @@ async def test_entries_of_lists_and_lines_of_code_are_lines(driver: Driver) -> N
     ]
 
 
-async def test_the_root_of_an_application_is_no_element(driver: Driver) -> None:
+async def test_the_root_of_an_application_is_not_an_element(driver: Driver) -> None:
     text = await driver.show("""<div id=root><div><p>Count 0</p><button>+</button></div></div>
       <script>for (const kind of ["click", "dblclick", "mousedown", "mouseup", "pointerdown",
       "touchstart"]) root.addEventListener(kind, () => 0)</script>""")
@@ -140,7 +140,7 @@ async def test_the_root_of_an_application_is_no_element(driver: Driver) -> None:
     assert elements(text) == ['button "+"']
 
 
-async def test_shapes_of_a_drawing_have_colour_and_place(driver: Driver) -> None:
+async def test_shapes_in_a_drawing_have_color_and_position(driver: Driver) -> None:
     text = await driver.show("""<body style="margin:0"><svg width=200 height=100>
       <rect x=5 y=6 width=20 height=30 fill=red /><circle cx=60 cy=60 r=10 fill=#0000ff />
       <line x1=10 y1=10 x2=110 y2=90 stroke=black /></svg>
@@ -153,7 +153,7 @@ async def test_shapes_of_a_drawing_have_colour_and_place(driver: Driver) -> None
     ]
 
 
-async def test_what_has_no_name_has_colour_and_place_also_in_a_frame(
+async def test_unnamed_elements_have_color_and_position_also_in_a_frame(
     driver: Driver, site: Site
 ) -> None:
     box = '<div onclick="x()" style="width:30px;height:20px;background:#008000"></div>'
@@ -168,18 +168,18 @@ SHADOW = """<my-button></my-button><script>customElements.define("my-button",
     this.append("Order now") } })</script>"""
 
 
-async def test_an_element_is_called_by_what_its_slot_shows(driver: Driver) -> None:
+async def test_an_element_is_named_after_its_slot_content(driver: Driver) -> None:
     assert 'button "Order now"' in await driver.show(SHADOW)
 
 
-async def test_a_frame_around_clickable_things_is_no_line(driver: Driver) -> None:
+async def test_a_wrapper_of_clickable_elements_is_not_listed(driver: Driver) -> None:
     text = await driver.show("""<div tabindex=0 id=m><div id=a>Nepal</div><p id=b>Niger</p></div>
       <script>for (const el of [m, a, b]) el.addEventListener("click", () => 0)</script>""")
     assert elements(text) == ['clickable "Nepal"', 'clickable "Niger"']
 
 
-async def test_what_an_area_cuts_off_is_not_shown(driver: Driver) -> None:
-    """Neither its texts in a line, nor its pictures, nor its links above the view."""
+async def test_content_clipped_by_an_area_is_not_shown(driver: Driver) -> None:
+    """Neither texts in a line, nor images, nor links above the view."""
     rows = "".join(
         f"<div style='height:50px'><span>Row {n}</span><img src=/x alt='Picture {n}' width=20"
         f" height=20><a href=/{n}>Link {n}</a></div>"
@@ -188,14 +188,14 @@ async def test_what_an_area_cuts_off_is_not_shown(driver: Driver) -> None:
     await driver.show(f"""<div style='height:120px;overflow:auto' id=area>{rows}</div>
       <script>area.scrollTop = 500</script>""")
     text = await driver.look()
-    shown = [n for n in range(20) if f"Row {n}" in text and f'link "Link {n}"' in text]
-    assert shown == [10, 11, 12]
-    hidden = [n for n in range(20) if n not in shown]
+    visible = [n for n in range(20) if f"Row {n}" in text and f'link "Link {n}"' in text]
+    assert visible == [10, 11, 12]
+    hidden = [n for n in range(20) if n not in visible]
     assert not [n for n in hidden if f"Row {n}\n" in text or f'"Link {n}"' in text]
     assert "Picture 3" not in text
 
 
-async def test_a_half_covered_button_is_clicked_where_it_is_free(driver: Driver) -> None:
+async def test_a_half_covered_button_is_clicked_where_it_is_visible(driver: Driver) -> None:
     await driver.show("""<body style="margin:0"><button style="position:absolute;left:0;top:0;
       width:100px;height:40px" onclick="document.title='one'">One</button>
       <div style="position:absolute;left:30px;top:0;width:100px;height:40px;background:red"></div>
@@ -212,7 +212,7 @@ async def test_the_mouse_moves_to_what_it_clicks(driver: Driver) -> None:
     assert "Title: moved" in driver.text
 
 
-async def test_a_text_that_stands_in_several_places_is_searched_on(driver: Driver) -> None:
+async def test_a_text_that_occurs_repeatedly_is_searched_further(driver: Driver) -> None:
     await driver.show("""<p>Order tea</p><p style=height:1500px></p><p>Green tea</p>
       <p style=height:1500px></p><p>Black tea</p>""")
     assert "(2 of 3)" in await driver.say("scroll_to_text", text="tea")
@@ -229,20 +229,20 @@ MENU = """<button aria-haspopup=true onmouseover="setTimeout(() => { m.hidden = 
   </button><div id=m hidden><a href=/save>Save</a></div>"""
 
 
-async def test_suggestions_and_menus_that_open_late_are_seen(driver: Driver) -> None:
+async def test_suggestions_and_menus_that_open_late_are_reported(driver: Driver) -> None:
     await driver.show(SUGGESTS)
     assert 'option "Nepal"' in await driver.say("input_text", index=1, text="Ne")
     await driver.show(MENU)
     assert 'link "Save"' in await driver.say("hover", index=1)
 
 
-async def test_rows_of_tables_and_of_boxes_are_lines(driver: Driver) -> None:
+async def test_table_rows_and_rows_of_boxes_are_lines(driver: Driver) -> None:
     text = await driver.show("""<table><tr><td><div>201</div><td><p>created</p></table>
       <div style=display:flex><span>Sun</span><b>Mon</b></div>""")
     assert "| 201 | created\n| Sun | Mon" in text
 
 
-async def test_what_stands_in_a_labelled_day_is_shown(driver: Driver) -> None:
+async def test_the_content_of_a_labelled_day_is_shown(driver: Driver) -> None:
     text = await driver.show("""<div role=gridcell aria-label="10 November">10
       <span>Meeting</span></div>""")
     assert '[1] gridcell "10 November"\n| 10 Meeting' in text
@@ -259,12 +259,12 @@ TREE = """<ul role=tree><li role=treeitem aria-expanded=true>Root<ul role=group>
   <li role=treeitem>Leaf</ul></ul>"""
 
 
-async def test_a_card_and_a_branch_are_called_by_their_first_line(driver: Driver) -> None:
+async def test_cards_and_tree_branches_are_named_after_their_first_line(driver: Driver) -> None:
     assert elements(await driver.show(CARD)) == ['clickable "Lamp"']
     assert elements(await driver.show(TREE)) == ['treeitem "Root" (expanded)', 'treeitem "Leaf"']
 
 
-async def test_a_choice_that_only_its_label_shows_is_clicked(driver: Driver) -> None:
+async def test_a_choice_that_is_visible_only_as_its_label_is_clicked(driver: Driver) -> None:
     await driver.show("""<form><label><input type=radio name=r style=display:none
       onchange="document.title = 'large'">Large</label></form>""")
     await driver.click('radio "Large"')

@@ -1,4 +1,4 @@
-"""Long fields: they are shown with their line breaks, read whole, filled from files, edited."""
+"""Long fields: shown with their line breaks, read whole, filled from files, edited."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ async def test_a_long_text_is_written_from_a_file_and_read_back(driver: Driver, 
     (root / "body.txt").write_text(LINES, "utf-8")
     await driver.show(FIELDS[name])
     number = driver.number('textbox "Body"')
-    said = await driver.say("input_text", index=number, path="body.txt")
-    assert said == f'Typed body.txt ({len(LINES):,} characters) into [{number}] textbox "Body".'
+    output = await driver.say("input_text", index=number, path="body.txt")
+    assert output == f'Typed body.txt ({len(LINES):,} characters) into [{number}] textbox "Body".'
     await driver.look()
-    shown = driver.line('textbox "Body"')
-    assert '= "Line 0: 数据 value 0⏎Line 1: ' in shown
-    assert f"… ({len(LINES):,} characters)" in shown
+    line = driver.line('textbox "Body"')
+    assert '= "Line 0: 数据 value 0⏎Line 1: ' in line
+    assert f"… ({len(LINES):,} characters)" in line
     text = await driver.say("extract_content", index=number)
     assert text.endswith(LINES)
     await driver.say("extract_content", index=number, path="copy.txt")
@@ -40,14 +40,14 @@ async def test_a_part_of_a_field_is_replaced(driver: Driver, name: str) -> None:
     number = driver.number('textbox "Body"')
     await driver.say("input_text", index=number, path="body.txt")
     old = "value 41\nLine 42: 数据"
-    said = await driver.say("input_text", index=number, old_text=old, text="VALUE\nZeile 42: 新")
-    assert "Replaced a part of" in said
+    output = await driver.say("input_text", index=number, old_text=old, text="VALUE\nZeile 42: 新")
+    assert "Replaced a part of" in output
     text = await driver.say("extract_content", index=number)
     assert text.endswith(LINES.replace(old, "VALUE\nZeile 42: 新"))
-    said = await driver.fail("input_text", index=number, old_text="Line 9", text="x")
-    assert "contains 11 times the `old_text`" in said
-    said = await driver.fail("input_text", index=number, old_text="nowhere", text="x")
-    assert "does not contain the `old_text`" in said
+    output = await driver.fail("input_text", index=number, old_text="Line 9", text="x")
+    assert "contains 11 times the `old_text`" in output
+    output = await driver.fail("input_text", index=number, old_text="nowhere", text="x")
+    assert "does not contain the `old_text`" in output
 
 
 async def test_a_part_of_one_line_is_replaced_and_removed(driver: Driver) -> None:
@@ -72,17 +72,17 @@ HEARD = """<textarea aria-label=Notes></textarea><p id=p></p><script>
 
 
 @pytest.mark.parametrize("text", ["Hi,\nAnn", "Hi,\n" + "word " * 500])
-async def test_a_page_hears_the_same_of_a_short_text_and_of_a_long_one(
+async def test_a_page_gets_the_same_events_for_short_and_long_texts(
     driver: Driver, text: str
 ) -> None:
     await driver.show(HEARD)
     await driver.write('textbox "Notes"', text)
-    heard = next(line for line in driver.text.splitlines() if line.startswith("| "))
-    assert set(heard[2:].split()) == {"keydown", "beforeinput", "input", "keyup"}
+    quoted = next(line for line in driver.text.splitlines() if line.startswith("| "))
+    assert set(quoted[2:].split()) == {"keydown", "beforeinput", "input", "keyup"}
     assert "Title: sent" not in driver.text, "a line break is no pressed Enter"
 
 
-async def test_keys_of_a_long_line_are_pressed_as_those_of_a_short_one(driver: Driver) -> None:
+async def test_keys_are_pressed_for_long_lines_as_for_short_ones(driver: Driver) -> None:
     await driver.show("""<input aria-label=Token><p id=p></p><script>let keys = 0;
       const count = (event) => { if (event.key === "x") p.textContent = ++keys };
       document.querySelector("input").onkeydown = count</script>""")
@@ -90,7 +90,7 @@ async def test_keys_of_a_long_line_are_pressed_as_those_of_a_short_one(driver: D
     assert "| 450" in driver.text
 
 
-async def test_files_that_cannot_be_entered_or_written_are_said(driver: Driver) -> None:
+async def test_files_that_cannot_be_read_or_written_are_reported(driver: Driver) -> None:
     root: Path = driver.session.workspace.root
     (root / "a.bin").write_bytes(b"\0\1\2")
     await driver.show("<textarea aria-label=T>abc</textarea><input type=password value=hunter2>")
@@ -100,9 +100,9 @@ async def test_files_that_cannot_be_entered_or_written_are_said(driver: Driver) 
     assert "not both" in await driver.fail("input_text", index=1, path="a.bin", text="x")
     assert "needs `text`" in await driver.fail("input_text", index=1)
     assert "outside" in await driver.fail("extract_content", index=1, path="/tmp/x.txt")
-    said = await driver.fail("extract_content", index=2)
-    assert "is a password" in said
-    assert "hunter2" not in said
+    error = await driver.fail("extract_content", index=2)
+    assert "is a password" in error
+    assert "hunter2" not in error
 
 
 CODE = 'def double(x):\n    if x > (1):\n        return [x, x]\n    return "one"\n'
@@ -114,10 +114,10 @@ EDITOR = """<div id=e class=CodeMirror style="height:60px;overflow:hidden"><text
   e.addEventListener("paste", (event) => { event.preventDefault();
     code = event.clipboardData.getData("text/plain"); draw() });
   draw()</script>"""
-"""An editor as there are several: it shows a few lines, and knows the others."""
+"""A typical editor: it renders a few lines, and keeps the others in memory."""
 
 
-async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -> None:
+async def test_a_code_editor_is_a_field_with_all_its_lines(driver: Driver) -> None:
     await driver.show(EDITOR)
     assert "(1,200 characters)" in driver.line("textbox (looks like: e)")
     await driver.say("input_text", index=1, text=CODE)
@@ -126,11 +126,11 @@ async def test_an_editor_of_code_is_a_field_with_all_its_lines(driver: Driver) -
     assert "    return [1]" in await driver.say("extract_content", index=1)
 
 
-async def test_a_field_is_not_called_by_what_it_contains(driver: Driver) -> None:
+async def test_a_field_is_not_named_after_its_content(driver: Driver) -> None:
     await driver.show("<label>Notes <textarea>a very long text</textarea></label>")
     assert driver.line('textbox "Notes"') == 'textbox "Notes" = "a very long text" (multiline)'
 
 
-async def test_paragraphs_are_read_as_the_lines_that_they_are(driver: Driver) -> None:
+async def test_paragraphs_are_read_as_lines(driver: Driver) -> None:
     await driver.show("<div contenteditable><p>One</p><p><br></p><p>Two <b>bold</b></p></div>")
     assert (await driver.say("extract_content", index=1)).endswith(":\nOne\n\nTwo bold")

@@ -1,6 +1,6 @@
-"""Pages of MiniWoB++, solved with what the tool shows and can do.
+"""Pages of MiniWoB++, solved with what the tool shows and offers.
 
-The whole set is `python -m benchmarks.miniwob`.
+`python -m benchmarks.miniwob` runs the whole set.
 """
 
 from collections.abc import Iterator
@@ -26,12 +26,12 @@ PAGES = (
     "read-table-2",
     "use-slider",
 )
-"""A few of different kinds."""
+"""A few pages of different kinds."""
 
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[str]:
-    """The address of the pages, as the installed package has them."""
+    """Return the address of the pages of the installed package."""
     try:
         folder = find_pages()
     except PagesMissingError as error:
@@ -42,7 +42,7 @@ def pages() -> Iterator[str]:
 
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("page", PAGES)
-async def test_a_page_is_solved_with_observations_and_actions_alone(
+async def test_a_page_is_solved_with_observations_and_actions_only(
     page: str, pages: str, driver: Driver
 ) -> None:
     episode = await play(driver.session, pages, page, seed=3)

@@ -1,4 +1,4 @@
-"""The tool's own sentences stand outside the frame around text of the page; numbers in pictures."""
+"""The tool's own sentences are outside the frame around page text; numbers in screenshots."""
 
 import base64
 from typing import Any
@@ -36,14 +36,14 @@ async def test_only_text_of_the_page_is_framed(driver: Driver, subtests: pytest.
     for arguments, own_words in CALLS:
         with subtests.test(arguments=arguments):
             result = await observe_call(driver.tool, arguments)
-            told = framed(result.text, result.source, result.own_text)
-            outside = FRAME.sub("", told)
+            text = framed(result.text, result.source, result.own_text)
+            outside = FRAME.sub("", text)
             assert own_words in outside
             assert "page-words" not in outside
-            assert told.count("[from the web") <= 1
+            assert text.count("[from the web") <= 1
 
 
-async def test_the_state_frames_the_page_alone(driver: Driver, site: Site) -> None:
+async def test_the_state_frames_only_page_text(driver: Driver, site: Site) -> None:
     await driver.show(PAGE)
     await driver.fail("click_element", index=99)
     outside = FRAME.sub("", await driver.look())
@@ -57,7 +57,7 @@ async def test_the_state_frames_the_page_alone(driver: Driver, site: Site) -> No
     assert "page-words" not in outside
 
 
-async def test_what_was_cut_is_framed_whole(driver: Driver) -> None:
+async def test_truncated_text_is_framed_completely(driver: Driver) -> None:
     own_text = "Text of the page:"
     text = truncate(f"{own_text}\n" + "page-words " * 500, 900, driver.session.workspace)
     assert framed(text, "the web: x.test", own_text).startswith(f"{own_text}\n[from the web")
@@ -77,7 +77,7 @@ COLOURS = """async (data) => { const picture = new Image();
   return dark }"""
 
 
-async def test_the_picture_carries_the_numbers_and_the_page_does_not_keep_them(
+async def test_the_screenshot_has_the_numbers_and_the_page_does_not_keep_them(
     driver: Driver,
 ) -> None:
     await driver.show(NUMBERED)
@@ -93,11 +93,11 @@ async def test_the_picture_carries_the_numbers_and_the_page_does_not_keep_them(
     await browser_state(driver.session, screenshot=True)
     front = driver.browser.active
     assert front is not None
-    left = await front.page.evaluate("document.documentElement.children.length")
-    assert left == 2, "head and body"
+    remaining = await front.page.evaluate("document.documentElement.children.length")
+    assert remaining == 2, "head and body"
 
 
-async def test_of_a_long_label_the_tool_quotes_the_beginning(driver: Driver) -> None:
+async def test_only_the_start_of_a_long_label_is_quoted(driver: Driver) -> None:
     label = "Continue. " + "page-words " * 8
     await driver.show(f"<button>{label}</button>")
     result = await observe_call(driver.tool, {"action": "click_element", "index": 1})

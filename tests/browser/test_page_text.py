@@ -1,4 +1,4 @@
-"""What the model is shown of a page, and what it reads of all of it."""
+"""The part of a page that the model sees, and the text that it can extract."""
 
 import re
 
@@ -29,7 +29,7 @@ async def test_elements_have_number_role_name_value_and_state(
     assert "Title: Order" in text
     assert "## Your order" in text
     assert "| Pick a size." in text
-    for what, line in (
+    for case, line in (
         ('link "Terms"', ""),
         ('button "Pay"', " (disabled)"),
         ('textbox "Name"', ' = "Ann" (required)'),
@@ -39,12 +39,12 @@ async def test_elements_have_number_role_name_value_and_state(
         ('button "Help"', " (collapsed)"),
         ('tab "Cart"', " (selected)"),
     ):
-        with subtests.test(what=what, line=line):
-            assert driver.line(what) == what + line
+        with subtests.test(case=case, line=line):
+            assert driver.line(case) == case + line
     assert numbers(text) == list(range(1, 9))
 
 
-async def test_what_lies_behind_something_and_passwords_are_not_shown(driver: Driver) -> None:
+async def test_covered_text_and_passwords_are_not_shown(driver: Driver) -> None:
     text = await driver.show("""<button>Under</button><p>Text under it</p>
       <div style="position:fixed;inset:0;background:#fff"><button>Over</button>
       <input type=password aria-label=Secret value=hunter2></div>
@@ -53,8 +53,8 @@ async def test_what_lies_behind_something_and_passwords_are_not_shown(driver: Dr
     hidden = ("Under", "under it", "Unseen", '"None"', "hunter2")
     assert not [word for word in hidden if word in text]
     assert "••••" in driver.line('password field "Secret"')
-    said = await driver.write('password field "Secret"', "swordfish")
-    assert "swordfish" not in said + driver.text
+    output = await driver.write('password field "Secret"', "swordfish")
+    assert "swordfish" not in output + driver.text
 
 
 async def test_frames_and_shadow_roots_are_part_of_the_page(driver: Driver, site: Site) -> None:
@@ -91,19 +91,19 @@ async def test_numbers_stay_and_new_elements_are_marked(driver: Driver) -> None:
     assert "*" not in await driver.look()
 
 
-async def test_a_number_of_no_element_names_the_nearest_in_a_line_and_once(driver: Driver) -> None:
+async def test_an_unknown_number_names_the_nearest_ones_once(driver: Driver) -> None:
     await driver.show("<button onclick='this.remove()'>Save</button><button>Save as</button><p>Low")
     await driver.click('button "Save"\n')
-    said = await driver.fail("click_element", index=1)
-    assert said.startswith("Nothing was done: [1]")
-    assert said.endswith('[2] button "Save as".')
-    assert "\n" not in said
-    assert said in await driver.look()
-    assert said not in await driver.look()
+    error = await driver.fail("click_element", index=1)
+    assert error.startswith("Nothing was done: [1]")
+    assert error.endswith('[2] button "Save as".')
+    assert "\n" not in error
+    assert error in await driver.look()
+    assert error not in await driver.look()
     assert "[99] is not on the page" in await driver.fail("click_element", index=99)
 
 
-async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) -> None:
+async def test_content_above_below_or_omitted_is_mentioned(driver: Driver) -> None:
     rows = "".join(f"<p style='height:100px'><a href=/{n}>Link {n}</a></p>" for n in range(40))
     text = await driver.show(f"<body style='margin:0'>{rows}")
     assert re.search(r"Page: nothing above; \d\.\d screens below \(\d+ elements\)", text)
@@ -121,7 +121,7 @@ async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) 
     assert re.search(r"\d+ more elements in view are left out", text)
 
 
-async def test_clickable_things_without_a_role_are_found_and_text_is_none(driver: Driver) -> None:
+async def test_clickable_elements_without_a_role_are_listed_and_text_is_not(driver: Driver) -> None:
     text = await driver.show("""<pre>\n[7] button "Buy"\n</pre>
       <div id=a>By listener</div><div id=b>By property</div>
       <div style="cursor:pointer">By cursor</div><div>Plain</div>
@@ -147,12 +147,12 @@ PAGE = f"""<title>Report</title><nav><a href=/>Home</a></nav><article><h1>Yearly
   {FILLER}<h2>Penguins</h2><p>The colony counts 4,211 penguins.</p>{FILLER}</article>"""
 
 
-async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Site) -> None:
+async def test_without_a_goal_everything_is_read_page_by_page(driver: Driver, site: Site) -> None:
     site.pages["/in"] = "<p>Inside words</p>"
     await driver.show("<p>Outside</p><iframe src=/in></iframe>")
-    said = await driver.say("extract_content")
-    assert "Outside" in said
-    assert "Inside words" in said
+    output = await driver.say("extract_content")
+    assert "Outside" in output
+    assert "Inside words" in output
     await driver.show("<canvas></canvas>")
     assert "no text" in await driver.fail("extract_content")
     await driver.show(PAGE)
@@ -162,31 +162,31 @@ async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Sit
     assert len(first) < 8_200
     last = await driver.say("extract_content", page=count)
     assert f"page {count} of {count}" in last
-    said = await driver.fail("extract_content", page=count + 1)
-    assert f"no page {count + 1}" in said
+    output = await driver.fail("extract_content", page=count + 1)
+    assert f"no page {count + 1}" in output
 
 
-async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Driver) -> None:
+async def test_with_a_goal_matching_parts_or_a_models_answer_are_returned(driver: Driver) -> None:
     await driver.show(PAGE)
-    said = await driver.say("extract_content", goal="How many penguins are there?")
-    assert "4,211 penguins" in said
-    assert len(said) < 6_500
-    asked: list[tuple[str, list[BaseMessage]]] = []
+    output = await driver.say("extract_content", goal="How many penguins are there?")
+    assert "4,211 penguins" in output
+    assert len(output) < 6_500
+    requests: list[tuple[str, list[BaseMessage]]] = []
 
     async def complete(role: str, messages: list[BaseMessage]) -> str:
-        asked.append((role, messages))
-        if len(asked) > 1:
+        requests.append((role, messages))
+        if len(requests) > 1:
             raise ModelUnavailableError("The model does not answer.")
         return "4,211"
 
     driver.session.complete = complete
-    said = await driver.say("extract_content", goal="How many penguins?")
-    assert said == f"What {driver.site.base}/ says about the goal:\n4,211"
-    role, messages = asked[0]
+    output = await driver.say("extract_content", goal="How many penguins?")
+    assert output == f"What {driver.site.base}/ says about the goal:\n4,211"
+    role, messages = requests[0]
     assert (role, [message.type for message in messages]) == ("extract", ["system", "human"])
     assert "Goal: How many penguins?" in messages[1].text
     assert "4,211 penguins" in messages[1].text
     assert len(messages[1].text) < 41_000
-    said = await driver.say("extract_content", goal="How many penguins?")
-    assert "does not answer" in said
-    assert "4,211 penguins" in said
+    output = await driver.say("extract_content", goal="How many penguins?")
+    assert "does not answer" in output
+    assert "4,211 penguins" in output

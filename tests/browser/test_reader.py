@@ -1,4 +1,4 @@
-"""Reading a page without a browser, and what is made of its text."""
+"""Reading a page without a browser, and the text extracted from it."""
 
 import asyncio
 import gzip
@@ -23,7 +23,7 @@ ARTICLE = "<p>" + "The river rose over its banks in the early morning of that da
 
 @pytest.fixture
 async def proxy(site: Site) -> AsyncIterator[EgressProxy]:
-    """Lets through to the one site only."""
+    """Provide a proxy that allows only the one site."""
     allowed = EgressSettings(allow_private=(site.place,))
     proxy = await EgressProxy.start(EgressRules(allowed))
     yield proxy
@@ -56,7 +56,7 @@ async def test_redirects_are_followed_and_checked(
             site.pages["/c"] = Answer("", 302, headers={"Location": place})
             with pytest.raises(ToolError, match=why):
                 await read_page(proxy, f"{site.base}/c")
-    with pytest.raises(ToolError, match="egress rules"):  # the proxy hears its plain form
+    with pytest.raises(ToolError, match="egress rules"):  # the proxy gets its plain form
         await read_page(proxy, "http://127。0。0。1/")
     assert inner.requests == []
 
@@ -76,21 +76,21 @@ KINDS = [
 ]
 
 
-async def test_kinds_of_pages_and_what_cannot_be_read(
+async def test_kinds_of_pages_and_unreadable_ones(
     proxy: EgressProxy, site: Site, subtests: pytest.Subtests
 ) -> None:
-    for said, answer in UNREADABLE.items():
-        with subtests.test(said=said):
+    for message, answer in UNREADABLE.items():
+        with subtests.test(message=message):
             site.pages["/"] = answer
-            with pytest.raises(ToolError, match=said):
-                await read_page(proxy, f"{site.base}/", 0.3 if "within" in said else 20.0)
+            with pytest.raises(ToolError, match=message):
+                await read_page(proxy, f"{site.base}/", 0.3 if "within" in message else 20.0)
     for data, kind, text in KINDS:
         with subtests.test(data=data, kind=kind):
             site.pages["/"] = Answer(data, type=kind)
             assert (await read_page(proxy, site.base)).text == text
 
 
-async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, site: Site) -> None:
+async def test_the_decompressed_size_is_limited(proxy: EgressProxy, site: Site) -> None:
     bomb = gzip.compress(b"x" * 300_000_000, 1)
     site.pages["/bomb"] = Answer(bomb, type="text/plain", headers={"Content-Encoding": "gzip"})
     tracemalloc.start()
@@ -106,7 +106,7 @@ async def test_what_a_page_unpacks_to_is_counted_meanwhile(proxy: EgressProxy, s
         await read_page(proxy, f"{site.base}/huge")
 
 
-def test_pages_that_are_no_article() -> None:
+def test_pages_that_are_not_articles() -> None:
     lamps = "".join(f"<div><a href=/{n}><h3>Lamp {n}</h3></a> <b>{n} €</b></div>" for n in range(5))
     text = extract_html(f"<h1>Lamps</h1>{lamps}", "http://x.test/")["text"]
     assert "[Lamp 3](http://x.test/3) 3 €\n" in text
@@ -114,17 +114,17 @@ def test_pages_that_are_no_article() -> None:
     assert "日本語" in decode("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
 
 
-async def test_reading_is_given_up_when_it_takes_too_long() -> None:
+async def test_reading_is_aborted_when_it_takes_too_long() -> None:
     before = set(psutil.Process().children())
     slow = b"<p>" + b"<a href=/x>word</a> and <b>more</b> " * 100_000
     reading = asyncio.ensure_future(parse("html", "http://x.test/", slow))
     async with asyncio.timeout(60):
-        while not (begun := set(psutil.Process().children()) - before):
+        while not (children := set(psutil.Process().children()) - before):
             await asyncio.sleep(0.01)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    assert not any(process.is_running() for process in begun)
+    assert not any(process.is_running() for process in children)
 
 
 WANTED = {
@@ -137,11 +137,11 @@ WANTED = {
 
 def test_an_excerpt_keeps_order_and_limit(subtests: pytest.Subtests) -> None:
     around = "what the weather is for the day, and what the other one is for. " * 100
-    for needle, query in WANTED.items():  # where most of the words stand
+    for needle, query in WANTED.items():  # where most of the words are
         with subtests.test(needle=needle, query=query):
-            shown = excerpt(around + needle + around, query, 300)
-            assert needle in shown
-            assert len(shown) <= 400
+            output = excerpt(around + needle + around, query, 300)
+            assert needle in output
+            assert len(output) <= 400
     parts = [f"## Part {n}\n\n" + f"filler words {n} " * 40 for n in range(50)]
     parts[7] += " the walrus sleeps"
     parts[31] += " a walrus wakes"

@@ -1,4 +1,4 @@
-"""web_search: engines in order, reasons, results, and the pages behind them."""
+"""web_search: engines in order, reasons, results, and the pages behind the results."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ Search = Callable[..., Session]
 
 @pytest.fixture
 def search(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Search:
-    """Makes sessions that search with engines on loopback."""
+    """Create sessions that search with engines on loopback."""
     monkeypatch.setattr(web_search, "_TAVILY", f"{site.base}/tavily")
     monkeypatch.setattr(web_search, "_BRAVE", f"{site.base}/brave")
     places = {
@@ -35,9 +35,9 @@ def search(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Searc
     }
 
     def make(*engines: str, **settings: object) -> Session:
-        given = {"engines": engines, "timeout": 1.0, **places, **settings}
+        options = {"engines": engines, "timeout": 1.0, **places, **settings}
         allowed = EgressSettings(allow_private=(site.place,), deny=("duckduckgo.com", "mojeek.com"))
-        searching = SearchSettings.model_validate(given)
+        searching = SearchSettings.model_validate(options)
         return session_in(tmp_path, settings=Settings(search=searching, egress=allowed))
 
     return make
@@ -49,9 +49,9 @@ async def ask(session: Session, **arguments: object) -> Observation:
     return observation
 
 
-def rows(site: Site, *names: str, **more: str) -> Answer:
-    found = [{"title": n, "url": f"{site.base}/{n}", "content": f"About {n}"} for n in names]
-    return Answer(json.dumps({"results": found, **more}), type="application/json")
+def rows(site: Site, *names: str, **options: str) -> Answer:
+    results = [{"title": n, "url": f"{site.base}/{n}", "content": f"About {n}"} for n in names]
+    return Answer(json.dumps({"results": results, **options}), type="application/json")
 
 
 ENGINES: list[tuple[str, str, dict[str, object]]] = [
@@ -61,22 +61,24 @@ ENGINES: list[tuple[str, str, dict[str, object]]] = [
 ]
 
 
-async def test_an_engine_is_asked_for_what_was_asked_for(
+async def test_an_engine_gets_the_requested_parameters(
     search: Search, site: Site, subtests: pytest.Subtests
 ) -> None:
-    found = json.loads(rows(site, "a", "b", "c").body)["results"]
-    listed = [{**one, "description": one["content"]} for one in found]
-    answer = Answer(json.dumps({"results": found, "web": {"results": listed}}))
-    for engine, path, asked in ENGINES:
+    results = json.loads(rows(site, "a", "b", "c").body)["results"]
+    listed = [{**item, "description": item["content"]} for item in results]
+    answer = Answer(json.dumps({"results": results, "web": {"results": listed}}))
+    for engine, path, expected in ENGINES:
         with subtests.test(engine=engine, path=path):
             site.pages[path] = answer
-            said = await ask(search(engine), num_results=2, lang="de", country="at")
+            message = await ask(search(engine), num_results=2, lang="de", country="at")
             request = site.requests[-1]
-            seen = json.loads(request.body) if request.body else dict(parse_qsl(request.query))
-            assert {name: seen.get(name) for name in asked} == asked
-            assert [f"\n{n}. " in said.text for n in (1, 2, 3)] == [True, True, False]
-            assert f"1. a\n   {site.base}/a\n   About a" in said.text
-            assert "About b" in said.text
+            parameters = (
+                json.loads(request.body) if request.body else dict(parse_qsl(request.query))
+            )
+            assert {name: parameters.get(name) for name in expected} == expected
+            assert [f"\n{n}. " in message.text for n in (1, 2, 3)] == [True, True, False]
+            assert f"1. a\n   {site.base}/a\n   About a" in message.text
+            assert "About b" in message.text
 
 
 REASONS = {
@@ -88,33 +90,33 @@ REASONS = {
 }
 
 
-async def test_an_engine_that_fails_leads_to_the_next_one(
+async def test_a_failed_engine_falls_back_to_the_next_one(
     search: Search, site: Site, subtests: pytest.Subtests
 ) -> None:
     for reason, answer in REASONS.items():
         with subtests.test(reason=reason, answer=answer):
             site.pages["/brave"] = answer
             site.pages["/searx/search"] = rows(site, "a")
-            said = await ask(search("brave_api", "searxng"))
-            assert not said.is_error
-            assert "(searxng)" in said.text
-            assert reason in said.text.split("Asked before")[1]
+            message = await ask(search("brave_api", "searxng"))
+            assert not message.is_error
+            assert "(searxng)" in message.text
+            assert reason in message.text.split("Asked before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
-    said = await ask(search("brave_api", "searxng"))
-    assert said.is_error
-    assert said.source == WEB, "the words of an engine are of the web, too"
-    assert reason in said.text
+    message = await ask(search("brave_api", "searxng"))
+    assert message.is_error
+    assert message.source == WEB, "the words of an engine are of the web, too"
+    assert reason in message.text
 
 
-async def test_engines_that_are_not_set_up_are_left_out(search: Search, site: Site) -> None:
+async def test_engines_that_are_not_configured_are_skipped(search: Search, site: Site) -> None:
     site.pages["/searx/search"] = Answer('{"results": []}', type="application/json")
-    said = await ask(search("tavily", "searxng", tavily_api_key=None))
-    assert said.is_error
+    message = await ask(search("tavily", "searxng", tavily_api_key=None))
+    assert message.is_error
     assert site.paths() == ["/searx/search"]
     assert "`search.engines`" in (await ask(search("searxng", searxng_url=None))).text
-    said = await ask(search("duckduckgo", "mojeek"))
-    assert said.is_error
-    assert "deny list" in said.text, "the engines of the library keep the egress rules"
+    message = await ask(search("duckduckgo", "mojeek"))
+    assert message.is_error
+    assert "deny list" in message.text, "the engines of the library keep the egress rules"
 
 
 async def test_pages_are_read_in_parallel(
@@ -123,14 +125,14 @@ async def test_pages_are_read_in_parallel(
     barrier = threading.Barrier(3)
 
     def page(request: Request) -> Answer:
-        barrier.wait(20)  # nobody is answered before all have asked
+        barrier.wait(20)  # no request is answered before all have arrived
         return Answer(f"The otter called {request.path} lives here.", type="text/plain")
 
     site.pages["/tavily"] = rows(site, "a", "b", "c", "gone")
     for name in "abc":
         site.pages[f"/{name}"] = page
-    said = await ask(search("tavily"), fetch_content=True)
+    message = await ask(search("tavily"), fetch_content=True)
     for name in "abc":
         with subtests.test(name=name):
-            assert f"The otter called /{name} lives here." in said.text
-    assert f"({site.base}/gone was not read: " in said.text
+            assert f"The otter called /{name} lives here." in message.text
+    assert f"({site.base}/gone was not read: " in message.text

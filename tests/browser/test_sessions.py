@@ -26,9 +26,9 @@ from tests.helpers.blocking import nothing_blocks
 
 
 def cookies(request: Request) -> Answer:
-    known = "seen=1" in request.headers.get("Cookie", "")
+    has_cookie = "seen=1" in request.headers.get("Cookie", "")
     headers = {"Set-Cookie": "seen=1; Path=/; Max-Age=9999"}
-    return Answer(f"<title>{'again' if known else 'first'}</title>", headers=headers)
+    return Answer(f"<title>{'again' if has_cookie else 'first'}</title>", headers=headers)
 
 
 async def test_a_profile_is_kept_and_nothing_blocks(tmp_path: Path, site: Site) -> None:
@@ -68,8 +68,8 @@ async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        told = filter(re.compile(rb"DevTools listening on").search, process.stderr)
-        port = (await asyncio.to_thread(next, told)).split(b":")[2].split(b"/")[0].decode()
+        lines = filter(re.compile(rb"DevTools listening on").search, process.stderr)
+        port = (await asyncio.to_thread(next, lines)).split(b":")[2].split(b"/")[0].decode()
         site.pages["/"] = "<title>Joined</title>"
         settings = BrowserSettings(cdp_url=f"http://127.0.0.1:{port}")
         driver = Driver(new_session(tmp_path / "w", settings))
@@ -86,7 +86,7 @@ async def test_a_running_browser_is_joined_and_left_running(tmp_path: Path, site
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_the_address_bar_loads_no_pages(chromium: Chromium) -> None:
-    """And what Playwright disables stays disabled: the last of two flags is the one that counts."""
+    """Playwright's own disabled features stay disabled: the last of two equal flags wins."""
     flag = "--disable-features="
     lines = [process.cmdline() for process in psutil.Process().children(recursive=True)]
     flags = next(
@@ -103,38 +103,38 @@ async def test_the_address_bar_loads_no_pages(chromium: Chromium) -> None:
     await page.close()
 
 
-def test_the_order_and_what_helps_where_there_is_none(tmp_path: Path) -> None:
+def test_the_search_order_and_the_error_if_there_is_no_browser(tmp_path: Path) -> None:
     own, bundled = tmp_path / "own", tmp_path / "bundled"
     own.touch(0o755)
     bundled.touch()
-    found = {"chromium-browser": "/somewhere/chromium-browser"}.get
+    which = {"chromium-browser": "/somewhere/chromium-browser"}.get
     assert find_browser(str(own), str(bundled)) == str(own)
-    assert find_browser(None, str(bundled), found) == str(bundled)
-    assert find_browser(None, "/no", found) == "/somewhere/chromium-browser"
+    assert find_browser(None, str(bundled), which) == str(bundled)
+    assert find_browser(None, "/no", which) == "/somewhere/chromium-browser"
     with pytest.raises(ToolUnavailableError, match=r"/no/such.*playwright install chromium"):
         find_browser(None, "/no/such", lambda _: None)
     with pytest.raises(ToolUnavailableError, match="MANUS_BROWSER_PATH"):
-        find_browser("/no/such", None, found)
+        find_browser("/no/such", None, which)
 
 
-async def test_a_browser_that_does_not_start_is_one_sentence(tmp_path: Path) -> None:
+async def test_a_browser_that_does_not_start_is_reported_in_one_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho no >&2\nexit 3\n")
     broken.chmod(0o755)
     session = new_session(tmp_path / "w", BrowserSettings(path=str(broken)))
-    said = await Driver(session).fail("go_to_url", url="http://127.0.0.1:1/")
-    assert "\n" not in said
+    message = await Driver(session).fail("go_to_url", url="http://127.0.0.1:1/")
+    assert "\n" not in message
     await session.close()
 
 
 def begun_since(before: set[psutil.Process]) -> set[psutil.Process]:
-    """All below us but for what other tests have begun, whose browser may start one at any time."""
-    begun = set(psutil.Process().children()) - before
-    return begun.union(*(process.children(recursive=True) for process in begun))
+    """Return our new descendants, except those of other tests, which may start at any time."""
+    children = set(psutil.Process().children()) - before
+    return children.union(*(process.children(recursive=True) for process in children))
 
 
-async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site: Site) -> None:
-    # a browser that has just been started may be slow to open its first page
+async def test_a_killed_browser_is_restarted_and_closed(tmp_path: Path, site: Site) -> None:
+    # a browser that was just started may be slow to open its first page
     driver = Driver(new_session(tmp_path, BrowserSettings(action_timeout=60)))
     site.pages["/"] = "<title>Home</title><button>Go</button>"
     site.pages["/never"] = Answer("late", hold=threading.Event())
@@ -145,7 +145,7 @@ async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site:
     async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
-    for process in begun_since(before):  # as the machine would do it that has no memory left
+    for process in begun_since(before):  # like a machine that runs out of memory
         with contextlib.suppress(psutil.NoSuchProcess):
             if "chrom" in process.name().lower():
                 process.kill()
@@ -154,13 +154,13 @@ async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site:
         while not first.dead:
             await asyncio.sleep(0.01)
     assert "has ended by itself" in await driver.look()
-    said = await driver.say("go_to_url", url=site.base)
-    assert "a new one was started" in said
+    output = await driver.say("go_to_url", url=site.base)
+    assert "a new one was started" in output
     assert "Title: Home" in await driver.look()
-    begun = begun_since(before)
-    assert begun
+    children = begun_since(before)
+    assert children
     await driver.session.close()
-    _, alive = await asyncio.to_thread(psutil.wait_procs, begun, 60)
+    _, alive = await asyncio.to_thread(psutil.wait_procs, children, 60)
     assert alive == []
 
 
@@ -182,7 +182,7 @@ asyncio.run(main())
 """
 
 
-async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path) -> None:
+async def test_no_process_is_left_when_we_are_killed(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -191,14 +191,14 @@ async def test_nothing_is_left_of_it_when_we_are_killed(tmp_path: Path) -> None:
     try:
         assert child.stdout is not None
         assert await asyncio.to_thread(child.stdout.readline) == b"up\n"
-        left = psutil.Process(child.pid).children(recursive=True)
-        assert any("chrom" in process.name().lower() for process in left)
-        for process in left:  # the driver cannot say good-bye either
+        remaining = psutil.Process(child.pid).children(recursive=True)
+        assert any("chrom" in process.name().lower() for process in remaining)
+        for process in remaining:  # nor can the driver shut down cleanly
             if "node" in process.name().lower():
                 process.kill()
         child.send_signal(signal.SIGKILL)
         await asyncio.to_thread(child.wait)
-        _, alive = await asyncio.to_thread(psutil.wait_procs, left, 60)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, remaining, 60)
         assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     finally:
         child.kill()

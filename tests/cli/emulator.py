@@ -1,4 +1,4 @@
-"""What a terminal shows of the bytes that it was sent: the sequences that the program uses."""
+"""The screen contents after the bytes that a terminal received; supports the sequences in use."""
 
 import re
 
@@ -8,7 +8,7 @@ _PART = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b\][^\x07]*\
 
 
 def shown(raw: str) -> str:
-    """The text on the screen and in what has scrolled off it, without blanks at line ends."""
+    """Return the text on the screen and in the scrollback, without trailing blanks."""
     rows: list[list[str]] = [[]]
     row = column = 0
     for part in _PART.finditer(raw):

@@ -1,4 +1,4 @@
-"""The program as a user has it: a process of its own, with pipes or on a terminal."""
+"""The program as a user runs it: a separate process, with pipes or on a terminal."""
 
 import contextlib
 import fcntl
@@ -26,7 +26,7 @@ from tests.helpers.child import ROOT, Process, fork
 from tests.helpers.processes import working_in
 
 _LIMIT = 60.0
-"""Seconds after which a process that should have ended or said something is given up."""
+"""Seconds after which a process that does not end or print anything is considered hung."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Result:
 
 
 class Program:
-    """Runs `manus` in a home and a folder of its own."""
+    """Runs `manus` with its own home and folder."""
 
     def __init__(self, home: Path, environment: dict[str, str]) -> None:
         self.home = home
@@ -73,8 +73,8 @@ class Program:
             return process.end()
 
     def cold(self, *arguments: str, by: Sequence[str] = (), **environment: str) -> Result:
-        """Run to the end in a new interpreter, as a shell would, or by another command."""
-        done = subprocess.run(
+        """Run to the end in a new interpreter, as a shell does, or through another command."""
+        process = subprocess.run(
             [*by, sys.executable, "-m", "manus", *arguments],
             cwd=self.home,
             env={**self.environment, **environment},
@@ -83,7 +83,7 @@ class Program:
             timeout=100,
             check=False,
         )
-        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Result(process.returncode, process.stdout.decode(), process.stderr.decode())
 
     @contextmanager
     def start(
@@ -94,20 +94,20 @@ class Program:
         err: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Iterator["Running"]:
-        """Start in a session of its own; killed at the end if it has not ended.
+        """Start in its own session; killed at the end of the block if it is still running.
 
         `out` and `err` are descriptors to write to instead of files.
         """
-        with TemporaryFile() as given, TemporaryFile() as stdout, TemporaryFile() as stderr:
+        with TemporaryFile() as stdin_file, TemporaryFile() as stdout, TemporaryFile() as stderr:
             streams = (
-                given.fileno(),
+                stdin_file.fileno(),
                 stdout.fileno() if out is None else out,
                 stderr.fileno() if err is None else err,
             )
-            given.write(stdin.encode())
-            given.seek(0)
-            chosen = {**self.environment, **(environment or {})}
-            with fork(arguments, self.home, chosen, streams) as child:
+            stdin_file.write(stdin.encode())
+            stdin_file.seek(0)
+            variables = {**self.environment, **(environment or {})}
+            with fork(arguments, self.home, variables, streams) as child:
                 yield Running(child, *streams[1:])
 
     @contextmanager
@@ -123,20 +123,20 @@ class Program:
             os.close(main)
 
     def on_terminal(self, *arguments: str, columns: int = 80) -> "Terminal":
-        """Run to a good end on a terminal, at which nothing is typed."""
+        """Run successfully on a terminal, without any input."""
         with self.terminal(*arguments, columns=columns) as terminal:
             assert terminal.wait() == 0, terminal.text
         return terminal
 
     def end_leftovers(self) -> None:
-        """End what a killed program has left running in its folder."""
+        """End the processes that a killed program left running in its folder."""
         for pid in working_in(self.home):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
 def _said(descriptor: int) -> str:
-    """What has been written to a file so far; nothing for what is not a file."""
+    """Return what has been written to a file so far; nothing for anything but a file."""
     about = os.fstat(descriptor)
     return os.pread(descriptor, about.st_size, 0).decode() if stat.S_ISREG(about.st_mode) else ""
 
@@ -164,12 +164,12 @@ class Running:
         return _said(self._out).partition("\n")[0]
 
     def expect(self, words: str) -> None:
-        """Wait until it has said something on stderr."""
+        """Wait until the text appears on stderr."""
         wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
 
 
 class Terminal:
-    """The program at work on a terminal, which is its stdin, stdout and stderr."""
+    """The running program on a terminal, which is its stdin, stdout and stderr."""
 
     def __init__(self, child: Process, descriptor: int, side: int) -> None:
         self._child = child
@@ -179,7 +179,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What is shown, without colours: what was erased is gone."""
+        """Return the visible text without colors; erased text is not included."""
         return shown(self.raw)
 
     def expect(self, words: str, *, last: bool = False) -> None:
@@ -189,14 +189,14 @@ class Terminal:
             assert self._read(limit), f"{words!r} is not shown:\n{self.text}"
 
     def expect_last(self, words: str) -> None:
-        """Wait until the words are the last that is shown."""
+        """Wait until the screen ends with the text."""
         self.expect(words, last=True)
 
     def type(self, text: str) -> None:
         os.write(self._descriptor, text.encode())
 
     def wait(self) -> int:
-        """Read to the end; the exit code."""
+        """Read to the end; return the exit code."""
         limit = time.monotonic() + _LIMIT
         while self._child.is_alive():
             assert time.monotonic() < limit, f"It does not end:\n{self.text}"
@@ -206,7 +206,7 @@ class Terminal:
         return self._child.exitcode or 0
 
     def left_over(self) -> str:
-        """What was typed and not read: what a shell would read next. After `wait`."""
+        """Return typed input that was not read; a shell would read it next. Call after `wait`."""
         modes = termios.tcgetattr(self._side)
         modes[3] &= ~termios.ICANON
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 0, 0
@@ -214,7 +214,7 @@ class Terminal:
         return os.read(self._side, 65536).decode()
 
     def echoes(self) -> bool:
-        """Whether the terminal shows what is typed, a line at a time, as a shell expects it."""
+        """Return whether the terminal echoes input in line mode, as a shell expects."""
         modes = termios.tcgetattr(self._side)[3]
         return bool(modes & termios.ECHO and modes & termios.ICANON)
 
@@ -224,20 +224,20 @@ class Terminal:
             return False
         try:
             piece = os.read(self._descriptor, 65536)
-        except OSError:  # the other side is closed
+        except OSError:  # the other end is closed
             return False
         self.raw += piece.decode("utf-8", "replace")
         return bool(piece)
 
 
-def wait_until(is_so: Any, what: str) -> None:
+def wait_until(is_so: Any, description: str) -> None:
     end = time.monotonic() + _LIMIT
     while not is_so():
-        assert time.monotonic() < end, f"{what} did not come"
+        assert time.monotonic() < end, f"{description} did not come"
         select.select([], [], [], 0.01)
 
 
 def wait_for_file(path: Path) -> str:
-    """The text of a file that another process writes, once there is some."""
+    """Return the text of a file that another process writes, once it is not empty."""
     wait_until(lambda: path.exists() and path.read_text(), str(path))
     return path.read_text()

@@ -1,4 +1,4 @@
-"""Typing in a conversation while a run works: to the agent now, or after the run."""
+"""Typing in a conversation during a run: to the agent immediately, or after the run."""
 
 import pytest
 from rich.cells import cell_len
@@ -19,7 +19,7 @@ def pause() -> Pause:
 
 
 def begin(terminal: Terminal, server: ScriptedServer, words: str) -> None:
-    """Start a run, whose model does not answer yet."""
+    """Start a run whose model does not reply yet."""
     terminal.expect_last("> ")
     terminal.type(f"{words}\r")
     terminal.expect(HINT)
@@ -94,7 +94,7 @@ def test_withdrawn_before_it_is_read(manus: Program, server: ScriptedServer, pau
     assert "zwei" not in server.requests[-1].text
 
 
-def test_what_was_typed_and_not_sent_is_at_the_next_prompt(
+def test_unsent_input_is_kept_for_the_next_prompt(
     manus: Program, server: ScriptedServer, pause: Pause
 ) -> None:
     server.script(pause.before(text("Done.")), text("Thanked."))
@@ -221,7 +221,7 @@ def test_editing_keys(keys: list[str], result: str) -> None:
     assert line.text == result
 
 
-def test_without_a_run_the_commands_do_what_is_left_to_do(
+def test_without_a_run_the_commands_still_work(
     manus: Program, server: ScriptedServer, pause: Pause
 ) -> None:
     server.script(pause.before(text("Never.")), text("Swept."))

@@ -1,4 +1,4 @@
-"""`manus` alone on a terminal: requests on one thread, and commands between them."""
+"""`manus` without a command on a terminal: requests on one thread, with commands in between."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from tests.server import Call, ScriptedServer, call, calls, hang, text
 
 
 def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
-    """The user's messages of a request, without the next-step prompt at its end."""
+    """Return the user's messages of a request, without the next-step prompt at the end."""
     messages = server.requests[number].messages[:-1]
     return [str(m["content"]) for m in messages if m["role"] == "user"]
 
 
 def ask(terminal: Terminal, words: str, answer: str, then: str = "> ") -> None:
-    """Type a line, and wait for what it leads to and for the next prompt."""
+    """Type a line, and wait for its effect and the next prompt."""
     terminal.type(f"{words}\r")
     terminal.expect(answer)
     terminal.expect_last(then)
@@ -54,7 +54,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         ask(terminal, "think", "thinking 1 s", "")
         terminal.type("\x03")
         terminal.expect("/resume continues")
-        assert terminal.text.count("Hello.") == 1  # what was said before is no answer to this
+        assert terminal.text.count("Hello.") == 1  # earlier output is not the answer to this
         ask(terminal, "/resume", "Thought.")
         ask(terminal, "/resume", "Nothing to resume")
         terminal.type("dropped")
@@ -69,10 +69,10 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
     assert said_by_user(server) == ["hello", "think"]
 
 
-def test_a_question_left_open_is_answered_by_what_is_said_next(
+def test_an_open_question_is_answered_by_the_next_input(
     manus: Program, server: ScriptedServer
 ) -> None:
-    asks = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "room")]
+    asks = [call("ask_human", inquire=f"Which {subject}?") for subject in ("colour", "room")]
     server.script(*asks, text("Painted."))
     with manus.terminal() as terminal:
         ask(terminal, "paint", "Which colour?", "later):")
@@ -91,7 +91,7 @@ def edit(path: str, text: str) -> Call:
     return call("str_replace_editor", command="create", path=path, file_text=text)
 
 
-def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_another(
+def test_undo_without_snapshots_reverts_one_request_after_another(
     manus: Program, server: ScriptedServer
 ) -> None:
     manus.environment["MANUS_SNAPSHOTS"] = "false"
@@ -111,7 +111,7 @@ def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_anothe
     assert "a.txt: the file is gone" in said_by_user(server)[-1]
 
 
-def test_undo_without_snapshots_names_what_it_leaves(
+def test_undo_without_snapshots_lists_what_it_cannot_revert(
     manus: Program, server: ScriptedServer
 ) -> None:
     manus.environment["MANUS_SNAPSHOTS"] = "false"
@@ -134,7 +134,7 @@ def test_undo_without_snapshots_names_what_it_leaves(
     assert not (manus.workspace / "a.txt").exists()
 
 
-def test_files_and_pictures_that_are_named_go_along(manus: Program, server: ScriptedServer) -> None:
+def test_named_files_and_images_are_attached(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Seen."))
     manus.workspace.mkdir()
     (manus.workspace / "notes.txt").write_text("buy milk")
@@ -147,17 +147,17 @@ def test_files_and_pictures_that_are_named_go_along(manus: Program, server: Scri
         terminal.type("\t")
         terminal.expect("@notes.txt")
         ask(terminal, f" with '{picture}', a@b.c", "Seen.")
-    asked = server.requests[0].messages[-2]["content"]
-    assert "buy milk" in asked[0]["text"]
-    assert [part["type"] for part in asked] == ["text", "image_url"]
+    content = server.requests[0].messages[-2]["content"]
+    assert "buy milk" in content[0]["text"]
+    assert [part["type"] for part in content] == ["text", "image_url"]
 
 
-def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
+def test_a_plan_gets_the_conversation_and_its_result_is_added(
     manus: Program, server: ScriptedServer
 ) -> None:
     plan = call("planning", command="create", title="Trip", steps=["Pack the bag"])
-    said = map(text, ("Packed.", "All is packed.", "A bag."))
-    server.script(text("The sea is near."), plan, *said)
+    replies = map(text, ("Packed.", "All is packed.", "A bag."))
+    server.script(text("The sea is near."), plan, *replies)
     with manus.terminal() as terminal:
         ask(terminal, "where is the sea?", "The sea is near.")
         ask(terminal, "/plan go there", "Plan: Trip", "later):")
@@ -185,7 +185,7 @@ def test_a_sentence_is_a_request(manus: Program, server: ScriptedServer) -> None
         ["--workspace=a place", "--profile", "swe", "--model=of-flag"],
     ],
 )
-def test_options_alone_begin_a_conversation(
+def test_options_alone_start_a_conversation(
     manus: Program, server: ScriptedServer, options: list[str]
 ) -> None:
     server.script(text("Hello."))
@@ -208,7 +208,7 @@ def test_options_alone_begin_a_conversation(
         ["--thread", "run", "run", "--json", "--model", "of-flag", "--", "Count them."],
     ],
 )
-def test_options_may_stand_before_the_command_or_the_request(
+def test_options_may_precede_the_command_or_the_request(
     manus: Program, server: ScriptedServer, words: list[str]
 ) -> None:
     server.script(text("Three."))
@@ -226,6 +226,6 @@ def test_options_may_stand_before_the_command_or_the_request(
         (["--profile", "swe"], "`manus chat` needs a terminal"),
     ],
 )
-def test_options_that_begin_nothing(manus: Program, words: list[str], problem: str) -> None:
+def test_options_that_start_nothing(manus: Program, words: list[str], problem: str) -> None:
     result = manus(*words)
     assert (result.code, result.err.count("\n"), problem in result.err) == (2, 1, True), result.err

@@ -1,4 +1,4 @@
-"""`manus flow`: the plan as it advances, its approval at the prompt, and going on with it."""
+"""`manus flow`: the plan as it advances, its approval at the prompt, and resuming it."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.flow.helpers import free, is_planner, is_step, is_summary, makes, suc
 from tests.server import ScriptedServer, call, text
 
 
-def test_one_line_for_each_change_and_show_looks_into_each_step(
+def test_one_line_per_change_and_show_includes_each_step(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.when(is_planner, makes("alpha", "beta"))
@@ -29,9 +29,13 @@ def test_one_line_for_each_change_and_show_looks_into_each_step(
     ]
     assert "Finished: 2 steps, " in result.err
     assert "\x1b" not in result.err
-    shown = manus("show", "t").out
-    assert "0. [✓] alpha\n1. [✓] beta" in shown
-    assert shown.index("call  bash: echo 42") < shown.index("It is 42.") < shown.index("Beta done.")
+    listing = manus("show", "t").out
+    assert "0. [✓] alpha\n1. [✓] beta" in listing
+    assert (
+        listing.index("call  bash: echo 42")
+        < listing.index("It is 42.")
+        < listing.index("Beta done.")
+    )
     data = manus("show", "t", "--json").json
     assert [step["text"] for step in data["plan"]["steps"]] == ["alpha", "beta"]
     assert [len(messages) for messages in data["steps"].values()] == [5, 3]
@@ -40,7 +44,7 @@ def test_one_line_for_each_change_and_show_looks_into_each_step(
 
 
 def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServer) -> None:
-    """With what its steps used and cost, which stays whole where a step's text has to be cut."""
+    """With the usage and cost of its steps, which are never truncated, unlike a step's text."""
     (manus.home / "manus.toml").write_text("[prices.scripted]\ninput = 1000.0\noutput = 1.0\n")
     long = "宽" * 60
     server.when(is_planner, makes("alpha", long))
@@ -50,17 +54,17 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
     with manus.terminal("flow", "Do it.") as terminal:
         terminal.expect("All is done.")
         terminal.expect("Finished")
-        shown = terminal.raw
-    assert "0. [→] alpha" in shown
+        output = terminal.raw
+    assert "0. [→] alpha" in output
     used = r"\([\d,]+ tokens, \$\d+\.\d+\)"
-    assert re.search(rf"0\. \[✓\] alpha {used}\S*\r\n\S*1\. \[[→✓]\] 宽", shown)
+    assert re.search(rf"0\. \[✓\] alpha {used}\S*\r\n\S*1\. \[[→✓]\] 宽", output)
     [cut] = [line for line in terminal.text.splitlines() if line.startswith("1. [✓] 宽")]
     assert re.search(rf"宽… {used}$", cut)
     assert cell_len(cut) <= 80
     assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
 
 
-def test_resume_goes_on_with_a_killed_flow(manus: Program, server: ScriptedServer) -> None:
+def test_resume_continues_a_killed_flow(manus: Program, server: ScriptedServer) -> None:
     server.when(is_planner, makes(free("alpha"), free("beta")))
     server.when(is_step("alpha"), call("bash", command="echo one >> a.txt"), succeeds())
     wait = "until [ -e release ]; do sleep 0.05; done"

@@ -1,4 +1,4 @@
-"""What the files of a folder say is untrusted until a person trusts the folder."""
+"""The contents of a folder's files are untrusted until a person trusts the folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_without_a_person_it_is_untrusted(
     assert "not trusted (`manus trust`)" in str(server.requests[-1].messages)
 
 
-@pytest.mark.parametrize(("answer", "sent"), [("y", True), ("n", False)])
+@pytest.mark.parametrize(("answer", "trusted"), [("y", True), ("n", False)])
 @pytest.mark.parametrize("command", ["run", "flow"])
 def test_a_person_is_asked_once(
     project: Program,
@@ -36,7 +36,7 @@ def test_a_person_is_asked_once(
     internet: Internet,
     command: str,
     answer: str,
-    sent: bool,
+    trusted: bool,
 ) -> None:
     if command == "run":
         server.script(READ, SEND, text("Done."))
@@ -49,14 +49,14 @@ def test_a_person_is_asked_once(
         terminal.expect(f"{QUESTION} [y/N]")
         terminal.type(f"{answer}\r")
         assert terminal.wait() == 0
-    assert is_sent(internet) is sent
+    assert is_sent(internet) is trusted
     server.always(text("Done."))
     with project.terminal("run", "--workspace", "workspace", "Again.") as terminal:
         terminal.wait()
     assert QUESTION not in terminal.text
 
 
-def test_a_conversation_asks_at_its_beginning(
+def test_a_conversation_asks_at_its_start(
     project: Program, server: ScriptedServer, internet: Internet
 ) -> None:
     server.script(READ, SEND, text("Done."))
@@ -127,9 +127,9 @@ def test_a_piped_text_is_untrusted(
     assert not is_sent(internet)
 
 
-@pytest.mark.parametrize(("folder", "sent"), [("new", True), (".", False)])
+@pytest.mark.parametrize(("folder", "trusted"), [("new", True), (".", False)])
 def test_an_attached_file_is_untrusted_unless_its_folder_is(
-    project: Program, server: ScriptedServer, internet: Internet, folder: str, sent: bool
+    project: Program, server: ScriptedServer, internet: Internet, folder: str, trusted: bool
 ) -> None:
     server.script(text("Hello."), SEND, text("Done."))
     assert project("run", "--workspace", "new", "Hello.").code == 0
@@ -138,4 +138,4 @@ def test_an_attached_file_is_untrusted_unless_its_folder_is(
     (project.home / "new" / "notes.txt").write_text("kites")
     words = ("run", "--workspace", "new", "-f", str(file), "Summarise it.")
     assert project(*words).code == 0
-    assert is_sent(internet) is sent
+    assert is_sent(internet) is trusted

@@ -1,4 +1,4 @@
-"""`manus import-config`: OpenManus's files taken over."""
+"""`manus import-config`: importing OpenManus's configuration."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def openmanus(tmp_path: Path, typed: Callable[..., Result]) -> Callable[..., Res
     return partial(typed, "import-config")
 
 
-def test_what_is_taken_is_ours_and_all_is_told(
+def test_imported_settings_are_valid_and_all_are_reported(
     openmanus: Callable[..., Result], subtests: pytest.Subtests
 ) -> None:
     result = openmanus()
@@ -93,7 +93,9 @@ def test_a_file_is_replaced_only_by_force(openmanus: Callable[..., Result]) -> N
     assert load_settings({}, file).max_steps == 30
 
 
-def test_what_is_no_regular_file_is_written_to(openmanus: Callable[..., Result]) -> None:
+def test_a_target_that_is_not_a_regular_file_is_written_to(
+    openmanus: Callable[..., Result],
+) -> None:
     pipe, read = Path("pipe"), list[str]()
     os.mkfifo(pipe, 0o640)
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
@@ -106,10 +108,10 @@ def test_what_is_no_regular_file_is_written_to(openmanus: Callable[..., Result])
     assert stat.filemode(pipe.stat().st_mode) == "prw-r-----"
 
 
-def test_azures_deployment_and_what_is_no_key() -> None:
+def test_azure_deployments_and_placeholder_keys() -> None:
     address, version = "https://me.openai.azure.com", {"api_version": "2024-08-01-preview"}
     deployed = {"base_url": f"{address}/openai/deployments/mine", "api_key": "sk-..."}
     azure = {"api_type": "azure", "model": "gpt-4o-mini", **deployed, **version}
-    done, _ = translate({"llm": azure}, {})
-    Settings.model_validate(done)
-    assert done == {"model": "azure:mine", "base_url": address, **version}
+    settings, _ = translate({"llm": azure}, {})
+    Settings.model_validate(settings)
+    assert settings == {"model": "azure:mine", "base_url": address, **version}

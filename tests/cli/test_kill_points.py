@@ -1,4 +1,4 @@
-"""Killed at any commit to the store: `manus resume` goes on, nothing is lost or done twice.
+"""Killed at any commit to the store: `manus resume` continues, nothing is lost or done twice.
 
 A monitor (strace) kills the program at the n-th write to the database's log.
 """
@@ -34,17 +34,17 @@ PROFILE = '[profiles.small]\ntools = ["bash", "terminate"]\nsystem_prompt = "Wor
 
 
 def working(request: Request) -> Any:
-    """One effect, then the answer; told from the conversation alone."""
+    """Reply with one effect, then the answer, depending on the conversation only."""
     effect = call("bash", command="echo ran >> effects; seq 3000")
     if is_planner(request):
         return makes("alpha")
-    done = is_summary(request) or any(m["role"] == "tool" for m in request.messages)
-    return text(ALL_DONE) if done else effect
+    is_done = is_summary(request) or any(m["role"] == "tool" for m in request.messages)
+    return text(ALL_DONE) if is_done else effect
 
 
 @contextmanager
 def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
-    """What a process forks in the block is watched by strace."""
+    """Trace with strace whatever a process forks in the block."""
     command = ["strace", "-f", "-p", str(pid), "-o", str(out), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
         try:
@@ -56,18 +56,18 @@ def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
 
 
 def commits(trace: Path) -> list[int]:
-    """Which of the traced writes to a write-ahead log are the first of a transaction, from one.
+    """Return which of the traced writes to a write-ahead log start a transaction, counted from one.
 
-    To be killed at any other write of a transaction leaves the same behind. A frame is a header of
-    24 bytes and a page; the last header of a transaction holds the size of the database.
+    Being killed at any other write of a transaction has the same result. A frame is a header of
+    24 bytes and a page; the last header of a transaction contains the size of the database.
     """
-    found = [1]
+    numbers = [1]
     calls = [line for line in trace.read_text().splitlines() if ") = " in line or "<unf" in line]
     for number, line in enumerate(calls, 1):
         header = re.search(r'"((?:\\x..){24})", 24,', line)
         if header is not None and header[1][16:32] != r"\x00\x00\x00\x00":
-            found.append(number + 2)
-    return found
+            numbers.append(number + 2)
+    return numbers
 
 
 @pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
@@ -81,18 +81,18 @@ async def test_a_run(
 ) -> None:
     server.always(working)
     (manus.home / "manus.toml").write_text(PROFILE)
-    # a monitor stops at each call of the system: a shell without walls makes the fewest
+    # strace stops at each system call: a shell without a sandbox makes the fewest
     manus.environment["MANUS_SANDBOX"] = "none"
     assert manus("threads").code == 0, "the store is made"
     trace = tmp_path / "trace"
 
     def begin(place: str) -> Result:
-        """A run in a workspace and on a thread of this name."""
+        """Run in a workspace and on a thread with this name."""
         where = ("--workspace", str(manus.home / place), "--profile", "small")
         return manus(command, "--json", "--thread", place, *where, "Do it.")
 
     def watched(place: str, *options: str) -> Result:
-        """The same, with its writes to the store noted."""
+        """Do the same, and record the writes to the store."""
         writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
         with monitored(server_pid(), trace, *writes, *options):
             return begin(place)
@@ -105,15 +105,15 @@ async def test_a_run(
             inject = f"inject=pwrite64:signal=SIGKILL:when={number}"
             first = watched(place, "-e", inject)
             killed += first.code == -signal.SIGKILL
-            ended = manus("resume", "--json", place) if first.code else first
-            if "There is no thread" in ended.err:  # as a user does who reads that
-                ended = begin(place)
-            assert (ended.code, ended.json["output"]) == (0, ALL_DONE), (number, ended.err)
+            result = manus("resume", "--json", place) if first.code else first
+            if "There is no thread" in result.err:  # as a user does after reading that message
+                result = begin(place)
+            assert (result.code, result.json["output"]) == (0, ALL_DONE), (number, result.err)
             assert (manus.home / place / "effects").read_text() == "ran\n", number
     assert killed >= len(points) // 2, "one may need some writes less than the one before"
-    async with open_store(Settings(checkpoint=str(manus.database))) as opened:
-        graph = build_graph("flow" if command == "flow" else "agent", "swe", opened.saver)
-        for place in points:  # one request, each call answered once, one last word
+    async with open_store(Settings(checkpoint=str(manus.database))) as store:
+        graph = build_graph("flow" if command == "flow" else "agent", "swe", store.saver)
+        for place in points:  # one request, each call answered once, one final answer
             with subtests.test(place=place):
                 history = (await graph.aget_state(thread_config(place))).values["messages"]
                 assert_paired(history)

@@ -18,7 +18,7 @@ from tests.store.postgres_server import PostgresServer
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def stored(request: pytest.FixtureRequest, manus: Program) -> Program:
-    """The program with each kind of store."""
+    """Provide the program with each kind of store."""
     if request.param == "postgres":
         postgres: PostgresServer = request.getfixturevalue("postgres")
         manus.environment["MANUS_CHECKPOINT"] = postgres.new_database()
@@ -45,7 +45,7 @@ def execute(program: Program, statement: str, *values: str) -> list[tuple[object
 
 
 def write_work(server: ScriptedServer) -> None:
-    """Script a run that leaves something everywhere."""
+    """Script a run that leaves something in every place."""
     big = "yes 'A wall, a door, a window.' | head -n 3000"
     server.when(mentions(SUMMARIZER)).always(text("## Done\n- Looked."))
     looks = [call("bash", command=f"echo {n} >> looks.txt; {big}") for n in range(12)]
@@ -144,7 +144,7 @@ def test_a_compacted_thread_keeps_its_conversation(
     stored("run", "--thread", "t", "Is that all?")
     server.script(text("Newer."))
     stored("run", "--thread", "newer", "Say newer")
-    shown = stored("show", "t").out
+    listing = stored("show", "t").out
     before = {row["thread_id"]: row["bytes"] for row in stored("threads", "--json").json}
     assert "Would compact 2 threads: newer, t.\n" in stored("threads", "--compact", "--dry-run").err
     compacted = stored("threads", "--compact")
@@ -155,7 +155,7 @@ def test_a_compacted_thread_keeps_its_conversation(
     assert execute(stored, "SELECT count(*) FROM checkpoints WHERE thread_id = 't'") == [(1,)]
     assert stored("threads", "--compact").err == "Compacted 0 threads.\n"
     again = stored("show", "t")
-    assert again.out == shown, again.err
+    assert again.out == listing, again.err
     assert stored("report", "t", "-o", "r.html").code == 0
     assert "Write six numbers" in (stored.home / "r.html").read_text()
     history = stored("history", "t")
@@ -180,9 +180,9 @@ def test_a_compacted_flow_keeps_its_plan(stored: Program, server: ScriptedServer
     server.when(is_summary, text("All is done."))
     stored("flow", "--thread", "t", "Do both")
     assert stored("threads", "--compact").err.startswith("Compacted 1 thread (")
-    shown = stored("show", "t").out
-    assert "0. [✓] alpha\n1. [✓] beta" in shown
-    assert "All is done." in shown
+    listing = stored("show", "t").out
+    assert "0. [✓] alpha\n1. [✓] beta" in listing
+    assert "All is done." in listing
     server.begin()
     server.when(is_planner, makes("gamma"))
     server.when(is_step("gamma"), succeeds("Gamma."))
@@ -193,15 +193,15 @@ def test_a_compacted_flow_keeps_its_plan(stored: Program, server: ScriptedServer
 def test_unfinished_threads_are_not_compacted(stored: Program, server: ScriptedServer) -> None:
     server.script(call("ask_human", inquire="Which colour?"))
     stored("run", "--thread", "asks", "Paint it")
-    kept = stored("threads", "--compact")
-    assert kept.err == "Compacted 0 threads.\nKept because they wait for an answer: asks.\n"
+    result = stored("threads", "--compact")
+    assert result.err == "Compacted 0 threads.\nKept because they wait for an answer: asks.\n"
     server.script(text("Blue."))
     assert stored("resume", "asks", "--answer", "blue", "--json").json["output"] == "Blue."
 
 
 def test_a_damaged_thread_is_listed_and_removed(stored: Program, server: ScriptedServer) -> None:
-    done = calls(call("terminate", status="success"), text="One.")
-    server.script(done, text("Two."))
+    terminate = calls(call("terminate", status="success"), text="One.")
+    server.script(terminate, text("Two."))
     stored("run", "--thread", "bad", "Say one")
     stored("run", "--thread", "good", "Say two")
     if "MANUS_CHECKPOINT" in stored.environment:
@@ -217,8 +217,8 @@ def test_a_damaged_thread_is_listed_and_removed(stored: Program, server: Scripte
         listed.err.split()
     )
     assert listed.json[1]["workspace"] == str(stored.workspace)
-    shown = stored("show", "bad")
-    assert (shown.code, shown.err.count("Traceback")) == (1, 0)
+    listing = stored("show", "bad")
+    assert (listing.code, listing.err.count("Traceback")) == (1, 0)
     assert "Kept because they cannot be read" in stored("threads", "--prune", "0m").err
     assert stored("threads", "--delete", "bad").code == 0
     assert ids(stored) == []

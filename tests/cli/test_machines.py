@@ -1,4 +1,4 @@
-"""The program where a machine is set up in another way than its developers' machines."""
+"""The program on machines that are set up differently from its developers' machines."""
 
 import os
 import shutil
@@ -36,21 +36,24 @@ def play(folder: Path, *by: str, **environment: str) -> subprocess.CompletedProc
 def test_a_demo_in_the_locale_c_with_temporary_files_elsewhere(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
-    done = play(tmp_path, **variables)
-    assert done.returncode == 0, done.stderr
-    assert str(tmp_path / "tmp") in done.stderr
+    result = play(tmp_path, **variables)
+    assert result.returncode == 0, result.stderr
+    assert str(tmp_path / "tmp") in result.stderr
 
 
 def test_a_demo_with_a_home_that_is_read_only(tmp_path: Path) -> None:
     private = ("unshare", "--mount", "sh", "-c", _MOUNT, "sh")
     if shutil.which("unshare") is None or os.geteuid() != 0:
         pytest.skip("only root can mount here")
-    done = play(tmp_path, *private)
-    assert done.returncode == 0, done.stderr
-    assert "is read-only: threads and records are kept in" in done.stderr
+    result = play(tmp_path, *private)
+    assert result.returncode == 0, result.stderr
+    assert "is read-only: threads and records are kept in" in result.stderr
     assert not list((tmp_path / "home").iterdir())
-    [kept] = (tmp_path / "tmp").glob("manus-[0-9]*")
-    assert (kept.stat().st_mode & 0o777, (kept / "data/threads.sqlite").exists()) == (0o700, True)
+    [folder] = (tmp_path / "tmp").glob("manus-[0-9]*")
+    assert (folder.stat().st_mode & 0o777, (folder / "data/threads.sqlite").exists()) == (
+        0o700,
+        True,
+    )
 
 
 def test_a_demo_without_git(tmp_path: Path) -> None:
@@ -58,5 +61,5 @@ def test_a_demo_without_git(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "git").write_text("#!/bin/sh\nexit 127\n")
     (folder / "git").chmod(0o755)
-    done = play(tmp_path, PATH=f"{folder}:{os.environ['PATH']}")
-    assert done.returncode == 0, done.stderr
+    result = play(tmp_path, PATH=f"{folder}:{os.environ['PATH']}")
+    assert result.returncode == 0, result.stderr

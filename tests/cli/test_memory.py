@@ -1,4 +1,4 @@
-"""What is kept across threads: asked for, approved, told to every later run, shown, turned off."""
+"""Memory across threads: proposed, approved, included in every later run, printed, turned off."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(agent: ScriptedAgent) -> str:
     return str(agent.server.requests[-1].messages[0]["content"])
 
 
-async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) -> None:
+async def test_a_fact_is_stored_after_approval(rememberer: ScriptedAgent) -> None:
     await rememberer.run(KEEP, thread="refused")
     await rememberer.invoke(Command(resume="no"), text("Not noted."), thread="refused")
     waiting = await rememberer.run(KEEP)
@@ -43,14 +43,14 @@ async def test_a_fact_is_kept_once_a_person_agrees(rememberer: ScriptedAgent) ->
     assert memory_file().read_text().splitlines() == [SAID]
 
 
-@pytest.mark.parametrize("how", ["turned off", "on a server"])
-async def test_nobody_is_told_where_it_is_turned_off_or_on_a_server(
-    rememberer: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, how: str
+@pytest.mark.parametrize("mode", ["turned off", "on a server"])
+async def test_memory_is_absent_if_turned_off_or_on_a_server(
+    rememberer: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     await rememberer.run(KEEP, text("Noted."), approve="yolo")
     rememberer.server.script(text("Hello."))
     config: Any = {"configurable": {"thread_id": "other"}}
-    if how == "turned off":
+    if mode == "turned off":
         monkeypatch.setenv("MANUS_MEMORY", "0")
     else:
         config["configurable"]["assistant_id"] = "manus"
@@ -61,8 +61,8 @@ async def test_nobody_is_told_where_it_is_turned_off_or_on_a_server(
 
 
 def test_it_is_shown_and_edited(bare: Program, tmp_path: Path) -> None:
-    shown = bare("memory")
-    assert (shown.code, shown.out) == (0, "The memory is empty.\n")
+    output = bare("memory")
+    assert (output.code, output.out) == (0, "The memory is empty.\n")
     editor = tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\necho "{SAID}" > "$1"\n')
     editor.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What `run` is told means the same to `flow` and to `resume`: limits, profiles."""
+"""Options of `run` mean the same for `flow` and `resume`: limits, profiles."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,8 +23,10 @@ def test_of_a_flow(manus: Program, server: ScriptedServer) -> None:
     server.when(is_step("alpha"), call("bash", command="echo made > a"), succeeds("Alpha done."))
     server.when(is_summary, text("All is done."))
     options = ["--workspace", "place", "--max-steps", "2", "--profile", "swe", "--quiet"]
-    more = ["--model", "openai:of-flag", "--record", "turns.jsonl", "--thread", "t", "--json"]
-    result = manus("flow", *options, *more, "Do it.", MANUS_PROFILE="browser", MANUS_MAX_STEPS="1")
+    arguments = ["--model", "openai:of-flag", "--record", "turns.jsonl", "--thread", "t", "--json"]
+    result = manus(
+        "flow", *options, *arguments, "Do it.", MANUS_PROFILE="browser", MANUS_MAX_STEPS="1"
+    )
     assert (result.code, result.err) == (0, "")
     assert (result.thread, result.json["output"]) == ("t", "All is done.")
     assert (manus.home / "place" / "a").read_text() == "made\n"
@@ -41,8 +43,8 @@ def test_of_a_resume(manus: Program, server: ScriptedServer) -> None:
         wait_for_file(manus.workspace / "begun")
     server.script(call("bash", command="echo on > on"), text("Done."))
     options = ["--workspace", "place", "--max-steps", "9", "--profile", "swe"]
-    more = ["--model", "of-flag", "--record", "turns.jsonl", "--json"]
-    result = manus("resume", *options, *more, "t")
+    arguments = ["--model", "of-flag", "--record", "turns.jsonl", "--json"]
+    result = manus("resume", *options, *arguments, "t")
     assert (result.code, result.json["output"]) == (0, "Done.")
     assert "Step 2/9" in result.err
     assert (manus.home / "place" / "on").read_text() == "on\n"
@@ -62,20 +64,20 @@ def test_limits(subtests: pytest.Subtests) -> None:
             parse_limits(wrong)
 
 
-def test_the_last_limit_counts_and_is_kept(manus: Program, server: ScriptedServer) -> None:
+def test_the_last_limit_applies_and_is_stored(manus: Program, server: ScriptedServer) -> None:
     unknown = manus("run", "--budget", "cost=0.50", "Count")
     assert (unknown.code, "`scripted` has no price" in unknown.err) == (2, True)
     server.script(calls(call("ask_human", inquire="Which?")))
-    given = ("--budget", "model_calls=9", "--budget=model_calls=3")
-    waiting = manus("run", "--json", "--thread", "t", *given, "Ask me")
+    arguments = ("--budget", "model_calls=9", "--budget=model_calls=3")
+    waiting = manus("run", "--json", "--thread", "t", *arguments, "Ask me")
     assert waiting.json["stop_reason"] == "interrupted"
     server.script(WORK, WORK)
     result = manus("resume", "--json", "--answer", "Blue", "t")
     assert (result.code, result.json["stop_reason"]) == (1, "budget")
     assert result.json["usage"]["model_calls"] == 3
     server.script(WORK)
-    more = manus("resume", "--json", "--budget", "model_calls=4", "t")
-    assert (more.json["stop_reason"], more.json["usage"]["model_calls"]) == ("budget", 4)
+    outcome = manus("resume", "--json", "--budget", "model_calls=4", "t")
+    assert (outcome.json["stop_reason"], outcome.json["usage"]["model_calls"]) == ("budget", 4)
 
 
 _OWN = """
@@ -110,7 +112,7 @@ def test_they_are_listed(bare: Program) -> None:
     )
 
 
-def test_one_that_does_not_fit(typed: Callable[..., Result]) -> None:
+def test_an_invalid_limit(typed: Callable[..., Result]) -> None:
     Path("manus.toml").write_text('[profiles.x]\ntools = ["bsh"]\n')
     result = typed("profiles")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
@@ -118,13 +120,13 @@ def test_one_that_does_not_fit(typed: Callable[..., Result]) -> None:
 
 
 def test_options_with_the_name_of_a_context_field_are_part_of_the_context() -> None:
-    """And all are stored but those that belong to one run of the program."""
+    """And all of them are stored, except those that belong to one process."""
     options = RunOptions(
         workspace="w", max_steps=7, budget=({"tokens": 5},), model="m", approve="ask"
     )
     context = build_context(replace(options, approve_plan=True, interactive=False))
-    chosen = context.model_dump(include=context_options(), exclude_defaults=True)
-    assert chosen == {
+    settings = context.model_dump(include=context_options(), exclude_defaults=True)
+    assert settings == {
         "workspace": "w",
         "max_steps": 7,
         "model": "m",

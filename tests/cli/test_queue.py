@@ -1,6 +1,6 @@
 """`manus run --queue` and `manus worker`: real workers on a real PostgreSQL server.
 
-The model is one scripted server: each run appends ten lines to a file of its own, then ends.
+The model is one scripted server: each run appends ten lines to its own file, then ends.
 """
 
 import os
@@ -53,11 +53,11 @@ def program(manus: Program, url: str) -> Program:
 def work(request: Request) -> Any:
     """Append the next line to the file that the request names, or end."""
     name = re.findall(r"Write (\w+)", request.text)[-1]
-    done = sum(message["role"] == "tool" for message in request.messages)
-    if done == STEPS:
+    results = sum(message["role"] == "tool" for message in request.messages)
+    if results == STEPS:
         return succeeds("Done.")
-    wait = f"until [ -e go{done} ]; do sleep 0.05; done" if done in HELD_UP else ""
-    return call("bash", command=f"echo {done} >> {name}; {wait}")
+    wait = f"until [ -e go{results} ]; do sleep 0.05; done" if results in HELD_UP else ""
+    return call("bash", command=f"echo {results} >> {name}; {wait}")
 
 
 def effects(program: Program) -> dict[str, list[str]]:
@@ -66,7 +66,7 @@ def effects(program: Program) -> dict[str, list[str]]:
 
 
 def are_held_up(program: Program, runs: int, number: int = HELD_UP[0]) -> Callable[[], bool]:
-    """Whether so many runs are in a call that waits for `release`."""
+    """Return whether this many runs are in a call that waits for `release`."""
 
     def check() -> bool:
         return [*effects(program).values()] == runs * [WHOLE[: number + 1]]
@@ -89,7 +89,7 @@ def queue(program: Program, *requests: str) -> list[str]:
 
 
 def is_empty(url: str) -> bool:
-    """Whether no run waits or is at a worker."""
+    """Return whether no run is waiting or being executed."""
     with psycopg.connect(url) as connection:
         row = connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone()
     return row == (0,)
@@ -100,25 +100,25 @@ def listed(program: Program) -> dict[str, dict[str, Any]]:
 
 
 def in_doubt(program: Program, threads: list[str]) -> int:
-    """How many calls of the threads were reported as having perhaps taken effect."""
-    shown = [program("show", "--full", thread).out for thread in threads]
-    return "".join(shown).count("not executed again")
+    """Return how many calls of the threads were reported as possibly executed."""
+    listing = [program("show", "--full", thread).out for thread in threads]
+    return "".join(listing).count("not executed again")
 
 
 def test_tasks_are_queued_and_executed(program: Program, server: ScriptedServer) -> None:
     server.always(work)
     release(program)
     threads = queue(program, "Write task1", "Write task2")
-    named = program("run", "--queue", "--json", "--thread", "t", "--max-steps", "2", "Write 任务3")
-    assert named.json == {"thread_id": "t", "status": "queued"}
+    queued = program("run", "--queue", "--json", "--thread", "t", "--max-steps", "2", "Write 任务3")
+    assert queued.json == {"thread_id": "t", "status": "queued"}
     cancelled = program("threads", "--cancel", threads[1])
     assert cancelled.err == f"Cancelled the run of the thread {threads[1]}.\n"
     waiting = program("threads")
     assert waiting.err == "Queue: 2 runs waiting, 0 at a worker.\n"
     rows = [line.split()[:3] for line in waiting.out.splitlines()[1:]]
     assert sorted(rows) == sorted([[threads[0], "queued", "0"], ["t", "queued", "0"]])
-    done = program("worker", "--until-empty")
-    assert done.code == 0, done.err
+    result = program("worker", "--until-empty")
+    assert result.code == 0, result.err
     assert effects(program) == {"task1": WHOLE}
     assert (program.workspace / "任务3").read_text().split() == WHOLE[:2]
     statuses = {name: thread["status"] for name, thread in listed(program).items()}
@@ -138,10 +138,10 @@ def test_the_runs_of_a_killed_worker_are_resumed(
         release(program)
         wait_until(lambda: is_empty(url), "an empty queue")
         second.send_signal(signal.SIGTERM)
-        ended = second.end()
-    assert ended.code == 0, ended.err
+        result = second.end()
+    assert result.code == 0, result.err
     resumed = workers.count(str(first.pid))
-    assert ended.err.count(": resumed") == resumed > 0
+    assert result.err.count(": resumed") == resumed > 0
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
     assert effects(program) == {f"task{number}": WHOLE for number in range(4)}
     assert in_doubt(program, threads) == resumed
@@ -150,7 +150,7 @@ def test_the_runs_of_a_killed_worker_are_resumed(
 def test_a_worker_that_comes_back_does_nothing_twice(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
-    """It was stopped, its connections were cut, and another worker continues its runs."""
+    """It was stopped, its connections were cut, and another worker continued its runs."""
     server.always(work)
     threads = queue(program, "Write task1", "Write task2")
     with program.start("worker") as first:
@@ -164,13 +164,13 @@ def test_a_worker_that_comes_back_does_nothing_twice(
             first.send_signal(signal.SIGCONT)
             for thread in threads:
                 first.expect(f"{thread}: another worker continues it")
-            queue(program, "Write task3")  # the worker is of use again
+            queue(program, "Write task3")  # the worker is usable again
             wait_until(are_held_up(program, 3, HELD_UP[1]), "a further run in a call")
             release(program, HELD_UP[1])
             wait_until(lambda: is_empty(url), "an empty queue")
             second.send_signal(signal.SIGINT)
-            ended = second.end()
-            assert (ended.code, ended.err.count(": retry in")) == (130, 0), "it kept its runs"
+            result = second.end()
+            assert (result.code, result.err.count(": retry in")) == (130, 0), "it kept its runs"
         first.send_signal(signal.SIGTERM)
         assert first.end().code == 0
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
@@ -179,7 +179,7 @@ def test_a_worker_that_comes_back_does_nothing_twice(
 
 
 @pytest.mark.parametrize("command", ["run", "flow"])
-def test_a_worker_that_is_asked_to_end_hands_its_run_back(
+def test_a_worker_that_is_terminated_hands_its_run_back(
     program: Program, server: ScriptedServer, command: str
 ) -> None:
     if command == "flow":
@@ -192,17 +192,15 @@ def test_a_worker_that_is_asked_to_end_hands_its_run_back(
         first.send_signal(signal.SIGTERM)
         first.expect("Stopping after the current steps")
         release(program)
-        ended = first.end()
-    assert (ended.code, f"{thread}: handed back" in ended.err) == (0, True)
+        result = first.end()
+    assert (result.code, f"{thread}: handed back" in result.err) == (0, True)
     assert effects(program)["task1"] == WHOLE[: HELD_UP[0] + 1], "the step is complete"
     assert listed(program)[thread]["status"] == "queued"
     assert program("worker", "--until-empty").code == 0
     assert (effects(program), in_doubt(program, [thread])) == ({"task1": WHOLE}, 0)
 
 
-async def test_a_busy_thread_is_tried_again(
-    program: Program, server: ScriptedServer, url: str
-) -> None:
+async def test_a_busy_thread_is_retried(program: Program, server: ScriptedServer, url: str) -> None:
     server.always(work)
     release(program)
     with program.start("worker") as worker:
@@ -219,11 +217,11 @@ async def test_a_busy_thread_is_tried_again(
 def test_a_question_waits_and_a_run_is_cancelled(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
-    """A run that asks is done for its worker; one that is cancelled can be resumed."""
+    """A run that asks is finished for its worker; a cancelled one can be resumed."""
     server.script(call("bash", command="touch asked"))
     program("run", "--queue", "--thread", "t", "--approve", "ask", "Ask me")
-    asked = program("worker", "--until-empty")
-    assert "t: waits for an answer; give it with `manus resume t`" in asked.err
+    result = program("worker", "--until-empty")
+    assert "t: waits for an answer; give it with `manus resume t`" in result.err
     assert listed(program)["t"]["status"] == "waiting"
     server.script(text("Thank you."))
     assert program("resume", "t", "--answer", "yes").code == 0
@@ -239,10 +237,10 @@ def test_a_question_waits_and_a_run_is_cancelled(
     assert listed(program)["u"]["status"] == "unfinished"
 
 
-def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
+def test_each_thread_has_its_own_folder_if_the_worker_sets_one(
     program: Program, server: ScriptedServer, url: str
 ) -> None:
-    """Otherwise the workspace of the task has to be there."""
+    """Otherwise the workspace of the task must exist."""
     server.script(call("bash", command="echo 1 > task"), succeeds())
     [thread] = queue(program, "Write it")
     shutil.rmtree(program.workspace)
@@ -258,7 +256,7 @@ def test_each_thread_has_a_folder_of_its_own_if_the_worker_says_so(
 
 
 def guest_url(url: str) -> str:
-    """Return the address for a role that may use no tables but the present ones."""
+    """Return a URL for a role that may only use the existing tables."""
     with psycopg.connect(url) as connection:
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
@@ -280,7 +278,7 @@ def test_databases_that_cannot_be_used(
         check("needs a PostgreSQL store that all machines share", file, 2)
     check("remove one of the two", program("run", "--queue", "--record", "r", "x"), 2)
     check("--each-line needs --queue", program("run", "--each-line", "x"), 2)
-    assert program("threads").code == 0  # creates the tables of the store alone
+    assert program("threads").code == 0  # creates only the tables of the store
     guest = guest_url(url)
     assert program("run", "--queue", "x").code == 0
     refused = program("run", "--queue", "x", MANUS_CHECKPOINT=guest)
@@ -294,7 +292,7 @@ def test_databases_that_cannot_be_used(
 
 
 def test_a_missing_package(program: Program, tmp_path: Any) -> None:
-    """`pip install manus[queue]` was left out."""
+    """`pip install manus[queue]` was omitted."""
     hidden = tmp_path / "hidden" / "sitecustomize.py"
     hidden.parent.mkdir()
     hidden.write_text("import sys\nsys.modules['procrastinate'] = None\n")

@@ -1,4 +1,4 @@
-"""`manus history` and `rewind`, and `/undo`: a thread goes back together with its files."""
+"""`manus history` and `rewind`, and `/undo`: a thread is rewound together with its files."""
 
 import shutil
 import signal
@@ -30,24 +30,24 @@ def edit(path: str, content: str) -> Call:
 
 
 def read(folder: Path) -> dict[str, object]:
-    """Return what is in a workspace."""
-    found: dict[str, object] = {}
+    """Return the contents of a workspace."""
+    entries: dict[str, object] = {}
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
         if name.startswith((".manus", ".git")):
             continue
         if path.is_symlink():
-            found[name] = path.readlink()
+            entries[name] = path.readlink()
         elif path.is_dir():
-            found[name] = "folder"
+            entries[name] = "folder"
         else:
-            found[name] = (path.stat().st_mode, path.read_bytes())
-    return found
+            entries[name] = (path.stat().st_mode, path.read_bytes())
+    return entries
 
 
 @pytest.fixture
 def states(manus: Program, server: ScriptedServer) -> list[dict[str, object]]:
-    """The workspace before a run `t` of three steps, and after each."""
+    """Return the workspace before a run `t` of three steps, and after each step."""
     workspace = manus.workspace
     workspace.mkdir()
     (workspace / "mine.txt").write_text("mine")
@@ -82,15 +82,15 @@ def test_history_names_the_files_of_each_step(
 
 
 @pytest.mark.parametrize("step", [0, 1, 2])
-def test_files_and_messages_go_back_together(
+def test_files_and_messages_are_rewound_together(
     manus: Program, server: ScriptedServer, states: list[dict[str, object]], step: int
 ) -> None:
     message = manus("send", "t", "use tabs", "--queue", "--json").json["id"] if step == 1 else ""
     rewound = manus("rewind", "t", "--to", str(step))
     assert rewound.code == 0, rewound.err
     if message:
-        told = " ".join(rewound.err.split())
-        assert f"the next run reads them: use tabs ({message})." in told
+        stderr = " ".join(rewound.err.split())
+        assert f"the next run reads them: use tabs ({message})." in stderr
         assert manus("send", "t", "--withdraw", message).code == 0
     else:
         assert "nread" not in rewound.err
@@ -122,8 +122,8 @@ def test_other_peoples_work_is_kept(manus: Program, states: list[dict[str, objec
     (workspace / "data" / "ignored.bin").write_bytes(b"\0")
     rewound = manus("rewind", "t", "--to", "1")
     assert rewound.code == 0, rewound.err
-    kept = "Kept, because someone else has changed them since: new.py."
-    assert kept in " ".join(rewound.err.split())
+    message = "Kept, because someone else has changed them since: new.py."
+    assert message in " ".join(rewound.err.split())
     expected = states[1] | {
         name: read(workspace)[name] for name in ("new.py", "mine.txt", "data/ignored.bin")
     }
@@ -156,7 +156,7 @@ def test_wrong_use(
     assert read(manus.workspace) == before == states[3]
 
 
-def test_a_damaged_object_is_named_and_the_rest_restored(
+def test_a_damaged_object_is_reported_and_the_rest_restored(
     manus: Program, states: list[dict[str, object]]
 ) -> None:
     content = (manus.home / ".local/state/manus/workspaces").glob("*/snapshots/objects/??/*")
@@ -177,19 +177,19 @@ def test_without_git_nothing_else_changes(
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "sh", "cat", "ls", "env", "python3", "bwrap", "mkdir", "rm"):
-        if (found := shutil.which(name)) is not None:
-            (programs / name).symlink_to(found)
+        if (program := shutil.which(name)) is not None:
+            (programs / name).symlink_to(program)
     server.script(edit("a.txt", "1"), text("Done."))
-    ended = manus("run", "--thread", "t", "Edit.", PATH=str(programs))
-    assert ended.code == 0, ended.err
-    assert "Git is not installed" in ended.err
+    result = manus("run", "--thread", "t", "Edit.", PATH=str(programs))
+    assert result.code == 0, result.err
+    assert "Git is not installed" in result.err
     rewound = manus("rewind", "t", "--to", "0")
     assert rewound.code == 0
     assert "Files were not restored" in rewound.err
     assert (manus.workspace / "a.txt").exists()
 
 
-def test_undo_takes_back_what_commands_changed(manus: Program, server: ScriptedServer) -> None:
+def test_undo_reverts_changes_made_by_commands(manus: Program, server: ScriptedServer) -> None:
     workspace = manus.workspace
     workspace.mkdir()
     (workspace / "data").mkdir()
@@ -239,7 +239,7 @@ def test_a_kill_at_any_change_of_a_restore(
 async def kill_during(
     manus: Program, server: ScriptedServer, command: str, *arguments: str
 ) -> None:
-    """Kill a run while a command waits, after it has made the file `made.txt`."""
+    """Kill a run during a command, after it created the file `made.txt`."""
     server.script(bash(f"{command}; echo 1 > made.txt; sleep 600"))
     with manus.start(*(arguments or ("run",)), "--thread", "t", "Do it.") as running:
         await until((manus.workspace / "made.txt").exists)
@@ -250,7 +250,7 @@ async def kill_during(
 
 @pytest.fixture
 def workspace(manus: Program) -> Path:
-    """A workspace with files of a person."""
+    """Return a workspace that contains a person's files."""
     manus.workspace.mkdir()
     (manus.workspace / "old.csv").write_text("1")
     (manus.workspace / "mine.txt").write_text("mine")
@@ -271,7 +271,7 @@ async def test_a_call_in_doubt_names_the_files_that_it_changed(
 async def test_work_of_a_person_after_a_kill_is_kept(
     manus: Program, server: ScriptedServer, workspace: Path, is_resumed: bool
 ) -> None:
-    """What is deleted is restored; what may be the work of a person is kept and named."""
+    """Deleted files are restored; files that may be a person's work are kept and listed."""
     await kill_during(manus, server, "rm old.csv")
     (workspace / "made.txt").write_text("the work of a person")
     (workspace / "mine.txt").write_text("mine, changed")
@@ -281,9 +281,9 @@ async def test_work_of_a_person_after_a_kill_is_kept(
         (workspace / "mine.txt").write_text("mine, changed again")
     rewound = manus("rewind", "t", "--to", "0")
     assert rewound.code == 0, rewound.err
-    said = " ".join(rewound.err.split())
-    assert "Restored: old.csv." in said
-    assert "either it or someone else has changed them: made.txt, mine.txt." in said
+    stderr = " ".join(rewound.err.split())
+    assert "Restored: old.csv." in stderr
+    assert "either it or someone else has changed them: made.txt, mine.txt." in stderr
     assert (workspace / "old.csv").read_text() == "1"
     assert (workspace / "made.txt").read_text() == "the work of a person"
     assert "mine, changed" in (workspace / "mine.txt").read_text()
@@ -311,7 +311,7 @@ async def test_a_call_in_doubt_is_not_repeated_after_an_undone_rewind(
 async def test_a_nested_call_in_doubt_is_not_repeated_after_undone_rewinds(
     manus: Program, server: ScriptedServer, workspace: Path, command: str
 ) -> None:
-    """The agent of a plan's step, or that with a delegated task, continues where it was killed."""
+    """The agent of a plan step, or of a delegated task, continues where it was killed."""
     if command == "flow":
         server.script(makes(free("alpha"), free("beta", 0)), succeeds("Alpha is done."))
     else:
@@ -358,7 +358,7 @@ async def test_a_killed_step_of_a_plan_is_in_doubt_too(
     assert (workspace / "old.csv").read_text() == "1"
 
 
-async def test_what_a_cancelled_call_changed_is_restored(
+async def test_changes_of_a_cancelled_call_are_restored(
     manus: Program, server: ScriptedServer
 ) -> None:
     workspace = manus.workspace
@@ -422,7 +422,7 @@ def test_a_fork_in_the_same_folder(
 
 @pytest.fixture
 def in_this_process(manus: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process use the home and the folder of the program."""
+    """Let this process use the program's home and folder."""
     monkeypatch.chdir(manus.home)
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""`manus run` with pipes: what comes on stdout and stderr, and the exit code; texts too long."""
+"""`manus run` with pipes: stdout, stderr and the exit code; texts that are too long."""
 
 import re
 import sys
@@ -44,7 +44,7 @@ def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -
 
 
 @pytest.mark.sandboxed
-def test_the_programs_that_the_sandbox_hides_are_told_at_the_start(
+def test_the_programs_that_the_sandbox_hides_are_listed_at_the_start(
     manus: Program, server: ScriptedServer
 ) -> None:
     mine = manus.home / "mine"
@@ -81,14 +81,14 @@ def test_json_is_one_object_on_the_last_line_and_nothing_else(
     server.script(call("bash", command="echo hi"), text("Line one.\nLine two.\x1b[31m"))
     result = manus("run", "--json", "--thread", "my thread", "Say hi")
     assert (result.code, result.out.count("\n"), "\x1b" in result.out) == (0, 1, False)
-    ended = result.json
-    assert set(ended) == KEYS
+    outcome = result.json
+    assert set(outcome) == KEYS
     facts = {"thread_id": "my thread", "status": "finished", "stop_reason": "answered"}
-    assert ended.items() >= {**facts, "success": True}.items()
-    assert ended["output"].startswith("Line one.\nLine two.")
-    assert len(ended["results"]) == 2
-    assert set(ended["usage"]) >= COUNTS
-    assert (ended["usage"]["model_calls"], ended["usage"]["tool_calls"]) == (2, 1)
+    assert outcome.items() >= {**facts, "success": True}.items()
+    assert outcome["output"].startswith("Line one.\nLine two.")
+    assert len(outcome["results"]) == 2
+    assert set(outcome["usage"]) >= COUNTS
+    assert (outcome["usage"]["model_calls"], outcome["usage"]["tool_calls"]) == (2, 1)
     assert "Step 1/60" in result.err
 
 
@@ -103,9 +103,7 @@ def test_the_request_comes_from_stdin(manus: Program, server: ScriptedServer) ->
     assert "\n-old\n+new\n" in attached
 
 
-def test_json_is_an_object_where_nothing_could_begin(
-    bare: Program, subtests: pytest.Subtests
-) -> None:
+def test_json_is_an_object_if_nothing_could_start(bare: Program, subtests: pytest.Subtests) -> None:
     for arguments in (["run", "--json", "x"], ["flow", "--json", "--max-steps", "0", "x"]):
         with subtests.test(arguments=arguments):
             result = bare(*arguments)
@@ -122,9 +120,9 @@ def test_the_workspace_is_the_current_folder_in_a_project(
     (manus.home / "mine/notes.txt").write_text("mine")
     for place in ("empty/workspace", "mine", "repository"):
         with subtests.test(place=place):
-            there = copy(manus)
-            there.home = manus.home / place.partition("/")[0]
-            assert there("run", "where?").err.startswith(f"Working in {manus.home / place} (")
+            elsewhere = copy(manus)
+            elsewhere.home = manus.home / place.partition("/")[0]
+            assert elsewhere("run", "where?").err.startswith(f"Working in {manus.home / place} (")
             assert (manus.home / place / ".manus/.gitignore").read_text() == "*\n"
 
 
@@ -141,7 +139,7 @@ def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_stdout_without_room(manus: Program, server: ScriptedServer) -> None:
+def test_a_full_disk_behind_stdout(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Hi."))
     with (
         Path("/dev/full").open("wb") as full,
@@ -154,9 +152,9 @@ def test_a_stdout_without_room(manus: Program, server: ScriptedServer) -> None:
 
 
 def test_closed_streams(manus: Program) -> None:
-    done = manus.cold("run", by=["bash", "-c", 'exec "$@" <&- >&-', "bash"])
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("manus: There is no request")
+    result = manus.cold("run", by=["bash", "-c", 'exec "$@" <&- >&-', "bash"])
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert result.err.startswith("manus: There is no request")
 
 
 def test_files_and_pictures_are_attached(
@@ -166,9 +164,9 @@ def test_files_and_pictures_are_attached(
     (manus.home / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
     server.script(text("Read."), text("Seen."))
     assert manus("run", "-f", "notes.txt", "-f", "notes.txt", "look").code == 0
-    said = str(server.requests[0].messages[-2]["content"])
-    assert said.startswith("look\n\n<file name")
-    assert said.count("wörds") == 2
+    content = str(server.requests[0].messages[-2]["content"])
+    assert content.startswith("look\n\n<file name")
+    assert content.count("wörds") == 2
     assert manus("run", "--image", "dot.png", "look").code == 0
     words, picture = server.requests[1].messages[-2]["content"]
     assert (words["text"], picture["type"]) == ("look", "image_url")
@@ -197,25 +195,25 @@ def test_on_the_command_line(
     )
     result = manus("run", "say hi", "--thread", "t", "--json")
     assert (result.code, result.json["output"]) == (0, "Done.")
-    shown = manus("show", "t")
+    listing = manus("show", "t")
     report = manus("report", "t", "--output", "-")
-    for shown_there in (result.out, result.err, shown.out, report.out):
+    for shown_there in (result.out, result.err, listing.out, report.out):
         with subtests.test(shown_there=shown_there):
             assert "gAAAAB" not in shown_there
     assert "I say hi." in result.err
-    assert "echo hi" in shown.out
+    assert "echo hi" in listing.out
     assert server.requests[-1].raw.count(SEALED.encode()) == 3
 
 
-def test_two_megabytes_are_taken_from_stdin(manus: Program, server: ScriptedServer) -> None:
+def test_two_megabytes_are_read_from_stdin(manus: Program, server: ScriptedServer) -> None:
     pasted = "What is this?\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 60_000
     server.script(text("A fox."))
     result = manus("run", "--thread", "long", stdin=pasted)
     assert (result.code, result.out.strip()) == (0, "A fox.")
     [request] = server.requests
-    shown = str(request.messages[1]["content"])
-    assert len(shown) < len(pasted) / 4
-    [place] = re.findall(r"characters left out; all [\d,]+ are in (\S+) …\]", shown)
+    content = str(request.messages[1]["content"])
+    assert len(content) < len(pasted) / 4
+    [place] = re.findall(r"characters left out; all [\d,]+ are in (\S+) …\]", content)
     assert (manus.workspace / place).read_text("utf-8").strip() == pasted.strip()
     stored = manus("show", "--json", "long").json["messages"][0]["text"]
     assert stored.strip() == pasted.strip()
@@ -227,7 +225,7 @@ def _records(manus: Program) -> set[str]:
     return {path.name for path in (*archives, *journals)}
 
 
-def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
+def test_a_compaction_is_reported_and_its_archive_deleted_with_the_thread(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.when(mentions(prompts.SUMMARIZER[:40])).always(text("- Counted. [#1]"))
@@ -238,8 +236,8 @@ def test_a_compaction_is_told_and_its_archive_is_deleted_with_the_thread(
             server.script(*counts, overflow, text("Done."))
             counted = manus("run", "--thread", thread, "Count.")
             assert counted.code == 0
-            told = r"^  context Older turns were summarized: about ([\d,]+) → ([\d,]+) tokens$"
-            [figures] = re.findall(told, counted.err, re.MULTILINE)
+            pattern = r"^  context Older turns were summarized: about ([\d,]+) → ([\d,]+) tokens$"
+            [figures] = re.findall(pattern, counted.err, re.MULTILINE)
             before, after = (int(figure.replace(",", "")) for figure in figures)
             assert before > after + 1_000
     (manus.workspace / "mine.txt").write_text("stays")

@@ -14,17 +14,17 @@ from tests.server import ScriptedServer, call, text
 
 STRONGER = "bubblewrap is stronger, but"
 NO_MODEL = {"MANUS_MODEL": "", "MANUS_BASE_URL": ""}
-"""For the doctor, which else tries the model."""
+"""For `doctor`, which otherwise tries the model."""
 FORBIDDEN = "does not start (bwrap: "
 
 
 def on_machine(*lacking: str) -> list[str]:
-    """The command before one that is to run on a machine without these features."""
+    """Return the command prefix that simulates a machine without these features."""
     return [sys.executable, str(Path(machine.__file__)), ",".join(lacking)]
 
 
 def path_without(folder: Path, name: str) -> str:
-    """A search path on which all programs are but one."""
+    """Return a search path with all programs except one."""
     folder.mkdir()
     for place in map(Path, reversed(os.environ["PATH"].split(os.pathsep))):
         for program in place.iterdir() if place.is_dir() else ():
@@ -34,7 +34,7 @@ def path_without(folder: Path, name: str) -> str:
 
 
 def sandbox_finding(doctor: Result) -> str:
-    """What `manus doctor` says of the sandbox, in a line."""
+    """Return the line of `manus doctor` about the sandbox."""
     lines = doctor.out.splitlines()
     first = next(i for i, line in enumerate(lines) if line.split()[1:2] == ["sandbox"])
     last = next(i for i, line in enumerate(lines) if line.split()[1:2] == ["browser"])
@@ -42,28 +42,28 @@ def sandbox_finding(doctor: Result) -> str:
 
 
 def work(program: Program, server: ScriptedServer, by: list[str], **environment: str) -> Result:
-    """A run whose model calls the shell once."""
+    """Execute a run whose model calls the shell once."""
     server.script(call("bash", command="echo work > done.txt"), text("Done."))
     return program.cold("run", "Do it.", by=by, **environment)
 
 
 @pytest.mark.sandboxes("landlock")
-def test_landlock_stands_in_where_bubblewrap_is_not_installed(
+def test_landlock_is_used_if_bubblewrap_is_not_installed(
     manus: Program, server: ScriptedServer
 ) -> None:
-    given = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
+    environment = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
     server.script(call("bash", command="echo work > done.txt"), text("Done."))
-    done = manus("run", "Do it.", **given)
-    assert (done.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), done.err
-    first = done.err.partition("\n")[0]
+    result = manus("run", "Do it.", **environment)
+    assert (result.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), result.err
+    first = result.err.partition("\n")[0]
     assert f"(sandbox: landlock; {STRONGER} is not installed: `sudo apt install bub" in first
-    finding = sandbox_finding(manus("doctor", **given, **NO_MODEL))
+    finding = sandbox_finding(manus("doctor", **environment, **NO_MODEL))
     assert finding.startswith("note sandbox landlock: ")
     assert "Bubblewrap isolates more, but is not installed: `sudo apt install bub" in finding
 
 
 @pytest.mark.sandboxes("landlock")
-def test_landlock_stands_in_where_user_namespaces_are_forbidden(
+def test_landlock_is_used_if_user_namespaces_are_forbidden(
     manus: Program, server: ScriptedServer
 ) -> None:
     """As on Ubuntu 24.04, with a bubblewrap that fails as it does there."""
@@ -71,35 +71,38 @@ def test_landlock_stands_in_where_user_namespaces_are_forbidden(
     fails.parent.mkdir()
     fails.write_text('#!/bin/sh\necho "bwrap: setting up uid map: Permission denied" >&2; exit 1\n')
     fails.chmod(0o755)
-    given = {"MANUS_SANDBOX": "auto", "PATH": f"{fails.parent}{os.pathsep}{os.environ['PATH']}"}
-    done = work(manus, server, on_machine(machine.NAMESPACES), **given)
-    assert (done.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), done.err
-    assert f"(sandbox: landlock; {STRONGER} {FORBIDDEN}setting up uid map" in done.err
+    environment = {
+        "MANUS_SANDBOX": "auto",
+        "PATH": f"{fails.parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    result = work(manus, server, on_machine(machine.NAMESPACES), **environment)
+    assert (result.code, (manus.workspace / "done.txt").read_text()) == (0, "work\n"), result.err
+    assert f"(sandbox: landlock; {STRONGER} {FORBIDDEN}setting up uid map" in result.err
     by = on_machine(machine.NAMESPACES)
-    finding = sandbox_finding(manus.cold("doctor", by=by, **given, **NO_MODEL))
+    finding = sandbox_finding(manus.cold("doctor", by=by, **environment, **NO_MODEL))
     assert f"Bubblewrap isolates more, but {FORBIDDEN}setting up uid map" in finding
 
 
-def test_without_any_no_program_is_started_and_it_is_said_what_helps(
+def test_without_any_no_program_is_started_and_the_remedy_is_named(
     manus: Program, server: ScriptedServer
 ) -> None:
-    given = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
+    environment = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
     by = on_machine(machine.LANDLOCK)
-    done = work(manus, server, by, **given)
+    result = work(manus, server, by, **environment)
     assert not (manus.workspace / "done.txt").exists()
-    first = done.err.partition("\n")[0]
+    first = result.err.partition("\n")[0]
     assert "(no sandbox works here, so no program is started: see `manus doctor`)" in first
     [observation] = server.requests[-1].tool_results.values()
     assert "none works here: bubblewrap is not installed, and the kernel has no L" in observation
-    finding = sandbox_finding(manus.cold("doctor", by=by, **given, **NO_MODEL))
+    finding = sandbox_finding(manus.cold("doctor", by=by, **environment, **NO_MODEL))
     assert finding.startswith("MISSING sandbox ")
     assert "For bubblewrap: `sudo apt install bubblewrap`." in finding
     assert "set `MANUS_SANDBOX=none`." in finding
 
 
-def test_the_suite_passes_there_and_says_what_was_skipped_and_why(tmp_path: Path) -> None:
-    """A test of it that runs with each sandbox."""
-    done = subprocess.run(
+def test_the_suite_passes_and_reports_what_was_skipped(tmp_path: Path) -> None:
+    """One of its tests, which runs with each sandbox."""
+    process = subprocess.run(
         [
             *on_machine(machine.NAMESPACES, machine.LANDLOCK),
             *(sys.executable, "-m", "pytest", "-q", "--numprocesses", "0"),
@@ -112,19 +115,19 @@ def test_the_suite_passes_there_and_says_what_was_skipped_and_why(tmp_path: Path
         timeout=200,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
-    assert "1 passed, 2 skipped" in done.stdout
-    assert "needs the sandbox bubblewrap: bubblewrap " in done.stdout
-    assert "needs the sandbox landlock: the kernel has no Landlock" in done.stdout
+    assert process.returncode == 0, process.stdout
+    assert "1 passed, 2 skipped" in process.stdout
+    assert "needs the sandbox bubblewrap: bubblewrap " in process.stdout
+    assert "needs the sandbox landlock: the kernel has no Landlock" in process.stdout
 
 
 @pytest.mark.sandboxes("landlock")
 def test_in_a_checkout_the_first_line_says_that_nothing_is_started(
     manus: Program, server: ScriptedServer
 ) -> None:
-    """Landlock cannot keep programs from the code of manus in the workspace."""
+    """Landlock cannot hide the code of manus in the workspace from programs."""
     server.script(call("bash", command="echo 1"), text("Done."))
-    done = manus("run", "--workspace", str(ROOT), "Do it.")
-    assert "(no program is started, since Landlock cannot protect" in done.err.partition("\n")[0]
+    result = manus("run", "--workspace", str(ROOT), "Do it.")
+    assert "(no program is started, since Landlock cannot protect" in result.err.partition("\n")[0]
     [observation] = server.requests[-1].tool_results.values()
     assert "Choose another workspace with `--workspace`." in observation

@@ -1,4 +1,4 @@
-"""`manus send`: messages from another terminal to a thread while a run works on it."""
+"""`manus send`: messages from another terminal to a thread during a run."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ LOOKS = call("bash", command="true")
 
 
 def meanwhile(reply: Any, *actions: Callable[[], Any]) -> Callable[[Request], Any]:
-    """A reply of the model, before which something is done in another terminal."""
+    """Return a model reply before which something happens in another terminal."""
 
     def answer(_: Request) -> Any:
         for action in actions:
@@ -26,17 +26,19 @@ def meanwhile(reply: Any, *actions: Callable[[], Any]) -> Callable[[Request], An
 
 
 def test_the_agent_reads_it_at_its_next_step(manus: Program, server: ScriptedServer) -> None:
-    told: list[Result] = []
-    sends = meanwhile(LOOKS, lambda: told.append(manus("send", "t", "use", "tabs 世界")))
+    results: list[Result] = []
+    sends = meanwhile(LOOKS, lambda: results.append(manus("send", "t", "use", "tabs 世界")))
     server.script(sends, text("Done."))
-    done = manus("run", "--thread", "t", "do it")
-    assert (done.code, done.out) == (0, "Done.\n")
-    assert told[0].code == 0
-    assert "The agent reads it at its next step." in told[0].err
-    assert re.search(r"Step 2/60.*\n  you     use tabs 世界\n", done.err)
+    result = manus("run", "--thread", "t", "do it")
+    assert (result.code, result.out) == (0, "Done.\n")
+    assert results[0].code == 0
+    assert "The agent reads it at its next step." in results[0].err
+    assert re.search(r"Step 2/60.*\n  you     use tabs 世界\n", result.err)
     assert server.requests[1].messages[-2]["content"].endswith("\n\nuse tabs 世界")
-    shown = manus("show", "t").out
-    assert shown.index("call  bash") < shown.index("user: use tabs 世界") < shown.index("Done.")
+    listing = manus("show", "t").out
+    assert (
+        listing.index("call  bash") < listing.index("user: use tabs 世界") < listing.index("Done.")
+    )
     roles = [m["role"] for m in manus("show", "t", "--json").json["messages"]]
     assert roles == ["user", "assistant", "tool", "user", "assistant"]
 
@@ -44,41 +46,41 @@ def test_the_agent_reads_it_at_its_next_step(manus: Program, server: ScriptedSer
 def test_queued_messages_are_the_next_requests_in_their_order(
     manus: Program, server: ScriptedServer
 ) -> None:
-    told: list[Result] = []
+    results: list[Result] = []
     sends = meanwhile(
         LOOKS,
-        lambda: told.append(manus("send", "t", "then sweep", "--queue")),
-        lambda: told.append(manus("send", "-c", "and rest", "--queue")),
+        lambda: results.append(manus("send", "t", "then sweep", "--queue")),
+        lambda: results.append(manus("send", "-c", "and rest", "--queue")),
     )
     server.script(sends, text("Done."), text("Swept."), text("Rested."))
-    done = manus("run", "--thread", "t", "do it")
-    assert (done.code, done.out) == (0, "Done.\nSwept.\nRested.\n")
-    assert all("next request when the current run ends" in result.err for result in told)
-    assert "> then sweep\n" in done.err
+    outcome = manus("run", "--thread", "t", "do it")
+    assert (outcome.code, outcome.out) == (0, "Done.\nSwept.\nRested.\n")
+    assert all("next request when the current run ends" in result.err for result in results)
+    assert "> then sweep\n" in outcome.err
     assert manus("show", "t").out.count("user: ") == 3
 
 
-def test_what_is_unread_is_listed_and_can_be_withdrawn(
+def test_unread_messages_are_listed_and_can_be_withdrawn(
     manus: Program, server: ScriptedServer
 ) -> None:
-    told: dict[str, Result] = {}
+    results: dict[str, Result] = {}
 
     def act() -> None:
         for words in ("one", "two"):
-            told[words] = manus("send", "t", words, "--queue", "--json")
-        told["listed"] = manus("send", "t", "--list")
-        told["shown"] = manus("show", "t")
-        told["withdrawn"] = manus("send", "t", "--withdraw", told["one"].json["id"][:6])
-        told["again"] = manus("send", "t", "--withdraw", told["one"].json["id"])
+            results[words] = manus("send", "t", words, "--queue", "--json")
+        results["listed"] = manus("send", "t", "--list")
+        results["shown"] = manus("show", "t")
+        results["withdrawn"] = manus("send", "t", "--withdraw", results["one"].json["id"][:6])
+        results["again"] = manus("send", "t", "--withdraw", results["one"].json["id"])
 
     server.script(meanwhile(text("Done."), act), text("Two."))
     assert manus("run", "--thread", "t", "do it").out == "Done.\nTwo.\n"
-    listed = told["listed"].out.splitlines()
-    assert [line.split()[0] for line in listed] == [told[w].json["id"] for w in ("one", "two")]
-    assert "Unread messages:" in told["shown"].out
-    assert told["withdrawn"].err == "Withdrawn: one\n"
-    assert (told["again"].code, told["again"].out) == (2, "")
-    assert "has already read it" in told["again"].err
+    listed = results["listed"].out.splitlines()
+    assert [line.split()[0] for line in listed] == [results[w].json["id"] for w in ("one", "two")]
+    assert "Unread messages:" in results["shown"].out
+    assert results["withdrawn"].err == "Withdrawn: one\n"
+    assert (results["again"].code, results["again"].out) == (2, "")
+    assert "has already read it" in results["again"].err
     assert "no unread messages" in manus("send", "t", "--list").err
     assert manus("send", "t", "--list", "--json").json == []
 
@@ -86,10 +88,10 @@ def test_what_is_unread_is_listed_and_can_be_withdrawn(
 def test_without_a_run_it_waits_for_the_next(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Done."), text("Swept."))
     assert manus("run", "--thread", "t", "do it").code == 0
-    sent = manus("send", "t", stdin="sweep up")
-    assert "No run is active on the thread; start it with: manus resume t" in sent.err
-    done = manus("resume", "t")
-    assert (done.code, done.out) == (0, "Swept.\n")
+    result = manus("send", "t", stdin="sweep up")
+    assert "No run is active on the thread; start it with: manus resume t" in result.err
+    outcome = manus("resume", "t")
+    assert (outcome.code, outcome.out) == (0, "Swept.\n")
     again = manus("resume", "t")
     assert "Nothing to resume" in again.err
 
@@ -101,16 +103,16 @@ def test_a_killed_run_is_resumed_with_it(manus: Program, server: ScriptedServer)
         assert manus("send", "t", "use tabs").code == 0
         running.send_signal(signal.SIGKILL)
         running.end()
-    done = manus("resume", "t")
-    assert (done.code, done.out) == (0, "Done.\n")
+    result = manus("resume", "t")
+    assert (result.code, result.out) == (0, "Done.\n")
     assert server.requests[-1].raw.decode().count("use tabs") == 1
 
 
-def test_a_run_that_fails_says_what_is_unread(manus: Program, server: ScriptedServer) -> None:
+def test_a_failed_run_lists_unread_messages(manus: Program, server: ScriptedServer) -> None:
     server.script(meanwhile(fail(401), lambda: manus("send", "t", "sweep", "--queue")))
-    done = manus("run", "--thread", "t", "do it")
-    assert done.code == 1
-    assert "resume t` reads the unread messages (1)." in done.err
+    result = manus("run", "--thread", "t", "do it")
+    assert result.code == 1
+    assert "resume t` reads the unread messages (1)." in result.err
 
 
 def test_a_thread_that_waits_says_how_to_answer(manus: Program, server: ScriptedServer) -> None:
@@ -130,9 +132,9 @@ def test_in_a_plan_it_is_shown_where_the_step_reads_it(
     sends = meanwhile(LOOKS, lambda: manus("send", "t", "in Celsius"))
     server.when(is_step("alpha"), sends, succeeds())
     server.when(is_summary, text("All."))
-    done = manus("flow", "--thread", "t", "do it")
-    assert done.out == "All.\n"
-    assert "  you     in Celsius\n" in done.err
+    result = manus("flow", "--thread", "t", "do it")
+    assert result.out == "All.\n"
+    assert "  you     in Celsius\n" in result.err
     assert "user: in Celsius" in manus("show", "t").out
 
 

@@ -1,4 +1,4 @@
-"""`manus setup`, what it keeps and what counts then; and what `manus doctor` says of it."""
+"""`manus setup`: what it stores and which settings apply; and the report of `manus doctor`."""
 
 import contextlib
 import os
@@ -34,15 +34,15 @@ def set_before(program: Program, lines: str) -> Path:
 
 def choose(program: Program, answers: dict[str, str]) -> str:
     with program.terminal("setup") as terminal:
-        for asked, answer in answers.items():
-            terminal.expect_last(asked)
+        for question, answer in answers.items():
+            terminal.expect_last(question)
             terminal.type(f"{answer}\r")
         assert terminal.wait() == 0, terminal.text
         return terminal.text
 
 
 READY = call("report", word="ready")
-"""What a model does that is tried."""
+"""Replies of a model that is being tried."""
 
 
 def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: ScriptedServer) -> None:
@@ -51,17 +51,17 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
     bare.environment["OPENAI_API_KEY"] = "sk-not-for-this-machine"
     answers = {"Number [1]:": "1", "Model [tiny]:": "large"}
-    shown = choose(bare, {**answers, "workspace]:": "~/work", "[auto]:": "ask"})
-    assert "Ollama on this machine: tiny, large" in shown
+    output = choose(bare, {**answers, "workspace]:": "~/work", "[auto]:": "ask"})
+    assert "Ollama on this machine: tiny, large" in output
     model = {"model": "large", "base_url": server.base_url, "api_key": "none"}
     assert kept(bare) == {**model, "workspace": "~/work", "approve": {"mode": "ask"}}
     assert bare("run", "say hello").out == "Hello.\n"
     assert (bare.home / "work").is_dir()
     assert {r.headers["authorization"] for r in server.requests} == {"Bearer none"}
-    assert "made a tool call" in shown
+    assert "made a tool call" in output
 
 
-def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: ScriptedServer) -> None:
+def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: ScriptedServer) -> None:
     file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
     server.script(READY)
     answers = {"Number [1]:": "4", "Address:": server.base_url, "yourself):": "sk-secret"}
@@ -74,11 +74,11 @@ def test_a_key_is_kept_and_what_else_is_set_stays(bare: Program, server: Scripte
 
 
 def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedServer) -> None:
-    """The server lists nothing; what is left empty is asked for again."""
+    """The server lists nothing; an empty answer is asked for again."""
     server.models = []
     server.script(READY)
     with bare.terminal("setup") as terminal:
-        for asked, answer in (
+        for question, answer in (
             ("Number [1]:", "4"),
             ("Address:", ""),
             ("http://localhost:8000/v1.\nAddress:", server.base_url),
@@ -88,29 +88,31 @@ def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedS
             ("workspace]:", ""),
             ("[auto]:", ""),
         ):
-            terminal.expect_last(asked)
+            terminal.expect_last(question)
             terminal.type(f"{answer}\r")
         assert terminal.wait() == 0, terminal.text
     assert kept(bare)["model"] == "scripted"
 
 
-def test_a_model_that_calls_no_tool_is_told_at_once(bare: Program, server: ScriptedServer) -> None:
+def test_a_model_that_calls_no_tool_is_reported_at_once(
+    bare: Program, server: ScriptedServer
+) -> None:
     server.models = ["chatty"]
     server.script(text("I am ready."), text("I said that I am ready."))
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
     with bare.terminal("setup") as terminal:
-        for asked, answer in (
+        for question, answer in (
             *(("Number [1]:", "1"), ("Model [chatty]:", "")),
             *(("workspace]:", ""), ("[auto]:", "")),
         ):
-            terminal.expect_last(asked)
+            terminal.expect_last(question)
             terminal.type(f"{answer}\r")
         assert terminal.wait() == 1, terminal.text
         assert "without the requested tool call" in terminal.text
         assert "MANUS_TOOL_CALLING=prompted" in terminal.text
 
 
-def test_the_folders_settings_and_the_environment_count_first(
+def test_the_folders_settings_and_the_environment_take_precedence(
     bare: Program, server: ScriptedServer
 ) -> None:
     server.script(text("Hello."), text("Hello."))
@@ -145,8 +147,8 @@ def test_ready(manus: Program, server: ScriptedServer) -> None:
     result = manus("doctor", MANUS_API_KEY=KEY)
     assert (result.code, result.err) == (0, "")
     lines = _lines(result.out)
-    said = f"ok      model     scripted at {server.base_url} made a tool call"
-    assert re.fullmatch(rf"{re.escape(said)} in \d+\.\d s", lines["model"])
+    message = f"ok      model     scripted at {server.base_url} made a tool call"
+    assert re.fullmatch(rf"{re.escape(message)} in \d+\.\d s", lines["model"])
     assert lines["threads"].endswith(f"stored in {manus.database} (created by the first run)")
     assert lines["workspace"].endswith(f"{manus.workspace} (created by the first run)")
     assert "file snapshots in" in lines["storage"]
@@ -161,7 +163,7 @@ SPANS = {
     "LANGSMITH_API_KEY": KEY,
     "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://me:{KEY}@127.0.0.1:9",
     "LANGSMITH_TRACING_MODE": "otel",
-    "OTEL_EXPORTER_OTLP_TIMEOUT": "1",  # nobody receives the spans
+    "OTEL_EXPORTER_OTLP_TIMEOUT": "1",  # nothing receives the spans
 }
 
 
@@ -178,7 +180,7 @@ def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
     path = f"{finder.parent}{os.pathsep}{os.environ['PATH']}"
     result = manus("doctor", MANUS_SANDBOX="none", PATH=path, **SPANS)
     assert result.code == 0
-    for said in (
+    for message in (
         "note    sandbox   none",
         "note    fonts     none for Chinese:",
         "fonts-noto-cjk",
@@ -186,8 +188,8 @@ def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
         "does not include it: a, b, c, d, e and 1 more",
         "spans to http://127.0.0.1:9\n",
     ):
-        with subtests.test(said=said):
-            assert said in result.out
+        with subtests.test(message=message):
+            assert message in result.out
     assert KEY not in result.out
 
 
@@ -197,28 +199,28 @@ def test_everything_wrong_at_once(bare: Program, subtests: pytest.Subtests) -> N
         "doctor", MANUS_WORKSPACE="file/below", MANUS_CHECKPOINT="file", MANUS_MODEL="replay:none"
     )
     assert result.code == 1
-    for said in (
+    for message in (
         "MISSING model     The recording none",
         "not a SQLite database",
         "file/below is not writable",
     ):
-        with subtests.test(said=said):
-            assert said in result.out
+        with subtests.test(message=message):
+            assert message in result.out
     assert result.out.endswith("\nNot ready: model, threads, workspace.\n")
     assert _lines(result.out)["python"].startswith("ok ")
 
 
 @pytest.mark.parametrize(
-    ("status", "state", "said"),
+    ("status", "state", "message"),
     [(401, "missing", "rejected the API key (401)"), (503, "warning", "responded with status 503")],
 )
-def test_answers_of_other_kinds(status: int, state: str, said: str) -> None:
+def test_answers_of_other_kinds(status: int, state: str, message: str) -> None:
     with contextlib.closing(Site()) as site:
         site.pages["/v1/models"] = Answer(status=status)
-        found = check_main_model(
+        result = check_main_model(
             Settings(model="m", base_url=f"{site.base}/v1", api_key=SecretStr(KEY))
         )
-    assert (found.state, said in found.text, KEY in found.text) == (state, True, False)
+    assert (result.state, message in result.text, KEY in result.text) == (state, True, False)
 
 
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/gemma3:4b does not support tools")
@@ -239,9 +241,9 @@ def test_the_model_is_tried(
     server.always(reply)
     result = manus("doctor", MANUS_RETRY_FOR="0")
     assert (result.code, result.err) == (code, "")
-    for said in words:
-        with subtests.test(said=said):
-            assert said in result.out
+    for message in words:
+        with subtests.test(message=message):
+            assert message in result.out
 
 
 SMALL: dict[str, tuple[Pages, str]] = {
@@ -253,7 +255,7 @@ SMALL: dict[str, tuple[Pages, str]] = {
 
 
 @pytest.mark.parametrize("product", SMALL)
-def test_a_small_window_is_told_with_the_setting(
+def test_a_small_window_is_reported_with_the_setting(
     manus: Program, server: ScriptedServer, product: str
 ) -> None:
     server.pages, setting = SMALL[product]
@@ -286,7 +288,7 @@ def test_an_empty_model_name_is_refused(manus: Program, subtests: pytest.Subtest
     assert "name a model" in result.err
 
 
-def test_mcp_servers_are_looked_at_and_not_started(
+def test_mcp_servers_are_checked_but_not_started(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     (manus.home / "manus.toml").write_text(
@@ -297,8 +299,8 @@ def test_mcp_servers_are_looked_at_and_not_started(
     server.script(READY)
     result = manus("doctor")
     assert result.code == 0
-    for said in ("mcp       here, gone, closed (", "`no-such-program`", "closed: ", " TIDES"):
-        with subtests.test(said=said):
-            assert said in result.out
+    for message in ("mcp       here, gone, closed (", "`no-such-program`", "closed: ", " TIDES"):
+        with subtests.test(message=message):
+            assert message in result.out
     assert not (manus.home / "started").exists()
     assert KEY not in result.out

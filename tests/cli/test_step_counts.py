@@ -1,4 +1,4 @@
-"""The terminal and the report count and number the steps of a run alike."""
+"""The terminal and the report count and number the steps of a run identically."""
 
 import re
 
@@ -16,10 +16,10 @@ def test_a_step_without_a_reply_has_a_number_and_is_not_counted(
     assert "Failed: 1 step, " in failed.err
     server.script(call("bash", command="echo 2"), text("Two."))
     resumed = manus("resume", "t")
-    shown = re.findall(r"^Step (\d+)/", resumed.err, re.MULTILINE)
+    matches = re.findall(r"^Step (\d+)/", resumed.err, re.MULTILINE)
     report = manus("report", "t", "--output", "-").out
     numbers = re.findall(r'aria-label="Step (\d+)"', report)
-    assert numbers == ["1", *shown]
+    assert numbers == ["1", *matches]
     [size] = re.findall(r"Finished: (\d+) steps, ", resumed.err)
     [reported] = re.findall(r"<dt>Steps</dt><dd>(\d+)", report)
     assert (size, reported) == ("3", "3")

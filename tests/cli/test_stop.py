@@ -1,4 +1,4 @@
-"""Stopped, killed, asked, resumed: nothing is lost, and nothing is done twice."""
+"""Stopped, killed, interrupted, resumed: nothing is lost, and nothing is done twice."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.processes import until, working_in
 from tests.server import ScriptedServer, call, calls, text
 
-# A command that says who it is, and then takes longer than any test.
+# A command that announces itself, and then runs longer than any test.
 SLOW = "echo $$ > pid; echo ran >> runs; sleep 300"
 
 
-# Sends Ctrl-C to itself while it imports, where an exception would be lost.
+# Sends Ctrl-C to itself during its imports, where an exception would be lost.
 INTERRUPTED = """\
 import contextlib, os, signal, sys, importlib.abc
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
@@ -38,7 +38,7 @@ def test_ctrl_c_before_the_first_request(manus: Program, server: ScriptedServer)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
+def test_a_signal_stops_the_run_and_its_children_and_resume_continues(
     manus: Program, server: ScriptedServer, number: int, code: int
 ) -> None:
     server.script(call("bash", command="echo one > one"), call("bash", command=SLOW))
@@ -60,7 +60,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_goes_on(
 
 
 async def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServer) -> None:
-    # a shell that does not let itself be ended politely keeps the clean way busy
+    # a shell that ignores SIGTERM delays the clean shutdown
     server.script(call("bash", command="trap '' TERM INT HUP; " + SLOW))
     with manus.start("run", "--thread", "t", "work") as process:
         wait_for_file(manus.workspace / "pid")
@@ -68,7 +68,7 @@ async def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServ
         process.expect("Stopping")
         process.send_signal(signal.SIGINT)
         assert process.end().code == 130
-    # the program does not wait for those that the kernel ends with it
+    # the program does not wait for processes that the kernel ends with it
     await until(lambda: not working_in(manus.workspace))
 
 
@@ -103,8 +103,8 @@ def test_two_processes_on_one_thread(
         for arguments in (["run", "--thread", "t", "more"], ["resume", "t"]):
             with subtests.test(arguments=arguments):
                 second = manus(*arguments)
-                said = f"manus: The thread t is in use by process {process.pid}; "
-                assert (second.code, second.err.startswith(said)) == (2, True)
+                message = f"manus: The thread t is in use by process {process.pid}; "
+                assert (second.code, second.err.startswith(message)) == (2, True)
         assert manus("threads", "--delete", "t").code == 2
         assert manus("threads").out.splitlines()[1].split()[1] == "running"
         server.script(text("Another thread."))
@@ -116,10 +116,10 @@ def test_a_question_without_a_terminal_waits_for_its_answer(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(call("ask_human", inquire="Which colour?"), text("Blue it is."))
-    asked = manus("run", "--thread", "t", "paint it")
-    assert (asked.code, asked.out) == (1, "Which colour?\n")
-    assert "Waiting for an answer: 1 step" in asked.err
-    assert asked.err.endswith("Answer with: manus resume t --answer TEXT\n")
+    result = manus("run", "--thread", "t", "paint it")
+    assert (result.code, result.out) == (1, "Which colour?\n")
+    assert "Waiting for an answer: 1 step" in result.err
+    assert result.err.endswith("Answer with: manus resume t --answer TEXT\n")
     assert "waiting" in manus("threads").out
     again = manus("resume", "t", "--json")
     assert (again.code, again.json["stop_reason"]) == (1, "interrupted")
@@ -133,23 +133,23 @@ def test_a_question_without_a_terminal_waits_for_its_answer(
 def test_several_questions_are_answered_in_the_order_of_show(
     manus: Program, server: ScriptedServer
 ) -> None:
-    asked = [call("ask_human", inquire=f"Which {what}?") for what in ("colour", "size", "day")]
+    asks = [call("ask_human", inquire=f"Which {subject}?") for subject in ("colour", "size", "day")]
     server.when(is_planner, makes("paint"))
-    server.when(is_step("paint"), calls(*asked), succeeds())
+    server.when(is_step("paint"), calls(*asks), succeeds())
     server.when(is_summary, text("Painted."))
     assert manus("flow", "--thread", "t", "paint it").code == 1
-    shown = manus("show", "t").out
-    questions = re.findall(r"^\d\. (W.*)$", shown, re.M)
+    listing = manus("show", "t").out
+    questions = re.findall(r"^\d\. (W.*)$", listing, re.M)
     answers = [f"--answer={question}!" for question in questions]
     assert manus("resume", "t", *answers, "--answer=x").code == 2
     assert manus("resume", "t", answers[0]).out.splitlines() == questions[1:]
     assert manus("resume", "t", *answers[1:]).out == "Painted.\n"
     step = next(request for request in server.requests if "Which day?!" in request.text)
-    heard = ["Which colour?!", "Which size?!", "Which day?!"]
-    assert [*step.tool_results.values()] == heard
+    prompts = ["Which colour?!", "Which size?!", "Which day?!"]
+    assert [*step.tool_results.values()] == prompts
 
 
-def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedServer) -> None:
+def test_a_run_out_of_steps_is_resumed(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo ran >> runs"), call("bash", command="echo 2"))
     first = manus("run", "--json", "--thread", "t", "--max-steps", "1", "do")
     assert (first.code, first.json["stop_reason"]) == (1, "max_steps")
@@ -161,9 +161,9 @@ def test_a_run_that_used_up_its_steps_goes_on(manus: Program, server: ScriptedSe
     assert len(again.json["results"]) == 2, "as many steps again"
     assert manus("resume", "t", "--max-steps", "2").code == 2
     server.script(text("Done."))
-    done = manus("resume", "--json", "t", "--max-steps", "30")
-    assert (done.code, done.json["output"], len(done.json["results"])) == (0, "Done.", 3)
-    assert done.json["usage"]["model_calls"] == 3
+    result = manus("resume", "--json", "t", "--max-steps", "30")
+    assert (result.code, result.json["output"], len(result.json["results"])) == (0, "Done.", 3)
+    assert result.json["usage"]["model_calls"] == 3
     assert (manus.workspace / "runs").read_text() == "ran\n"
 
 
@@ -177,29 +177,29 @@ def test_at_the_prompt_it_asks_for_more_steps(manus: Program, server: ScriptedSe
 
 
 @pytest.mark.parametrize(("stream", "code"), [("out", 1), ("err", 0)])
-def test_what_is_printed_can_go_to_a_reader_that_leaves(
+def test_the_reader_of_the_output_may_exit(
     manus: Program, server: ScriptedServer, stream: str, code: int
 ) -> None:
     answer = "\n".join(map(str, range(20_000)))
     server.script(text(answer))
     reading, writing = os.pipe()
     os.close(reading)
-    left: dict[str, Any] = {stream: writing}
-    with manus.start("run", "--thread", "t", "count", **left) as process:
+    streams: dict[str, Any] = {stream: writing}
+    with manus.start("run", "--thread", "t", "count", **streams) as process:
         result = process.end()
     os.close(writing)
     assert (result.code, result.out) == (code, f"{answer}\n" if stream == "err" else "")
     assert not re.search("Traceback|BrokenPipe|unexpected", result.err)
 
 
-def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> None:
+def test_the_approval_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> None:
     echo = call("bash", command="echo hi >> said")
     server.script(echo, echo)
     with manus.terminal("run", "--thread", "t", "--approve", "ask", "say hi") as terminal:
         terminal.expect("later): ")
         terminal.type("yes\n")
         terminal.expect("Step 2/")
-        terminal.raw = terminal.raw.rpartition("Step 2/")[2]  # behind the question before
+        terminal.raw = terminal.raw.rpartition("Step 2/")[2]  # after the previous question
         terminal.expect("later): ")
         terminal.type("\x04")
         assert terminal.wait() == 1
@@ -207,7 +207,7 @@ def test_the_mode_of_a_run_is_kept(manus: Program, server: ScriptedServer) -> No
     assert manus("resume", "t", "--answer", "no: enough").out == "Well.\n"
     assert "enough" in str(server.requests[-1].messages)
     assert (manus.workspace / "said").read_text() == "hi\n"
-    shown = manus("show", "t").out
-    assert shown.count("asked: May it call `bash`") == 2
-    assert "enough" in shown
+    listing = manus("show", "t").out
+    assert listing.count("asked: May it call `bash`") == 2
+    assert "enough" in listing
     assert manus("run", "--approve", "never", "say hi").code == 2

@@ -1,4 +1,4 @@
-"""The program on a terminal: what is asked, what is streamed, and what must not get through."""
+"""The program on a terminal: prompts, streaming, and input that must not get through."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.server import ScriptedServer, call, calls, hang, text
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["marked", "unmarked"])
-def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
+def test_pasted_text_is_one_answer_and_nothing_is_left_for_the_shell(
     manus: Program, server: ScriptedServer, marked: bool
 ) -> None:
     server.script(call("ask_human", inquire="Which?"), text("Thanks."))
@@ -23,7 +23,7 @@ def test_what_is_pasted_is_one_answer_and_nothing_is_left_for_the_shell(
     assert [*server.requests[-1].tool_results.values()] == [pasted]
 
 
-def test_a_streamed_thought_is_not_said_twice(manus: Program, server: ScriptedServer) -> None:
+def test_a_streamed_thought_is_not_printed_twice(manus: Program, server: ScriptedServer) -> None:
     server.script(calls(call("bash", command="echo hi"), text="I say hi first."), text("Done."))
     terminal = manus.on_terminal("run", "say hi")
     assert terminal.text.count("I say hi first.") == 1
@@ -39,9 +39,9 @@ def test_escape_sequences_do_not_get_through(manus: Program, server: ScriptedSer
     prints = call("bash", command="printf '\\033]0;mine\\007\\033[2Jx'")
     server.script(calls(prints, text=nasty), text(nasty))
     terminal = manus.on_terminal("run", nasty)
-    left = re.sub(r"\x1b\[[0-9;]*[mAK]|\x1b\[\?25[lh]", "", terminal.raw)
-    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", left)
-    assert "owned" not in left
+    visible = re.sub(r"\x1b\[[0-9;]*[mAK]|\x1b\[\?25[lh]", "", terminal.raw)
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", visible)
+    assert "owned" not in visible
     assert "[bold]plain[/bold]\n" in terminal.text
 
 
@@ -52,7 +52,7 @@ EDITS = [
 ]
 
 
-def test_colours_only_where_they_are_wanted(
+def test_colors_only_where_they_are_wanted(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.script(*EDITS, text("a"), WRITES, text("b"), text("c"), text("d"))
@@ -66,8 +66,8 @@ def test_colours_only_where_they_are_wanted(
     changed = [line for line in lines if line[:1] in ("+", "-")]
     assert changed == ["+one = 1", "+世 = 2", "-= 1", "+= 3"]
     assert re.search(r"\x1b\[[0-9;]*196m *-= 1", terminal.raw)
-    written = manus.on_terminal("run", "--json", "write")
-    assert "\x1b[2K" not in written.raw, "nothing is redrawn"
+    result = manus.on_terminal("run", "--json", "write")
+    assert "\x1b[2K" not in result.raw, "nothing is redrawn"
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         with subtests.test(name=name, value=value):
             manus.environment[name] = value
@@ -76,7 +76,7 @@ def test_colours_only_where_they_are_wanted(
             assert "\x1b" not in plain
 
 
-def test_the_arguments_of_a_call_are_shown_as_they_come(
+def test_the_arguments_of_a_call_are_shown_as_they_arrive(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(hang(reply=calls(WRITES, text="I write."), after_chunks=8))
@@ -99,15 +99,15 @@ ANSWER = (
 )
 
 
-def test_the_answer_is_drawn_once_and_as_it_is_in_a_pipe(
+def test_the_answer_is_rendered_once_and_raw_in_a_pipe(
     manus: Program, server: ScriptedServer
 ) -> None:
     server.script(text(ANSWER), text(ANSWER))
-    shown = manus.on_terminal("run", "x", columns=40).text
-    assert shown.count("has add and subtract") == 1
-    assert "`" not in shown[shown.index("The calc") :], "Markdown is drawn"
-    assert " • its tests pass" in shown
-    assert all(cell_len(line) <= 40 for line in shown[shown.index("The calc") :].splitlines()[:9])
+    output = manus.on_terminal("run", "x", columns=40).text
+    assert output.count("has add and subtract") == 1
+    assert "`" not in output[output.index("The calc") :], "Markdown is drawn"
+    assert " • its tests pass" in output
+    assert all(cell_len(line) <= 40 for line in output[output.index("The calc") :].splitlines()[:9])
     quiet = manus("run", "--quiet", "x", COLUMNS="40")
     assert (quiet.out, quiet.err) == (f"{ANSWER}\n", "")
 
@@ -118,11 +118,11 @@ def test_a_failed_command_shows_how_it_failed(manus: Program, server: ScriptedSe
     lines = manus("run", "test it").err.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("  failed  bash, "))
     assert lines[at].endswith("exit code 4")
-    shown = [line.strip() for line in lines[at + 1 : at + 6]]
-    assert shown == ["17", "18", "19", "20", "no such test"]
+    diff = [line.strip() for line in lines[at + 1 : at + 6]]
+    assert diff == ["17", "18", "19", "20", "no such test"]
 
 
-def test_the_end_of_what_a_running_tool_prints_is_shown(
+def test_the_latest_output_of_a_running_tool_is_shown(
     manus: Program, server: ScriptedServer
 ) -> None:
     slow = "for i in 1 2 3 4 5 6 7 8 世界; do echo so far $i; done; touch begun; sleep 300"
@@ -131,9 +131,9 @@ def test_the_end_of_what_a_running_tool_prints_is_shown(
         terminal.expect("so far 世界")
         terminal.expect("bash 1 s")
         assert re.fullmatch(r"  . bash 1 s", terminal.text.splitlines()[-1])
-        shown = terminal.text.splitlines()
-        assert shown[-7:-1] == [f"    so far {i}" for i in (4, 5, 6, 7, 8, "世界")]
-        assert all(cell_len(line) <= 40 for line in shown[1:])
+        lines = terminal.text.splitlines()
+        assert lines[-7:-1] == [f"    so far {i}" for i in (4, 5, 6, 7, 8, "世界")]
+        assert all(cell_len(line) <= 40 for line in lines[1:])
         terminal.type("\x03")
         assert terminal.wait() == 130
     assert "so far 世界" not in terminal.text
@@ -145,9 +145,9 @@ def test_verbose_shows_everything(
 ) -> None:
     script = "seq 20\necho end of it"
     server.script(calls(call("bash", command=script), text="First\nthis."), text("Done."))
-    shown = manus("run", "-v", "count").err.splitlines()
-    at = shown.index("          command: seq 20")
-    assert shown[at + 1] == "          echo end of it"
-    for said in ("  First", "  this.", *(f"          {i}" for i in range(1, 21))):
-        with subtests.test(said=said):
-            assert said in shown
+    stderr = manus("run", "-v", "count").err.splitlines()
+    at = stderr.index("          command: seq 20")
+    assert stderr[at + 1] == "          echo end of it"
+    for message in ("  First", "  this.", *(f"          {i}" for i in range(1, 21))):
+        with subtests.test(message=message):
+            assert message in stderr

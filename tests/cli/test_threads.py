@@ -32,10 +32,10 @@ def test_threads_are_listed_shown_and_deleted(manus: Program, server: ScriptedSe
     _, data = manus("threads", "--json", "--limit", "2").json
     facts = {"thread_id": "second", "request": "Count to thirty", "workspace": str(manus.workspace)}
     assert data.items() >= facts.items()
-    shown = manus("show", "second").out.splitlines()
-    assert shown[0] == f"Thread second, no success, files in {manus.workspace}"
-    assert {"user: Count to thirty", "agent: I count.", f"  call  bash: {COUNTS}"} <= set(shown)
-    assert "    30" not in shown
+    listing = manus("show", "second").out.splitlines()
+    assert listing[0] == f"Thread second, no success, files in {manus.workspace}"
+    assert {"user: Count to thirty", "agent: I count.", f"  call  bash: {COUNTS}"} <= set(listing)
+    assert "    30" not in listing
     assert "    30" in manus("show", "--full", "second").out.splitlines()
     assert "\x1b" not in manus("show", "first").out
     assert f"agent: {THREE}" in manus("show", "third").out.splitlines()
@@ -63,31 +63,31 @@ def test_why_a_thread_failed(
         with subtests.test(part=part):
             assert part in page
     server.script(text("Done."))
-    done = manus("resume", "t", "--json")
-    assert (done.code, done.json["output"], len(done.json["results"])) == (0, "Done.", 1)
+    result = manus("resume", "t", "--json")
+    assert (result.code, result.json["output"], len(result.json["results"])) == (0, "Done.", 1)
 
 
-def test_the_newest_and_the_beginning_of_an_id_name_a_thread(
+def test_a_thread_is_selected_as_the_newest_or_by_a_prefix(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.script(text("One."), text("Two."), text("Three."), text("Four."))
     manus("run", "--thread", "alpha-1", "Say one")
     manus("run", "--thread", "alpha-2", "Say two")
-    made = manus("run", "--json", "Say three").thread
-    assert manus("run", "-c", "--json", "And four").thread == made
+    thread = manus("run", "--json", "Say three").thread
+    assert manus("run", "-c", "--json", "And four").thread == thread
     assert len(server.requests[-1].messages) > len(server.requests[-2].messages)
     assert manus("show", "--json", "-c").json["output"] == "Four."
     assert manus("show", "--json", "alpha-2").json["output"] == "Two."
-    assert manus("resume", "--json", made[:4]).json["output"] == "Four."
+    assert manus("resume", "--json", thread[:4]).json["output"] == "Four."
     manus("report", "--last")
-    assert (manus.home / f"{made}.html").exists()
-    # the name of a new thread is no beginning of an older one, as long as it is none that we made
+    assert (manus.home / f"{thread}.html").exists()
+    # a new thread's name is not a prefix of an older one, unless it looks like a generated id
     server.script(text("Five."), text("Six."))
-    assert manus("run", "--thread", made[:5], "--json", "Say five").thread == made
+    assert manus("run", "--thread", thread[:5], "--json", "Say five").thread == thread
     assert manus("run", "--thread", "alpha", "--json", "Say six").thread == "alpha"
     assert manus("threads", "--delete", "alpha").code == 0
     [newest, *_] = manus("threads", "--json").json
-    assert (newest["thread_id"], newest["request"]) == (made, "Say three")
-    for wrong in (("alpha",), ("x",), (), ("-c", made)):
+    assert (newest["thread_id"], newest["request"]) == (thread, "Say three")
+    for wrong in (("alpha",), ("x",), (), ("-c", thread)):
         with subtests.test(wrong=wrong):
             assert manus("show", *wrong).code == 2

@@ -23,7 +23,7 @@ LISTED = "ls -la; echo \"$(printf 'sk-very-%s' secret-value-1234)\""
 
 @pytest.fixture
 def other(manus: Program, tmp_path: Path) -> Program:
-    """The program of somebody else, on another machine."""
+    """Provide another user's program, on another machine."""
     home = tmp_path / "other"
     home.mkdir()
     names = ("MANUS_BASE_URL", "MANUS_MODEL")
@@ -43,7 +43,7 @@ def write_files(server: ScriptedServer) -> None:
 
 
 def read_contents(path: Path) -> bytes:
-    """Return all that is in an exported thread, decoded."""
+    """Return the decoded contents of an exported thread."""
     with zipfile.ZipFile(path) as archive:
         parts = [archive.read(name) for name in archive.namelist()]
         lines = archive.read("checkpoints.jsonl").splitlines()
@@ -78,13 +78,13 @@ def test_a_thread_moves_with_its_files(
     contents = read_contents(manus.home / "t.zip")
     assert b"<secret> > config.ini" in contents
     assert KEY.encode() not in contents
-    shown = manus("show", "t").out.replace(KEY, "<secret>")
+    listing = manus("show", "t").out.replace(KEY, "<secret>")
 
     imported = other("import", str(manus.home / "t.zip"))
     assert imported.code == 0, imported.err
     assert "Not written because they link outside the folder or failed: out" in imported.err
     folder = other.home / "workspace"
-    assert shown.splitlines()[1:] == other("show", "t").out.splitlines()[1:]
+    assert listing.splitlines()[1:] == other("show", "t").out.splitlines()[1:]
     assert (folder / "src" / "a.txt").read_text() == "数\n"
     assert stat.S_IMODE((folder / "bin" / "go").stat().st_mode) == 0o700
     assert (folder / "src" / "link").readlink() == Path("a.txt")
@@ -148,8 +148,8 @@ def test_a_call_in_doubt_stays_in_doubt_and_unread_messages_are_named(
     manus.end_leftovers()
     assert manus("send", "t", "use tabs").code == 0
     exported = manus("export", "t", "t.zip")
-    told = " ".join(exported.err.split())
-    assert "send them again after the import: use tabs" in told
+    stderr = " ".join(exported.err.split())
+    assert "send them again after the import: use tabs" in stderr
     assert other("import", str(manus.home / "t.zip")).code == 0
     server.script(succeeds("I see."), *([text("Done.")] if command == "flow" else []))
     assert other("resume", "t").code == 0
@@ -180,8 +180,8 @@ def test_permissions_do_not_move(manus: Program, other: Program, server: Scripte
     assert manus("export", "t", "t.zip", "--files").code == 0
     assert other("import", str(manus.home / "t.zip")).code == 0
     server.script(call("str_replace_editor", edit))
-    asked = other("resume", "t", "--answer", "yes", "--approve", "ask")
-    assert "Waiting for an answer" in asked.err, asked.err
+    result = other("resume", "t", "--answer", "yes", "--approve", "ask")
+    assert "Waiting for an answer" in result.err, result.err
     assert (other.workspace / "a.txt").read_text() == "one"
     server.script(call("str_replace_editor", edit), text("Edited."))
     assert manus("resume", "t", "--answer", "yes", "--json").json["output"] == "Edited."
@@ -211,7 +211,7 @@ def manifest(**changes: Any) -> Callable[[str, bytes], bytes | None]:
 
 
 def entry(path: str, kind: str = "file") -> Callable[[str, bytes], bytes | None]:
-    """Add an entry for a file, with the content of another."""
+    """Add an entry for a file, with the contents of another."""
 
     def change(name: str, content: bytes) -> bytes:
         line = json.dumps([path, kind, 0o644, blob_id(b"run\n")])

@@ -1,4 +1,4 @@
-"""A folder's own settings cost nothing until a person has trusted the folder."""
+"""A folder's settings have no effect until a person has trusted the folder."""
 
 import pytest
 
@@ -20,14 +20,14 @@ args = ["ran"]
 
 @pytest.fixture
 def cloned(bare: Program, server: ScriptedServer) -> Program:
-    """The program in a folder whose settings name a server of somebody else's."""
+    """Provide the program in a folder whose settings name a third party's server."""
     del bare.environment["MANUS_TRUST"]
     bare.environment["OPENAI_API_KEY"] = KEY
     (bare.home / "manus.toml").write_text(PLANTED.format(address=server.base_url))
     return bare
 
 
-def test_without_a_terminal_only_what_is_harmless_counts_and_that_is_said(
+def test_without_a_terminal_only_stricter_settings_apply(
     cloned: Program, server: ScriptedServer
 ) -> None:
     result = cloned("run", "--model", "replay:none.jsonl", "hello")
@@ -42,12 +42,12 @@ def test_without_a_terminal_only_what_is_harmless_counts_and_that_is_said(
     assert {request.body["model"] for request in server.requests} == {"mine"}
 
 
-@pytest.mark.parametrize("how", ["command", "variable"])
-def test_once_trusted_they_count_until_they_change(
-    cloned: Program, server: ScriptedServer, how: str
+@pytest.mark.parametrize("mode", ["command", "variable"])
+def test_once_trusted_they_apply_until_they_change(
+    cloned: Program, server: ScriptedServer, mode: str
 ) -> None:
     server.script(text("One."))
-    variable = {"MANUS_TRUST": "1"} if how == "variable" else {}
+    variable = {"MANUS_TRUST": "1"} if mode == "variable" else {}
     if not variable:
         assert cloned("trust").code == 0
     assert cloned("run", "hello", **variable).out == "One.\n"
@@ -74,7 +74,7 @@ def test_at_a_terminal_a_person_is_asked_once(
     assert ("`manus trust`" in terminal.text) is (answer == "n")
 
 
-def test_an_env_file_never_leads_programs_elsewhere(bare: Program) -> None:
+def test_an_env_file_never_redirects_programs(bare: Program) -> None:
     planted = {
         "NODE_OPTIONS": "--require /tmp/x.js",
         "PLAYWRIGHT_NODEJS_PATH": "/tmp/x",
@@ -86,9 +86,9 @@ def test_an_env_file_never_leads_programs_elsewhere(bare: Program) -> None:
     }
     (bare.home / ".env").write_text("".join(f"{n}={v}\n" for n, v in planted.items()))
     (bare.home / "show.py").write_text("import os\nprofile = print(*sorted(os.environ))\n")
-    # trusted, and still
-    shown = bare("run", "--profile", "show:profile", "x", MANUS_MODEL="m").out.split()
-    assert {*planted} & {*shown} == {"GITHUB_TOKEN"}
+    # trusted, and still trusted
+    output = bare("run", "--profile", "show:profile", "x", MANUS_MODEL="m").out.split()
+    assert {*planted} & {*output} == {"GITHUB_TOKEN"}
 
 
 def test_an_env_file_of_a_folder_that_is_not_trusted(bare: Program, server: ScriptedServer) -> None:
@@ -101,7 +101,7 @@ def test_an_env_file_of_a_folder_that_is_not_trusted(bare: Program, server: Scri
     assert "DEBUG" not in line
 
 
-def test_an_mcp_server_that_changes_is_told_shown_and_trusted(
+def test_a_changed_mcp_server_is_reported_shown_and_trusted(
     manus: Program, server: ScriptedServer
 ) -> None:
     (manus.home / "manus.toml").write_text(planted_server(manus.home, FIRST))

@@ -1,4 +1,4 @@
-"""Wrong usage and configuration: exit code 2, one sentence, and nothing begun."""
+"""Wrong usage and configuration: exit code 2, one sentence, and nothing is started."""
 
 import base64
 import re
@@ -30,12 +30,12 @@ def test_help_imports_nothing_slow(bare: Program) -> None:
         "slow = {'langgraph', 'langchain_core', 'openai', 'pydantic', 'rich', 'asyncio', 'httpx'}\n"
         "print('imported:', sorted(slow & set(sys.modules)))"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "--max-steps" in done.stdout
-    assert done.stdout.endswith("imported: []\n")
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "--max-steps" in process.stdout
+    assert process.stdout.endswith("imported: []\n")
 
 
 def test_what_a_run_does_not_use_is_not_imported() -> None:
@@ -53,12 +53,14 @@ def test_what_a_run_does_not_use_is_not_imported() -> None:
         "import langsmith.types; langsmith.types.Run; get_client(url='http://127.0.0.1:9'); "
         "print(type(sys.modules['langgraph_sdk']).__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("module\n", "")
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (process.stdout, process.stderr) == ("module\n", "")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("fly", "'fly'; `manus --help`"),
         ("runn x", "'runn' (did you mean run?); `manus --help`"),
@@ -73,13 +75,13 @@ def test_what_a_run_does_not_use_is_not_imported() -> None:
         ("threads --delete nowhere", "no thread nowhere"),
     ],
 )
-def test_wrong_usage(typed: Callable[..., Result], line: str, said: str) -> None:
+def test_wrong_usage(typed: Callable[..., Result], line: str, message: str) -> None:
     result = typed(*shlex.split(line))
-    assert said in _sentence(result)
+    assert message in _sentence(result)
     assert "nowhere" in line or "--help` shows the usage" in result.err
 
 
-def test_no_command_summary_is_cut(
+def test_no_command_summary_is_truncated(
     typed: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each fits whole in 80 columns."""
@@ -98,9 +100,9 @@ def test_help_version_and_a_drawing(typed: Callable[..., Result]) -> None:
     assert typed().out == typed("help").out == helped.out
     assert typed("help", "run").out == typed("run", "--help").out
     assert typed("--version").out == f"manus {__version__}\n"
-    drawn = typed("graph")
-    assert (drawn.code, drawn.err) == (0, "")
-    assert {"graph", "TD;"} <= set(drawn.out.split())
+    diagram = typed("graph")
+    assert (diagram.code, diagram.err) == (0, "")
+    assert {"graph", "TD;"} <= set(diagram.out.split())
 
 
 def test_no_request_and_no_model(bare: Program, subtests: pytest.Subtests) -> None:
@@ -125,7 +127,7 @@ def test_the_commands_of_the_readme_run(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.always(text("done")).allow_unused()
-    for _ in range(3):  # a step each
+    for _ in range(3):  # one step each
         assert manus("run", "--thread", "THREAD", "hello").code == 0
     assert len(_list_readme_commands()) >= 7
     (manus.home / "notes.txt").write_text("a note")
@@ -134,10 +136,10 @@ def test_the_commands_of_the_readme_run(
         with subtests.test(command=command):
             if command == "ui":
                 continue  # it serves until it is stopped
-            done = manus(*shlex.split(command))
-            # without a terminal there are no answers; a thread that has ended has no question
+            result = manus(*shlex.split(command))
+            # without a terminal there are no answers; a finished thread has no question
             refused = command == "setup" or "--answer" in command
-            # the scripted model answers without the tool call that `doctor` tries
+            # the scripted model replies without the tool call that `doctor` tries
             code = 2 if refused else 1 if command == "doctor" else 0
-            assert done.code == code, (command, done)
-            assert "Traceback" not in done.err
+            assert result.code == code, (command, result)
+            assert "Traceback" not in result.err

@@ -1,4 +1,4 @@
-"""Agents built as LangChain's users build them, on a scripted model."""
+"""Agents built the way LangChain users build them, on a scripted model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ Build = Callable[..., RunGraph[Any]]
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(own_workspace: Path) -> None:
-    """No `manus.toml` of the developer's counts."""
+    """Change to an empty folder: the developer's `manus.toml` must not apply."""
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def model() -> ScriptedModel:
 
 @pytest.fixture
 def build(model: ScriptedModel) -> Build:
-    """Build an agent whose model gives these replies."""
+    """Build an agent whose model returns these replies."""
 
     def make(*replies: str | AIMessage, tools: Any = (), **keywords: Any) -> RunGraph[Any]:
         model.script(*(AIMessage(r) if isinstance(r, str) else r for r in replies))

@@ -83,7 +83,7 @@ async def test_the_asynchronous_form_in_a_loop(build: Build) -> None:
     assert "A.before_model" not in calls
 
 
-def test_a_drawing_without_hooks_is_as_ever(build: Build) -> None:
+def test_a_drawing_without_hooks_is_unchanged(build: Build) -> None:
     assert set(build().get_graph().nodes) == {
         "__start__",
         "think",
@@ -111,7 +111,7 @@ def test_a_drawing_with_hooks(build: Build) -> None:
 
 
 class TestState:
-    def test_a_hook_counts_in_a_channel_of_its_own(self, build: Build) -> None:
+    def test_a_hook_counts_in_its_own_channel(self, build: Build) -> None:
         class Counted(AgentState[Any]):
             count: NotRequired[int]
 
@@ -125,7 +125,7 @@ class TestState:
         agent = build(*replies, tools=[weather], middleware=[Counter()])
         assert agent.invoke({**HELLO, "count": 5})["count"] == 7
 
-    def test_a_tool_reads_what_a_hook_has_written(self, build: Build) -> None:
+    def test_a_tool_reads_what_a_hook_wrote(self, build: Build) -> None:
         class Named(AgentState[Any]):
             user: NotRequired[str]
 
@@ -266,7 +266,7 @@ def test_a_policy_keeps_the_state_out_of_traces(build: Build) -> None:
     assert recorder.inputs["Private.before_model"] == {}
 
 
-def test_two_of_one_name_are_refused() -> None:
+def test_two_with_the_same_name_are_rejected() -> None:
     with pytest.raises(UsageError, match="same name"):
         build_agent(tools=[], middleware=[Log("A", []), Log("A", [])])
 

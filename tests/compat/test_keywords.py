@@ -52,19 +52,19 @@ class TestStateSchema:
 
     def test_tools_read_and_write_it(self, build: Build) -> None:
         @tool
-        def buy(what: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+        def buy(item: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
             """Buy something."""
             message = ToolMessage("bought", tool_call_id=runtime.tool_call_id)
             rest = runtime.state["budget"] - 3
-            return Command(update={"budget": rest, "basket": [what], "messages": [message]})
+            return Command(update={"budget": rest, "basket": [item], "messages": [message]})
 
-        replies = call("buy", what="tea"), call("buy", what="milk"), "Done."
+        replies = call("buy", item="tea"), call("buy", item="milk"), "Done."
         agent = build(*replies, tools=[buy], state_schema=self.Shopping)
         result = agent.invoke({**HELLO, "budget": 10, "basket": []})
         assert (result["budget"], result["basket"]) == (4, ["tea", "milk"])
 
     def test_newer_langgraph_shows_them_to_tools(self, build: Build) -> None:
-        """From 1.2.24 on, LangGraph shows a tool the keys of the input of the tool's node."""
+        """From 1.2.24 on, LangGraph gives a tool only the input keys of the tool's node."""
         agent = build("Hi.", state_schema=self.Shopping)
         assert {"budget", "basket", "secret"} <= {*agent.nodes["act"].channels}
 

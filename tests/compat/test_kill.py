@@ -1,4 +1,4 @@
-"""A process that is killed inside of a wrapped tool call, and one that goes on."""
+"""A process that is killed inside a wrapped tool call, and one that resumes."""
 
 import signal
 import subprocess
@@ -42,12 +42,12 @@ with SqliteSaver.from_conn_string("threads.db") as saver:
 '''
 
 
-def run(folder: Path, how: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", PROGRAM, how]
+def run(folder: Path, mode: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, mode]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 
-def test_an_attempt_under_way_is_not_repeated(tmp_path: Path) -> None:
+def test_an_attempt_in_progress_is_not_repeated(tmp_path: Path) -> None:
     assert run(tmp_path, "start").returncode == -signal.SIGKILL
     second = run(tmp_path, "resume")
     assert (tmp_path / "effects").read_text("utf-8").splitlines() == ["北京", "北京"]

@@ -1,4 +1,4 @@
-"""Each middleware of `langchain.agents.middleware` in a run of ours."""
+"""Each middleware of `langchain.agents.middleware` in one of our runs."""
 
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ def send(to: str) -> str:
 
 
 class Flaky(ScriptedModel):
-    """Fails a number of times, as a model server does."""
+    """Fails several times, like an unreliable model server."""
 
     failures: int = 1
 
@@ -185,7 +185,7 @@ class TestTools:
 
         @tool
         def flaky() -> str:
-            """Work at the third attempt."""
+            """Succeed at the third attempt."""
             attempts.append(1)
             if len(attempts) < 3:
                 raise ConnectionError("gone")
@@ -246,9 +246,9 @@ class TestTools:
             call("grep_search", pattern="answer", output_mode="content"),
         )
         result = build(both, "42.", middleware=[middleware]).invoke(HELLO)
-        found = [message.text for message in result["messages"] if message.type == "tool"]
-        assert "/notes.txt" in found[0]
-        assert "the answer is 42" in found[1]
+        observations = [message.text for message in result["messages"] if message.type == "tool"]
+        assert "/notes.txt" in observations[0]
+        assert "the answer is 42" in observations[1]
 
     # LangChain does not close the pipes of its shell
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

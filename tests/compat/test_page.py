@@ -1,4 +1,4 @@
-"""The programs of docs/langchain.md, run as they stand against a server on loopback."""
+"""The programs of docs/langchain.md, run unchanged against a server on loopback."""
 
 import re
 import warnings
@@ -16,14 +16,14 @@ PROGRAMS = dict(re.findall(r"^```python\n# (\w+)\.py\n(.*?)^```", PAGE, re.MULTI
 
 @pytest.fixture
 def run(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Run a program of the page and return its names."""
+    """Run a program from the page and return its variables."""
     monkeypatch.setenv("MANUS_MODEL", "scripted")
     monkeypatch.setenv("MANUS_BASE_URL", server.base_url)
 
     def execute(name: str) -> dict[str, Any]:
         names: dict[str, Any] = {"__name__": name}
         with warnings.catch_warnings():
-            # pydantic's, about a runtime whose state has no type
+            # pydantic's warning, about a runtime whose state has no type
             warnings.filterwarnings("ignore", "Pydantic serializer")
             exec(compile(PROGRAMS[name], f"{name}.py", "exec"), names)
         return names

@@ -93,7 +93,7 @@ def test_the_providers_own(build: Build, schema: Any) -> None:
 
 
 @pytest.mark.parametrize("is_own_client", [True, False])
-def test_a_strict_schema_is_sent_as_openai_demands(
+def test_a_strict_schema_is_sent_as_openai_requires(
     build: Build, server: servers.ScriptedServer, is_own_client: bool
 ) -> None:
     server.script(servers.text(json.dumps(VALUES)))
@@ -102,9 +102,9 @@ def test_a_strict_schema_is_sent_as_openai_demands(
     strategy: ProviderStrategy[Any] = ProviderStrategy(SCHEMA, strict=True)
     agent = build(model=model, response_format=strategy)
     agent.invoke(HELLO, context=Context(base_url=server.base_url))
-    sent = server.requests[0].body["response_format"]["json_schema"]
-    assert (sent["name"], sent["strict"]) == ("weather_object", True)
-    assert sent["schema"]["additionalProperties"] is False
+    schema = server.requests[0].body["response_format"]["json_schema"]
+    assert (schema["name"], schema["strict"]) == ("weather_object", True)
+    assert schema["schema"]["additionalProperties"] is False
     assert "additionalProperties" not in SCHEMA
 
 
@@ -214,5 +214,5 @@ def test_the_prompt_and_the_message_of_the_tool(build: Build) -> None:
 
 @pytest.mark.parametrize(("name", "is_supported"), [("openai:gpt-5", True), ("local", False)])
 def test_whether_a_provider_has_its_own(name: str, is_supported: bool) -> None:
-    """LangChain's own private function; its own list of names."""
+    """Uses LangChain's own private function and its list of names."""
     assert supports_provider_strategy(name, []) is is_supported

@@ -1,4 +1,4 @@
-"""`wrap_model_call` and `wrap_tool_call`: what surrounds our model calls and our tool calls."""
+"""`wrap_model_call` and `wrap_tool_call` around our model calls and tool calls."""
 
 from pathlib import Path
 from typing import Any, NotRequired

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and nobody reads it who could not before."""
+"""A file is written whole or not at all, and permissions are never widened."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
+def test_a_file_keeps_its_mode_or_gets_the_specified_one(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_bytes(b"old")
     path.chmod(0o751)
@@ -38,20 +38,22 @@ def test_a_file_keeps_its_mode_or_has_the_one_given(tmp_path: Path) -> None:
     assert names == ["folder", "private", "secret", "usual"], "no piece of a file is left"
 
 
-def test_what_is_private_is_never_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen at the moment when the content is there and the file is not yet in its place."""
+def test_private_files_are_never_readable_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checks the mode at the moment when the content exists but the file is not yet in place."""
     path = tmp_path / "secret"
     path.touch(0o600)
-    met = []
+    modes = []
     fchmod = os.fchmod
 
     def looking(descriptor: int, mode: int) -> None:
-        met.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
         fchmod(descriptor, mode)
 
     monkeypatch.setattr(os, "fchmod", looking)
     write_atomically(path, b"new")
-    assert met == [0o600]
+    assert modes == [0o600]
 
 
 def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 @pytest.fixture
 def null(tmp_path: Path) -> Iterator[Path]:
-    """A device of our own that works as `/dev/null` does."""
+    """Create a device that works like `/dev/null`."""
     path = tmp_path / "null"
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -115,8 +117,8 @@ write_atomically(pathlib.Path(sys.argv[1]), b"page")
 
 
 @pytest.mark.parametrize("name", ["stdout", "link", "/dev/fd/1", "/proc/self/fd/1"])
-def test_stdout_by_a_name_is_written_after_what_is_there(tmp_path: Path, name: str) -> None:
-    """`stdout` is what `/dev/stdout` is, which a test that fails must not replace."""
+def test_named_stdout_is_appended_to(tmp_path: Path, name: str) -> None:
+    """`stdout` stands for `/dev/stdout`, which a failing test must not replace."""
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     (tmp_path / "link").symlink_to("stdout")
     redirected = tmp_path / "out"
@@ -130,5 +132,5 @@ def test_stdout_by_a_name_is_written_after_what_is_there(tmp_path: Path, name: s
 def _write_in_a_process(folder: Path, name: str, out: int) -> bytes | None:
     command = [sys.executable, "-c", _TO_STDOUT, name]
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, stdout=out, cwd=folder, env=environment, check=True)
-    return done.stdout
+    process = subprocess.run(command, stdout=out, cwd=folder, env=environment, check=True)
+    return process.stdout

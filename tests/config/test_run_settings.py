@@ -1,4 +1,4 @@
-"""Which of context, settings and profile a value of a run comes from."""
+"""The source of each value of a run: context, settings or profile."""
 
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -46,7 +46,7 @@ def address(run: RunSettings) -> str | None:
 
 
 PRECEDENCE: list[tuple[str, Any, Any, Any, Any]] = [
-    # value, of context and all, of settings and profile, of profile alone
+    # the value of context and all, of settings and profile, of the profile alone
     ("model", main_model, "of-context", "of-profile", "of-profile"),
     ("base_url", address, "http://context/v1", "http://settings/v1", None),
     ("workspace", lambda run: run.workspace, "of-context", "of-settings", "./workspace"),
@@ -109,7 +109,9 @@ def test_a_person_is_asked_unless_all_questions_are_refused(
     ("in_settings", "has_memory", "memory"),
     [(True, True, True), (True, False, False), (False, True, False)],
 )
-def test_memory_is_off_if_either_says_so(in_settings: bool, has_memory: bool, memory: bool) -> None:
+def test_memory_is_off_if_either_source_disables_it(
+    in_settings: bool, has_memory: bool, memory: bool
+) -> None:
     run = resolve_settings(Settings(memory=in_settings), has_memory=has_memory)
     assert run.memory is memory
 
@@ -140,7 +142,7 @@ def test_only_the_module_that_resolves_reads_the_sources_in_a_run() -> None:
             if "config.settings import" in source or "context_source" in source:
                 readers.add(path.relative_to(package).as_posix())
     assert readers == {
-        "execution/session.py",  # the defaults of a session outside of a run
+        "execution/session.py",  # the defaults of a session outside a run
         "nodes/active_run.py",  # loads the settings
         "nodes/subagent.py",  # builds the context of a nested run
     }

@@ -1,4 +1,4 @@
-"""Where a setting comes from, and what is said of one that does not fit."""
+"""Where a setting comes from, and the error message if it is invalid."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def _refusal(environment: dict[str, str], file: Path) -> str:
 
 GIVEN = [
     ("model", "m", "m"),
-    ("api_key", " k\n", SecretStr("k")),  # blanks around a value do not count
+    ("api_key", " k\n", SecretStr("k")),  # surrounding blanks are ignored
     ("temperature", "0.5", 0.5),
     ("vision", "false", False),
     ("max_steps", "7", 7),
@@ -34,7 +34,9 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
     assert load_settings({}, file) == Settings()
     assert (Settings().workspace, Settings().profile) == ("./workspace", "manus")
     assert Settings().api_key is None
-    settings = load_settings({f"MANUS_{name.upper()}": given for name, given, _ in GIVEN}, file)
+    settings = load_settings(
+        {f"MANUS_{name.upper()}": variable for name, variable, _ in GIVEN}, file
+    )
     assert [getattr(settings, name) for name, _, _ in GIVEN] == [value for *_, value in GIVEN]
     file.write_text('model = "from-file"\nworkspace = "w"\nmax_steps = 3\n')
     settings = load_settings({"MANUS_MODEL": "from-env", "MANUS_TIMEOUT": "2.5"}, file)
@@ -43,7 +45,7 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
     assert load_settings({"MANUS_MODEL": " "}, file).model == "from-file", "empty is not set"
 
 
-def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
+def test_openai_variables_apply_if_ours_are_not_set(file: Path) -> None:
     environment = {"OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://theirs"}
     settings = load_settings(environment, file)
     assert (settings.api_key, settings.base_url) == (SecretStr("theirs"), "http://theirs")
@@ -56,7 +58,7 @@ def test_openai_variables_count_where_ours_are_not_set(file: Path) -> None:
     assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://ours")
 
 
-def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
+def test_a_role_overrides_what_it_sets_of_main(file: Path) -> None:
     file.write_text(
         'model = "big"\nbase_url = "http://m"\napi_key = "k"\nretry_for = 1\n'
         "context_window = 8000\n"
@@ -75,7 +77,7 @@ def test_a_role_has_what_it_sets_over_what_main_has(file: Path) -> None:
     assert (vision.base_url, vision.api_key) == (None, None), "another provider's"
 
 
-def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> None:
+def test_the_error_of_an_invalid_value_names_its_variable_or_file(file: Path) -> None:
     assert _refusal({"MANUS_MAX_STEPS": "many"}, file) == (
         "MANUS_MAX_STEPS: `max_steps` is 'many', which is not valid: "
         "input should be a valid integer, unable to parse string as an integer."
@@ -84,22 +86,22 @@ def test_a_value_that_does_not_fit_names_its_variable_or_file(file: Path) -> Non
     assert _refusal({}, file) == (
         f"{file}: `roles.plan.timeout` is -1, which is not valid: input should be greater than 0."
     )
-    file.write_text('api_key = ["hush"]\n')  # a key is never shown
-    said = _refusal({}, file)
-    assert said.startswith(f"{file}: `api_key` is not valid: ")
-    assert "hush" not in said
+    file.write_text('api_key = ["hush"]\n')  # a key is never printed
+    message = _refusal({}, file)
+    assert message.startswith(f"{file}: `api_key` is not valid: ")
+    assert "hush" not in message
     assert "hush" not in repr(load_settings({"MANUS_API_KEY": "hush"}, file))
 
 
-def test_a_file_that_cannot_be_read_or_sets_what_is_none_is_named(file: Path) -> None:
+def test_an_unreadable_file_or_unknown_setting_is_named(file: Path) -> None:
     file.write_text("max_step = 3\n")
-    said = _refusal({}, file)
-    assert said.startswith(f"{file} sets `max_step`, which is not a setting; did you mean")
-    assert "`max_steps`?" in said
+    message = _refusal({}, file)
+    assert message.startswith(f"{file} sets `max_step`, which is not a setting; did you mean")
+    assert "`max_steps`?" in message
     file.write_text("[roles.plan]\nxyzzy = 3\n")
-    said = _refusal({}, file)
-    assert "`roles.plan.xyzzy`, which" in said
-    assert "max_steps" not in said
+    message = _refusal({}, file)
+    assert "`roles.plan.xyzzy`, which" in message
+    assert "max_steps" not in message
     file.write_text("model = \n")
     assert _refusal({}, file).startswith(f"{file} is not valid TOML: Invalid value (at line 1")
     file.write_bytes(b'model = "\xff"\n')

@@ -1,4 +1,4 @@
-"""A `manus.toml` that nobody has trusted makes a run stricter, and nothing else."""
+"""An untrusted `manus.toml` can only make a run stricter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STRICTER: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("values", "expected"), STRICTER)
-def test_what_is_stricter_counts(values: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_stricter_settings_apply(values: dict[str, Any], expected: dict[str, Any]) -> None:
     assert only_stricter(values, OWN) == (expected, [])
 
 
@@ -66,11 +66,11 @@ LOOSER: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("values", LOOSER, ids=str)
-def test_what_is_not_stricter_does_not_count(values: dict[str, Any]) -> None:
+def test_other_settings_do_not_apply(values: dict[str, Any]) -> None:
     assert only_stricter(values, OWN) == ({}, list(values))
 
 
-def test_a_table_that_counts_in_part_is_named() -> None:
+def test_a_partly_applied_table_is_reported() -> None:
     values = {"approve": {"mode": "ask", "allow": ["bash"]}}
     assert only_stricter(values, OWN) == ({"approve": {"mode": "ask"}}, ["approve"])
 

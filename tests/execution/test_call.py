@@ -1,4 +1,4 @@
-"""One call of one tool: whatever happens there is an observation, and it is not too long."""
+"""One call of one tool: any outcome is an observation, and its length is bounded."""
 
 import json
 import re
@@ -30,16 +30,16 @@ async def test_a_tool_that_raises(session: Session, subtests: pytest.Subtests) -
         "`act` failed: TimeoutError: the server": TimeoutError("the server"),
         "`act` failed: StorageError: The disk is full.": StorageError("The disk is full."),
     }
-    for key, (said, error) in enumerate(errors.items()):
-        with subtests.test(key=key, said=said):
-            held = Act(session=session, does=raising(error))
-            assert (await execute_alone(session, held, key=str(key))).message.text == said
+    for key, (message, error) in enumerate(errors.items()):
+        with subtests.test(key=key, message=message):
+            tool = Act(session=session, does=raising(error))
+            assert (await execute_alone(session, tool, key=str(key))).message.text == message
 
     with pytest.raises(ValidationError) as unfit:
         PickyArgs.model_validate({})
-    # a model that the tool reads is not its arguments
-    said = await get_error(session, Act(session=session, does=raising(unfit.value)))
-    assert said.startswith("`act` failed: ")
+    # an error from a model that the tool reads does not concern its arguments
+    message = await get_error(session, Act(session=session, does=raising(unfit.value)))
+    assert message.startswith("`act` failed: ")
 
 
 class PickyArgs(Arguments):
@@ -49,18 +49,18 @@ class PickyArgs(Arguments):
 
 
 class Picky(Act):
-    """Says which tags it was given."""
+    """Reports which tags it received."""
 
     name: str = "picky"
     args_schema: type[BaseModel] = PickyArgs
 
     @override
-    async def observe(self, *_: Any, text: str = "", **given: Any) -> Observation:
+    async def observe(self, *_: Any, text: str = "", **arguments: Any) -> Observation:
         self.begun.append(text)
-        return Observation(str(given["tags"]))
+        return Observation(str(arguments["tags"]))
 
 
-# What a model may give for a list, and what the tool gets.
+# What a model may pass as a list, and what the tool receives.
 TAGS: list[tuple[Any, str]] = [
     (None, "[]"),
     (["a", "b"], "['a', 'b']"),
@@ -69,39 +69,39 @@ TAGS: list[tuple[Any, str]] = [
 ]
 
 
-async def test_a_null_and_a_list_in_a_string_are_what_they_mean(
+async def test_a_null_and_a_list_in_a_string_are_decoded(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    held = Picky(session=session)
-    for tags, said in TAGS:
-        with subtests.test(tags=tags, said=said):
+    tool = Picky(session=session)
+    for tags, message in TAGS:
+        with subtests.test(tags=tags, message=message):
             args = {"colour": "red", "size": 1, "tags": tags}
-            assert said in (await execute_alone(session, held, args, key=str(tags))).message.text
+            assert message in (await execute_alone(session, tool, args, key=str(tags))).message.text
     assert "`size`: Input should be a valid integer" in await get_error(
-        session, held, {"colour": "red", "size": None}
+        session, tool, {"colour": "red", "size": None}
     )
 
 
-async def test_arguments_that_do_not_fit_are_explained_one_by_one(
+async def test_invalid_arguments_are_explained_one_by_one(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    held = Picky(session=session)
-    said = await get_error(session, held, {"color": "red", "size": "big", "tags": [1, "a"]})
-    problems = [line for line in said.split("\n") if line.startswith("- ")]
+    tool = Picky(session=session)
+    error = await get_error(session, tool, {"color": "red", "size": "big", "tags": [1, "a"]})
+    problems = [line for line in error.split("\n") if line.startswith("- ")]
     assert [line.split("`")[1] for line in problems] == ["colour", "size", "tags.0", "color"]
     for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):
         with subtests.test(fact=fact):
-            assert fact in said
-    assert said.endswith("It takes: `colour`, `size`, `tags?`.")
-    assert held.begun == []
+            assert fact in error
+    assert error.endswith("It takes: `colour`, `size`, `tags?`.")
+    assert tool.begun == []
     editor = StrReplaceEditor(session=session)
-    said = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
-    assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in said
+    error = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
+    assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in error
     enormous = {"colour": "X" * 10_000_000, "size": [1] * 1_000_000}
-    assert len((await execute_alone(session, held, enormous, key="large")).message.text) < 1_000
+    assert len((await execute_alone(session, tool, enormous, key="large")).message.text) < 1_000
 
 
-# Names that can mean two things or none, and a path that cannot be asked what it touches.
+# Names that are ambiguous or empty, and a path whose target cannot be determined.
 UNFIT: list[tuple[dict[str, Any], str]] = [
     ({"file": "a.txt", "filename": "b.txt"}, "`path`: Field required"),
     ({"path": "a.txt", "file": "b.txt"}, "`file`: Extra inputs are not permitted"),
@@ -109,25 +109,27 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_an_argument_under_a_common_other_name_is_taken(
+async def test_an_argument_under_a_common_alias_is_accepted(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    said = await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
-    assert said.message.text == "hi\n[exit code 0]"
+    output = await execute_alone(session, Bash(session=session), {"cmd": "echo hi"})
+    assert output.message.text == "hi\n[exit code 0]"
     editor = StrReplaceEditor(session=session)
-    made = {"command": "create", "file_path": "a.txt", "content": "text"}
-    await execute_alone(session, editor, made, key="create")
+    arguments = {"command": "create", "file_path": "a.txt", "content": "text"}
+    await execute_alone(session, editor, arguments, key="create")
     assert (session.workspace.root / "a.txt").read_text() == "text"
-    for key, (given, why) in enumerate(UNFIT):
-        with subtests.test(key=key, given=given):
-            said = await execute_alone(session, editor, {"command": "view", **given}, key=str(key))
-            assert why in said.message.text
+    for key, (options, why) in enumerate(UNFIT):
+        with subtests.test(key=key, options=options):
+            output = await execute_alone(
+                session, editor, {"command": "view", **options}, key=str(key)
+            )
+            assert why in output.message.text
 
 
-async def test_images_are_kept_beside_the_text(session: Session) -> None:
+async def test_images_are_kept_with_the_text(session: Session) -> None:
     image = Image("aGk=", "image/png")
-    held = Act(session=session, does=lambda _: Observation("x" * 5_000, (image,)))
-    message = (await execute_alone(session, held, limit=1_000)).message
+    tool = Act(session=session, does=lambda _: Observation("x" * 5_000, (image,)))
+    message = (await execute_alone(session, tool, limit=1_000)).message
     assert isinstance(message.content, list)
     [text, picture] = message.content
     assert isinstance(text, dict)
@@ -136,13 +138,13 @@ async def test_images_are_kept_beside_the_text(session: Session) -> None:
     assert picture == image.as_block()
 
 
-async def test_what_no_store_can_hold_does_not_get_into_the_message(session: Session) -> None:
-    held = Act(session=session, does=lambda _: Observation("a\0b \ud83d\ude00 \ud800"))
-    cut = (await execute_alone(session, held, limit=10, key="cut")).message
+async def test_characters_that_cannot_be_stored_are_replaced(session: Session) -> None:
+    tool = Act(session=session, does=lambda _: Observation("a\0b \ud83d\ude00 \ud800"))
+    cut = (await execute_alone(session, tool, limit=10, key="cut")).message
     json.dumps(cut.model_dump(), ensure_ascii=False).encode()
     assert "\0" not in cut.text
-    assert (await execute_alone(session, held)).message.text == "a␀b 😀 \ufffd"
-    refused = await execute_alone(session, held, refusal="no \0\ud800", key="other")
+    assert (await execute_alone(session, tool)).message.text == "a␀b 😀 \ufffd"
+    refused = await execute_alone(session, tool, refusal="no \0\ud800", key="other")
     assert refused.message.text == "no ␀\ufffd"
 
 
@@ -151,40 +153,40 @@ async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.M
         raise StorageError("The disk is full.")
 
     monkeypatch.setattr(session.journal, "abegin", full)
-    held = Act(session=session)
+    tool = Act(session=session)
     with pytest.raises(StorageError):
-        await execute_alone(session, held)
-    assert held.begun == []
+        await execute_alone(session, tool)
+    assert tool.begun == []
 
 
-async def test_a_call_that_is_done_is_answered_from_the_journal(session: Session) -> None:
-    """Which changes no channel that the tool does not change."""
-    held = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
-    first = await execute_alone(session, held)
-    again = await execute_alone(session, held)
+async def test_a_completed_call_is_answered_from_the_journal(session: Session) -> None:
+    """It updates only the channels that the tool updates."""
+    tool = Act(session=session, does=lambda _: Observation("done", is_error=True, update={"n": 1}))
+    first = await execute_alone(session, tool)
+    again = await execute_alone(session, tool)
     assert (again.message, again.observation.update) == (first.message, {"n": 1})
     entry = first.message.model_dump()
     session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
-    assert (await execute_alone(session, held)).observation.update == {"n": 2}
-    assert len(held.begun) == 1
+    assert (await execute_alone(session, tool)).observation.update == {"n": 2}
+    assert len(tool.begun) == 1
 
 
-async def test_a_call_without_effect_is_simply_repeated(session: Session) -> None:
+async def test_a_call_without_effect_is_repeated(session: Session) -> None:
     session.journal.begin("key", Claim("act"))
-    held = Act(session=session, pure=True)
-    await execute_alone(session, held, {"text": "1"})
-    await execute_alone(session, held, {"text": "2"})
-    assert held.begun == ["1", "2"]
+    tool = Act(session=session, pure=True)
+    await execute_alone(session, tool, {"text": "1"})
+    await execute_alone(session, tool, {"text": "2"})
+    assert tool.begun == ["1", "2"]
 
 
 def _file_named_in(text: str, workspace: Workspace) -> Path:
-    found = re.search(r"all [\d,]+ are in (\S+) …\]", text)
-    assert found is not None
-    return workspace.root / found[1]
+    match = re.search(r"all [\d,]+ are in (\S+) …\]", text)
+    assert match is not None
+    return workspace.root / match[1]
 
 
 @pytest.mark.parametrize("limit", [200, 1000, 9_999])
-def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, limit: int) -> None:
+def test_long_output_keeps_both_ends_and_is_in_a_file(session: Session, limit: int) -> None:
     workspace = session.workspace
     text = "".join(f"line {number}\n" for number in range(10_000))
     cut = truncate(text, limit, workspace)
@@ -202,7 +204,7 @@ def test_what_does_not_fit_keeps_its_ends_and_is_in_a_file(session: Session, lim
 
 
 @pytest.mark.parametrize("ending", ["\n", ""])
-def test_the_file_has_the_output_of_the_program_alone(session: Session, ending: str) -> None:
+def test_the_file_contains_only_the_programs_output(session: Session, ending: str) -> None:
     output = "\n".join(f"line {number}" for number in range(10_000)) + ending
     text = f"[a fresh shell]\n{output.removesuffix(ending)}\n[exit code 3]"
     cut = truncate(text, 1_000, session.workspace, output=output)
@@ -227,35 +229,35 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-async def test_of_a_very_long_output_about_a_thousand_tokens_are_shown(
+async def test_about_a_thousand_tokens_of_very_long_output_are_shown(
     session: Session, name: str
 ) -> None:
     output = OUTPUTS[name]
-    held = Act(session=session, does=lambda _: Observation(output, source=COMMAND))
-    shown = (await execute_alone(session, held)).message.text
-    head, note, tail = re.split(r"\n?(\[… .* …\])\n?", shown)
-    assert 800 <= len(re.findall(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]|\n", shown)) <= 1_200
+    tool = Act(session=session, does=lambda _: Observation(output, source=COMMAND))
+    text = (await execute_alone(session, tool)).message.text
+    head, note, tail = re.split(r"\n?(\[… .* …\])\n?", text)
+    assert 800 <= len(re.findall(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]|\n", text)) <= 1_200
     assert output.startswith(head)
     assert output.endswith(tail)
-    assert _file_named_in(shown, session.workspace).read_text() == output
+    assert _file_named_in(text, session.workspace).read_text() == output
     assert {*re.findall(r"[\d.]+", head + "\n" + tail)} <= {*re.findall(r"[\d.]+", output)}
     lines = re.match(r"\[… lines ([\d,]+)–([\d,]+): ", note)
     if lines is None:
         assert output.count("\n") == 0
         return
     first, last = (int(number.replace(",", "")) for number in lines.groups())
-    kept = output.splitlines(keepends=True)
-    assert "".join(kept[: first - 1]) == f"{head}\n"
-    assert "".join(kept[last:]) == tail
+    output_lines = output.splitlines(keepends=True)
+    assert "".join(output_lines[: first - 1]) == f"{head}\n"
+    assert "".join(output_lines[last:]) == tail
 
 
 async def test_a_text_of_another_source_is_shown_up_to_the_limit(session: Session) -> None:
-    held = Act(session=session, does=lambda _: Observation("line\n" * 4_000))
-    assert len((await execute_alone(session, held)).message.text) > 9_000
+    tool = Act(session=session, does=lambda _: Observation("line\n" * 4_000))
+    assert len((await execute_alone(session, tool)).message.text) > 9_000
 
 
-async def test_of_a_command_most_of_what_is_shown_is_its_end(session: Session) -> None:
-    """As of a test run: passed tests fill the beginning, and the sum stands at the end."""
+async def test_mostly_the_end_of_a_commands_output_is_shown(session: Session) -> None:
+    """As with a test run: passed tests fill the start, and the summary is at the end."""
     command = {"command": "for i in $(seq 2000); do echo line $i; done; (exit 3)"}
     message = (await execute_alone(session, Bash(session=session), command, limit=1_000)).message
     beginning, _, end = message.text.partition(" …]\n")

@@ -1,4 +1,4 @@
-"""A profile's tools: looked up, added, executed, described; and one made of a response type."""
+"""A profile's tools: look up, add, execute, describe; and the tool built from a response type."""
 
 import asyncio
 import json
@@ -20,10 +20,10 @@ def add(a: int, b: int) -> str:
     return str(a + b)
 
 
-def test_there_is_one_tool_of_a_name_in_any_case(caplog: pytest.LogCaptureFixture) -> None:
+def test_tool_names_are_unique_and_case_insensitive(caplog: pytest.LogCaptureFixture) -> None:
     @tool("ADD")
     def other(text: str) -> str:
-        """Something else."""
+        """Do something else."""
         return text
 
     @tool
@@ -59,12 +59,10 @@ OTHER_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "meant"), OTHER_NAMES)
-def test_the_names_that_other_agents_have_for_a_tool(
-    session: Session, name: str, meant: str
-) -> None:
+@pytest.mark.parametrize(("name", "expected"), OTHER_NAMES)
+def test_tool_names_of_other_agents(session: Session, name: str, expected: str) -> None:
     catalog = build_catalog(list(BUILT_IN), session)
-    assert f"Did you mean `{meant}`?" in catalog.explain_unknown(name)
+    assert f"Did you mean `{expected}`?" in catalog.explain_unknown(name)
 
 
 def test_a_known_name_whose_tool_is_missing_suggests_nothing(session: Session) -> None:
@@ -93,7 +91,7 @@ async def test_all_are_executed_in_order() -> None:
     assert (unknown.is_error, unknown.text) == (True, catalog.explain_unknown("sum"))
 
 
-def test_every_built_in_tool_says_what_it_and_its_arguments_are(
+def test_every_built_in_tool_and_its_arguments_are_described(
     session: Session, subtests: pytest.Subtests
 ) -> None:
     catalog = build_catalog(list(BUILT_IN), session)
@@ -104,7 +102,7 @@ def test_every_built_in_tool_says_what_it_and_its_arguments_are(
         for argument in schema["function"]["parameters"]["properties"].values():
             with subtests.test(schema=schema, argument=argument):
                 assert argument["description"]
-    # what may be left out is not said to be null too
+    # an optional field is not described as nullable
     [schema] = build_catalog(["str_replace_editor"], session).schemas()
     takes = schema["function"]["parameters"]
     assert takes["properties"]["old_str"]["type"] == "string"
@@ -118,7 +116,7 @@ class Part(BaseModel):
 
 
 class Report(BaseModel):
-    """What was found."""
+    """The results."""
 
     title: str = Field(description="One line")
     parts: list[Part]
@@ -143,26 +141,26 @@ _SINGLE: list[tuple[Any, Any, Any]] = [
 async def test_one_value_is_the_argument_response(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    for response_type, given, wanted in _SINGLE:
-        with subtests.test(response_type=response_type, given=given):
-            made = CreateChatCompletion(response_type=response_type, session=session)
-            observation = await Catalog([made]).execute(made.name, {"response": given})
+    for response_type, arguments, expected in _SINGLE:
+        with subtests.test(response_type=response_type, arguments=arguments):
+            tool = CreateChatCompletion(response_type=response_type, session=session)
+            observation = await Catalog([tool]).execute(tool.name, {"response": arguments})
             assert not observation.is_error, response_type
-            said = observation.text
-            assert (said if isinstance(wanted, str) else json.loads(said)) == wanted
+            output = observation.text
+            assert (output if isinstance(expected, str) else json.loads(output)) == expected
 
 
 async def test_the_fields_of_a_model_are_the_arguments(session: Session) -> None:
-    made = CreateChatCompletion(response_type=Report, session=session)
-    [schema] = Catalog([made]).schemas()
+    tool = CreateChatCompletion(response_type=Report, session=session)
+    [schema] = Catalog([tool]).schemas()
     parameters = schema["function"]["parameters"]
     assert set(parameters["properties"]) == {"title", "parts", "config"}
     assert parameters["required"] == ["title", "parts"]
     args = {"title": "t", "parts": [{"name": "p", "weight": "2"}], "config": {"a": 1}}
-    observation = await Catalog([made]).execute(made.name, args)
+    observation = await Catalog([tool]).execute(tool.name, args)
     assert Report.model_validate_json(observation.text) == Report(
         title="t", parts=[Part(name="p", weight=2)], config={"a": 1}
     )
-    observation = await Catalog([made]).execute(made.name, {"title": 1, "parts": [{"nam": "x"}]})
+    observation = await Catalog([tool]).execute(tool.name, {"title": 1, "parts": [{"nam": "x"}]})
     assert "- `title`: Input should be a valid string (got 1)\n" in observation.text
     assert "- `parts.0.name`: Field required\n" in observation.text

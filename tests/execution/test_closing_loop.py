@@ -1,4 +1,4 @@
-"""An event loop that closes while a program is being started closes all the same."""
+"""An event loop that is closed while a program starts closes anyway."""
 
 import subprocess
 import sys
@@ -13,8 +13,8 @@ STARTS = {
     "Sandbox('none', SandboxSettings(kind='none'), folder))",
     "the parser of pages": "parse('html', 'http://a/', b'<p>Tea')",
 }
-# The loop closes so many turns after the program's process was made: until asyncio had connected
-# the pipes of a process, `close` did not come to an end.
+# The loop closes this many iterations after the program's process was created: until asyncio had
+# connected the pipes of a process, `close` never returned.
 CLOSE = """
 import asyncio, sys
 from pathlib import Path
@@ -44,7 +44,7 @@ for turns in range(5):
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_loop_closes_while_a_program_starts(tmp_path: Path, start: str) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CLOSE.replace("START", STARTS[start])],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
@@ -53,4 +53,4 @@ def test_a_loop_closes_while_a_program_starts(tmp_path: Path, start: str) -> Non
         timeout=100,
         check=False,
     )
-    assert done.stdout.splitlines() == [f"closed {turns}" for turns in range(5)], done.stderr
+    assert process.stdout.splitlines() == [f"closed {turns}" for turns in range(5)], process.stderr

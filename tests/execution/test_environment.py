@@ -1,4 +1,4 @@
-"""No program or browser that a run starts has a key of the user's in its environment."""
+"""No program or browser that a run starts inherits any of the user's keys."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,17 +26,17 @@ KEYS = (
     *("LANGSMITH_API_KEY", "AWS_SECRET_ACCESS_KEY", "MANUS_SERVER_TOKEN", "GITHUB_TOKEN"),
 )
 SECRET = "sk-kept-from-all"
-_DRIVER = "playwright/driver"  # it runs nothing of a page's or a model's
+_DRIVER = "playwright/driver"  # it executes nothing from a page or a model
 
 
 class Watch:
-    """The processes that Python is asked to start, with the environment that each is given."""
+    """Records the processes that Python starts, and their environments."""
 
     def __init__(self) -> None:
         self.started: list[tuple[str, Mapping[Any, Any] | None]] = []
         self.is_on = True
-        self._before = _family()  # such as the browser that other tests of this process share
-        sys.addaudithook(self._hear)  # for good: there is no way to take one away
+        self._before = _family()  # such as the browser that other tests in this process share
+        sys.addaudithook(self._hear)  # permanently: an audit hook cannot be removed
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.is_on and event == "subprocess.Popen":
@@ -44,13 +44,13 @@ class Watch:
             self.started.append((" ".join(map(str, words)), environment))
 
     def found(self) -> tuple[list[str], set[str]]:
-        """The commands of all of them, and the names of those that live; none has a key."""
-        names, seen = set(), list(self.started)
+        """Return all commands, and the names of living processes; assert that none has a key."""
+        names, processes = set(), list(self.started)
         for process in _family() - self._before:
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                seen.append((str(process.cmdline()), process.environ()))
+                processes.append((str(process.cmdline()), process.environ()))
                 names.add(process.name())
-        for command, environment in seen:
+        for command, environment in processes:
             assert environment is not None, f"{command} inherits everything"
             assert SECRET not in str(environment) or _DRIVER in command, command
         return [command for command, _ in self.started], names
@@ -79,15 +79,15 @@ async def test_what_tools_start(
     }
     for tool, args in zip(build_catalog(tuple(calls), session), calls.values(), strict=True):
         with subtests.test(tool=tool, args=args):
-            said = (await execute_alone(session, tool, args, key=tool.name)).message
-            assert said.status == "success", said.text
-            assert SECRET not in str(said.content)
+            output = (await execute_alone(session, tool, args, key=tool.name)).message
+            assert output.status == "success", output.text
+            assert SECRET not in str(output.content)
     commands, names = watch.found()
     assert "bash" in names
-    probes = ("-- true", "config --file")  # of bubblewrap, and of the user's git settings
+    probes = ("-- true", "config --file")  # bubblewrap's, and that of the user's git settings
     started = [each for each in commands if not any(probe in each for probe in probes)]
     programs = ["bash", "python/"]
-    if sandbox_kind == "bubblewrap":  # which has a network of its own
+    if sandbox_kind == "bubblewrap":  # which has its own network
         programs = ["porter.py", *programs]
     pairs = zip(programs, started, strict=True)
     assert [program in command for program, command in pairs] == [True] * len(programs)
@@ -108,8 +108,8 @@ async def test_the_browser(session: Session, watch: Watch) -> None:
     page = session.workspace.writable("a.html")
     page.write_text("<p>Tea")
     args = {"action": "go_to_url", "url": page.as_uri()}
-    said = (await execute_alone(session, BrowserUse(session=session), args)).message
-    assert said.status == "success", said.text
+    output = (await execute_alone(session, BrowserUse(session=session), args)).message
+    assert output.status == "success", output.text
     commands, names = watch.found()
     assert any("chrom" in name or "headless" in name for name in names), names
     assert any("node" in name for name in names), names

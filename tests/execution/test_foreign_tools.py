@@ -1,4 +1,4 @@
-"""Tools that are not ours: LangChain's, LangGraph's, and functions of the user's own."""
+"""Tools that are not ours: LangChain's, LangGraph's, and the user's functions."""
 
 import itertools
 import sys
@@ -32,7 +32,7 @@ from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.server import call, calls, text
 
 
-async def test_pictures_of_other_tools_are_kept(session: Session) -> None:
+async def test_images_of_other_tools_are_kept(session: Session) -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": "two pictures"},
         {"type": "image_url", "image_url": {"url": "data:image/gif;base64,MQ=="}},
@@ -57,17 +57,17 @@ async def test_a_tool_that_changes_the_state(session: Session) -> None:
     @tool
     def plan() -> Command[Any]:
         """Change the state."""
-        said = ToolMessage("planned", tool_call_id="c1")
-        return Command(update={"messages": [said], "plan": ["a"]})
+        message = ToolMessage("planned", tool_call_id="c1")
+        return Command(update={"messages": [message], "plan": ["a"]})
 
     outcome = await execute_alone(session, plan)
     assert (outcome.message.text, outcome.observation.update) == ("planned", {"plan": ["a"]})
 
 
-async def test_what_a_tool_gave_back_is_known_from_the_journal(
+async def test_a_tools_result_is_restored_from_the_journal(
     session: Session, tmp_path: Path
 ) -> None:
-    """Also what is no JSON, when another process goes on; the tool is not called again."""
+    """Even if it is not JSON and another process resumes; the tool is not called again."""
     called: list[str] = []
 
     @tool
@@ -88,9 +88,12 @@ async def test_what_a_tool_gave_back_is_known_from_the_journal(
     first, again = outcomes
     assert again.message.text == first.message.text == "kept"
     assert again.message.artifact == first.message.artifact
-    seen = again.observation
-    assert seen.update == {"at": datetime(2026, 1, 2, tzinfo=UTC)}
-    assert [m.text for m in (*seen.preceding, *seen.following)] == ["Before.", "After."]
+    observation = again.observation
+    assert observation.update == {"at": datetime(2026, 1, 2, tzinfo=UTC)}
+    assert [m.text for m in (*observation.preceding, *observation.following)] == [
+        "Before.",
+        "After.",
+    ]
 
 
 async def test_a_picture_by_its_address_is_kept(session: Session) -> None:
@@ -110,9 +113,9 @@ async def test_a_synchronous_call_within_an_event_loop_is_refused(session: Sessi
         Act(session=session).invoke({"text": "x"})
 
 
-async def test_what_langgraph_injects_is_there(agent: ScriptedAgent) -> None:
-    """In an agent's graph, as in LangGraph's own ToolNode; what the model forges is dropped."""
-    seen: dict[str, Any] = {}
+async def test_injected_arguments_are_provided(agent: ScriptedAgent) -> None:
+    """In an agent's graph, as in LangGraph's ToolNode; arguments forged by a model are dropped."""
+    injected: dict[str, Any] = {}
 
     @tool
     async def look(
@@ -124,18 +127,18 @@ async def test_what_langgraph_injects_is_there(agent: ScriptedAgent) -> None:
         runtime: ToolRuntime[Context, Any],
     ) -> str:
         """Look at what is injected."""
-        found = await store.aget(("words",), word)
-        seen.update(state=set(state), calls=messages[-1].tool_calls)
-        seen["ids"] = {call, runtime.tool_call_id}
-        return str(found.value["means"])
+        result = await store.aget(("words",), word)
+        injected.update(state=set(state), calls=messages[-1].tool_calls)
+        injected["ids"] = {call, runtime.tool_call_id}
+        return str(result.value["means"])
 
     agent.graph = build_agent(replace(TESTER, tools=(look,)), checkpointer=agent.saver)
     agent.graph.store = store = InMemoryStore()
     store.put(("words",), "otter", {"means": "an animal"})
     await agent.run(calls(call("look", word="otter", state={"forged": 1})), text("done"))
     assert await agent.observations() == ["an animal"]
-    assert {"messages", "run"} <= seen["state"]
-    assert seen["ids"] == {seen["calls"][0]["id"]}
+    assert {"messages", "run"} <= injected["state"]
+    assert injected["ids"] == {injected["calls"][0]["id"]}
 
 
 @tool
@@ -147,10 +150,10 @@ def leave(text: str) -> str:
 async def test_a_tool_that_would_end_the_program_is_an_observation(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    heard: list[Any] = [None, {"callbacks": AsyncCallbackManager([])}]
-    for held, config in itertools.product((leave, Act(session=session, does=sys.exit)), heard):
-        with subtests.test(held=held, config=config):
-            observation = await observe_call(held, {"text": "bye"}, config=config)
+    configs: list[Any] = [None, {"callbacks": AsyncCallbackManager([])}]
+    for ending, config in itertools.product((leave, Act(session=session, does=sys.exit)), configs):
+        with subtests.test(ending=ending, config=config):
+            observation = await observe_call(ending, {"text": "bye"}, config=config)
             assert observation.is_error
             assert "bye" in observation.text
 
@@ -172,7 +175,7 @@ def briefly(words: list[str], last: str | None = None) -> str:
 
 
 async def later(word: str) -> str:
-    """Say a word, later."""
+    """Say a word later."""
     return word
 
 
@@ -184,21 +187,21 @@ CALLED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 
 
 async def test_its_docstring_describes_it_and_it_is_called(subtests: pytest.Subtests) -> None:
-    made = convert_to_openai_tool(tool_from_function(described))["function"]
-    assert (made["name"], made["description"]) == ("described", "Say a word.")
-    takes = made["parameters"]["properties"]
+    schema = convert_to_openai_tool(tool_from_function(described))["function"]
+    assert (schema["name"], schema["description"]) == ("described", "Say a word.")
+    takes = schema["parameters"]["properties"]
     assert takes["word"] == {"type": "string", "description": "What to say."}
     assert takes["times"] == {"type": "integer", "description": "How often.", "default": 1}
     assert takes["tone"]["enum"] == ["calm", "loud"]
-    assert made["parameters"]["required"] == ["word"]
-    for function, args, said in CALLED:
+    assert schema["parameters"]["required"] == ["word"]
+    for function, args, message in CALLED:
         with subtests.test(function=function, args=args):
-            found = await observe_call(tool_from_function(function), args)
-            assert (found.text, found.is_error) == (said, False)
-    found = await observe_call(tool_from_function(described), {"times": "many"})
-    assert found.is_error
-    assert "`word`: Field required" in found.text
-    assert "`times`: Input should be" in found.text
+            output = await observe_call(tool_from_function(function), args)
+            assert (output.text, output.is_error) == (message, False)
+    output = await observe_call(tool_from_function(described), {"times": "many"})
+    assert output.is_error
+    assert "`word`: Field required" in output.text
+    assert "`times`: Input should be" in output.text
 
 
 _WRONG = {
@@ -209,12 +212,14 @@ _WRONG = {
 }
 
 
-def test_one_that_cannot_be_a_tool_is_refused_in_a_sentence(subtests: pytest.Subtests) -> None:
-    for code, said in _WRONG.items():
-        with subtests.test(code=code, said=said):
+def test_a_function_that_cannot_be_a_tool_is_rejected_in_one_sentence(
+    subtests: pytest.Subtests,
+) -> None:
+    for code, message in _WRONG.items():
+        with subtests.test(code=code, message=message):
             module = types.ModuleType("wrong")
             exec(code, vars(module))
             with pytest.raises(SettingsError) as caught:
                 tool_from_function(list(vars(module).values())[-1])
-            assert said in str(caught.value)
+            assert message in str(caught.value)
             assert "\n" not in str(caught.value)

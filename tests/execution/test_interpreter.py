@@ -1,4 +1,4 @@
-"""The path of the running Python, which programs in a sandbox are started with."""
+"""The path of the running Python, with which programs in a sandbox are started."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.helpers.child import ROOT
 PATHS = {
     "{}/bin/python": "{}/bin/python",
     "{}/project/../bin/python": "{}/bin/python",
-    "{}/link/../python": "{}/deep/python",  # not the one beside the link
+    "{}/link/../python": "{}/deep/python",  # not the one next to the link
     "{}/link/../gone": "{}/deep/gone",
     "project/../bin/./python": "{}/bin/python",
 }
@@ -22,7 +22,7 @@ PATHS = {
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A virtual environment's Python, which is a link, and a link to a folder elsewhere."""
+    """Provide Pythons at the end of links, in folders one of which is itself a link."""
     for folder in ("bin", "project", "deep/er"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "deep/er")
@@ -38,15 +38,15 @@ def test_a_path_has_no_parent_steps_and_keeps_its_links(
     machine: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(machine)
-    found = remove_parent_steps(path.format(machine))
-    assert str(found) == PATHS[path].format(machine)
+    result = remove_parent_steps(path.format(machine))
+    assert str(result) == PATHS[path].format(machine)
 
 
 def test_a_demo_runs_with_a_python_named_by_a_path_with_parent_steps(tmp_path: Path) -> None:
-    """The folder that `..` leaves is not in the sandbox."""
+    """The folder before `..` is not in the sandbox."""
     folder = tmp_path / "project"
     folder.mkdir()
-    done = subprocess.run(
+    process = subprocess.run(
         [os.path.relpath(sys.executable, folder), "-m", "manus", "demo", "calculator"],
         cwd=folder,
         env={
@@ -60,4 +60,4 @@ def test_a_demo_runs_with_a_python_named_by_a_path_with_parent_steps(tmp_path: P
         timeout=100,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -1,4 +1,4 @@
-"""What was begun and what came of it, through the death of the process."""
+"""Started calls and their results survive the death of the process."""
 
 import os
 import resource
@@ -60,20 +60,20 @@ def test_a_result_survives_and_a_released_claim_is_forgotten(journal: Journal, p
     assert _read_again(path, "l") is None
 
 
-def test_whatever_is_cut_off_or_damaged_is_noticed(
+def test_truncation_and_damage_are_detected(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
     journal.begin("k", Claim("bash"))
     journal.finish("k", MESSAGE)
-    whole = path.read_bytes()
-    ends = [place + 1 for place, byte in enumerate(whole) if byte == 10]
-    cuts = {*range(0, len(whole), 7), *(end - 1 for end in ends)} - set(ends)
-    for content in (*(whole[:cut] for cut in cuts), *(whole[end:] for end in ends), whole):
+    data = path.read_bytes()
+    ends = [place + 1 for place, byte in enumerate(data) if byte == 10]
+    cuts = {*range(0, len(data), 7), *(end - 1 for end in ends)} - set(ends)
+    for content in (*(data[:cut] for cut in cuts), *(data[end:] for end in ends), data):
         with subtests.test(content=content):
             path.write_bytes(content)
-            found = _opened(path)
-            found.close()
-            assert found.is_whole is (content is whole)
+            reopened = _opened(path)
+            reopened.close()
+            assert reopened.is_whole is (content is data)
 
 
 @pytest.mark.parametrize("junk", [b"\0" * 100, b"\xff\xfe{", b'{"key": "k"}\n'])
@@ -89,7 +89,7 @@ def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> N
     assert _read_again(path, "after") == BEGUN
 
 
-def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: Path) -> None:
+def test_a_long_trail_is_compacted_to_its_newest_calls(journal: Journal, path: Path) -> None:
     journal.begin("slow", Claim("bash"))
     for number in range(450):
         journal.begin(f"k{number}", Claim("bash"))
@@ -103,7 +103,7 @@ def test_a_long_trail_is_shortened_to_its_newest_calls(journal: Journal, path: P
     assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
 
 
-def test_what_was_put_in_place_of_a_journal_is_not_written_through(
+def test_a_file_planted_in_place_of_a_journal_is_not_written_to(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -124,12 +124,12 @@ def test_what_was_put_in_place_of_a_journal_is_not_written_through(
     assert [path.read_text() for path in outside.iterdir()] == ["alias a=b\n"]
 
 
-def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) -> None:
+def test_a_claim_on_a_full_disk_is_not_a_claim(journal: Journal, path: Path) -> None:
     journal.begin("before", Claim("bash"))
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
     try:
-        for _ in range(2):  # a part of the line finds room, then nothing does
+        for _ in range(2):  # part of the line fits, then the disk is full
             with pytest.raises(StorageError, match="make room"):
                 journal.begin("k", Claim("bash"))
     finally:
@@ -146,13 +146,13 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
 ) -> None:
     for thread in ("../../etc", "", "ü" * 300, "\ud800"):
         with subtests.test(thread=thread):
-            found = workspace_log(tmp_path, thread).path
-            assert found.parent == tmp_path / "journal"
-            assert found != workspace_log(tmp_path, thread + "/").path
-            _opened(found).close()
+            path = workspace_log(tmp_path, thread).path
+            assert path.parent == tmp_path / "journal"
+            assert path != workspace_log(tmp_path, thread + "/").path
+            _opened(path).close()
 
 
-def test_it_knows_when_another_process_has_written(path: Path, journal: Journal) -> None:
+def test_it_detects_writes_of_another_process(path: Path, journal: Journal) -> None:
     assert journal.is_current()
     before = path.read_bytes()
     other = _opened(path)
@@ -168,28 +168,28 @@ def test_it_knows_when_another_process_has_written(path: Path, journal: Journal)
     assert not journal.is_current()
 
 
-def test_a_line_that_the_key_does_not_fit_is_damage(
+def test_a_line_with_a_wrong_signature_is_damage(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
     journal.begin("k", Claim("bash"))
     other = _opened(path.with_name("other.jsonl"))
     other.finish("k", MESSAGE)
     other.close()
-    whole = path.read_bytes()
+    content = path.read_bytes()
     for line in (
         Seal(b"guess", path.stem).seal({"key": "k", "state": "released"}),
-        whole.splitlines()[-1].replace(b"begun", b"released") + b"\n",
+        content.splitlines()[-1].replace(b"begun", b"released") + b"\n",
         path.with_name("other.jsonl").read_bytes().splitlines()[-1] + b"\n",
     ):
         with subtests.test(line=line):
-            path.write_bytes(whole + line)
+            path.write_bytes(content + line)
             again = _opened(path)
             again.close()
             assert not again.is_whole
             assert again.look_up("k") == BEGUN
 
 
-def test_the_key_is_made_once_and_is_its_users_alone() -> None:
+def test_the_key_is_created_once_and_private() -> None:
     with ThreadPoolExecutor() as pool:
         keys = set(pool.map(lambda _: load_key(), range(32)))
     assert [len(key) for key in keys] == [32]
@@ -204,8 +204,8 @@ def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> 
     journal.fork()
     for _ in range(450):
         journal.release("never begun")
-    _opened(path).close()  # which shortens it
+    _opened(path).close()  # which compacts it
     again = _opened(path)
     again.close()
-    assert {one.newest for one in (journal, again)} == {None}
+    assert {log.newest for log in (journal, again)} == {None}
     assert again.look_up("b") == JournalEntry("done", MESSAGE)

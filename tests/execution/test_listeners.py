@@ -1,4 +1,4 @@
-"""The list of the TCP sockets that listen, from each of its sources."""
+"""The list of listening TCP sockets, from each of its sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOSTS = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 
 @pytest.mark.parametrize("family", HOSTS)
 @pytest.mark.parametrize("has_netlink", [True, False])
-def test_what_listens(
+def test_listening_sockets(
     family: socket.AddressFamily, has_netlink: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_netlink:  # as in a kernel without the module
@@ -23,7 +23,7 @@ def test_what_listens(
     with socket.create_server((HOSTS[family], 0), family=family) as server:
         host, port, *_ = server.getsockname()
         with socket.create_connection((host, port)):
-            found = listeners.read_listeners()
-        assert [listener.inode for listener in found if listener.port == port] == [
+            result = listeners.read_listeners()
+        assert [listener.inode for listener in result if listener.port == port] == [
             os.fstat(server.fileno()).st_ino
         ]

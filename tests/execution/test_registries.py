@@ -1,4 +1,4 @@
-"""The hosts of package registries, as the user's own pip and npm say."""
+"""The hosts of package registries, as configured for the user's pip and npm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manus.execution.network.registries import find_registry_hosts
 
 @pytest.fixture(autouse=True)
 def asked_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Ask both again in each test, with settings of its own."""
+    """Clear both caches for each test, which has its own settings."""
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("npm_config_userconfig", str(tmp_path / "npmrc"))
     registries._run_command.cache_clear()
@@ -29,10 +29,10 @@ async def test_configured_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert await find_registry_hosts(tmp_path) >= {"a.example", "b.example", "c.example"}
 
 
-async def test_pips_own_index_and_that_of_its_files(
+async def test_pips_default_index_and_file_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fails first where pip moves what it is asked for by a name that is its own."""
+    """Fails first if pip renames its internal function."""
     monkeypatch.setenv("PATH", "")
     hosts = await find_registry_hosts(tmp_path)
     assert len(hosts) == 2, hosts
@@ -47,7 +47,7 @@ async def test_registries_of_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert await find_registry_hosts(tmp_path / "w") >= {"n.example", "k.example"}
 
 
-async def test_no_program_of_the_workspace_is_asked(
+async def test_no_program_of_the_workspace_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("pip", "npm"):

@@ -1,4 +1,4 @@
-"""The uncommitted changes of a repository, read without starting a program that it names."""
+"""The uncommitted changes of a repository, read without starting a program that it configures."""
 
 import os
 import subprocess
@@ -38,9 +38,9 @@ def commit(folder: Path) -> None:
 
 
 def changes_in(folder: Path) -> str:
-    found = find_repository(folder)
-    assert found is not None
-    return describe_changes(found, folder)
+    result = find_repository(folder)
+    assert result is not None
+    return describe_changes(result, folder)
 
 
 def test_each_kind_of_change_is_named(repository: Path) -> None:
@@ -120,7 +120,7 @@ def test_no_program_of_the_repository_is_started(repository: Path, tmp_path: Pat
     hook = repository / ".git/hooks/post-index-change"
     hook.write_text(program.read_text())
     hook.chmod(0o755)
-    # the same size, so that only the content tells whether it has changed
+    # same size, so that only the content shows whether it has changed
     (repository / "a.py").write_text("A.py\n")
     assert "modified a.py" in changes_in(repository)
     assert list(marks.iterdir()) == []
@@ -150,7 +150,7 @@ def test_a_planted_git_file_or_link_leads_to_no_other_repository(
 
 
 @pytest.mark.parametrize("damage", ["HEAD", "index", "config", "objects"])
-def test_of_a_damaged_repository_nothing_is_said(repository: Path, damage: str) -> None:
+def test_a_damaged_repository_is_not_mentioned(repository: Path, damage: str) -> None:
     path = repository / ".git" / damage
     if path.is_dir():
         path.rename(path.with_name("away"))
@@ -159,7 +159,7 @@ def test_of_a_damaged_repository_nothing_is_said(repository: Path, damage: str) 
     assert changes_in(repository) in ("", "none")
 
 
-def test_a_status_that_takes_too_long_is_given_up(
+def test_a_status_that_takes_too_long_is_aborted(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = tmp_path / "bin" / "git"

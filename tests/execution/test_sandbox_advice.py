@@ -1,4 +1,4 @@
-"""What is said where the stronger sandbox does not work: why, and what helps."""
+"""The message if the stronger sandbox does not work: the reason and the remedy."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ APPARMOR = "kernel/apparmor_restrict_unprivileged_userns"
 CLONE = "kernel/unprivileged_userns_clone"
 MOST = "user/max_user_namespaces"
 UID_MAP = "bwrap: setting up uid map: Permission denied"
-"""What bubblewrap prints on Ubuntu 24.04."""
+"""The output of bubblewrap on Ubuntu 24.04."""
 
 CASES: dict[str, tuple[dict[str, str], bool, bool, str, str]] = {
     "a fresh Debian": ({CLONE: "1"}, False, False, "is not installed", "sudo apt install bubblew"),
@@ -55,18 +55,18 @@ CASES: dict[str, tuple[dict[str, str], bool, bool, str, str]] = {
 
 
 @pytest.mark.parametrize("machine", CASES)
-def test_why_it_does_not_work_and_what_helps(tmp_path: Path, machine: str) -> None:
+def test_the_reason_and_the_remedy(tmp_path: Path, machine: str) -> None:
     switches, is_installed, is_root, reason, remedy = CASES[machine]
     for name, value in switches.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"{value}\n")
     fault = f"{UID_MAP}\n" if is_installed else "it is not installed"
-    found = advise(fault, is_installed=is_installed, is_root=is_root, settings=tmp_path)
-    assert reason in found.reason
-    assert remedy in found.remedy
+    advice = advise(fault, is_installed=is_installed, is_root=is_root, settings=tmp_path)
+    assert reason in advice.reason
+    assert remedy in advice.remedy
 
 
-def test_of_a_long_message_the_first_clause_is_said(tmp_path: Path) -> None:
+def test_only_the_first_clause_of_a_long_message_is_quoted(tmp_path: Path) -> None:
     fault = "bwrap: No permissions to create new namespace, likely because …. See <https://x>.\n"
-    found = advise(fault, is_installed=True, is_root=False, settings=tmp_path)
-    assert found.reason == "does not start (bwrap: No permissions to create new namespace)"
+    advice = advise(fault, is_installed=True, is_root=False, settings=tmp_path)
+    assert advice.reason == "does not start (bwrap: No permissions to create new namespace)"

@@ -1,4 +1,4 @@
-"""LangChain's own tests of a tool, for each of ours."""
+"""LangChain's standard tests for tools, run on each of ours."""
 
 import json
 from collections.abc import Iterator
@@ -36,15 +36,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 SLOW = {"browser_use", "data_visualization", "make_report"}
 ALONE = sorted(set(EXAMPLES) - {"ask_human", "delegate"} - SLOW)
-"""Those that can be called outside a graph, and in less than a second."""
+"""Tools that can be called outside a graph, in less than a second."""
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A search engine on loopback."""
+    """Provide a search engine on loopback."""
     site = Site()
-    found = {"title": "Otters", "url": f"{site.base}/otters", "content": "They swim."}
-    site.pages["/searx/search"] = Answer(json.dumps({"results": [found]}), type="application/json")
+    result = {"title": "Otters", "url": f"{site.base}/otters", "content": "They swim."}
+    site.pages["/searx/search"] = Answer(json.dumps({"results": [result]}), type="application/json")
     yield site
     site.close()
 
@@ -65,8 +65,8 @@ class BuiltIn:
     @property
     def tool_constructor(self) -> type[BaseTool]:
         module, _, name = BUILT_IN[self.chosen].partition(":")
-        made: type[BaseTool] = getattr(import_module(module), name)
-        return made
+        constructor: type[BaseTool] = getattr(import_module(module), name)
+        return constructor
 
     @property
     def tool_constructor_params(self) -> dict[str, Any]:
@@ -79,9 +79,9 @@ class BuiltIn:
 
 @pytest.mark.parametrize("chosen", sorted(BUILT_IN))
 class TestUnit(BuiltIn, ToolsUnitTests):
-    """What can be said of a tool without calling it."""
+    """Checks that need no call of the tool."""
 
 
 @pytest.mark.parametrize("chosen", ALONE)
 class TestCalled(BuiltIn, ToolsIntegrationTests):
-    """Called with and without a tool call, on an event loop and without one."""
+    """Calls with and without a tool call, with and without an event loop."""

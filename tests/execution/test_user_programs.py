@@ -1,4 +1,4 @@
-"""What programs in a sandbox see of `~/.local/bin` and `/opt`: tools, and no scripts with keys."""
+"""Programs in a sandbox see the tools in `~/.local/bin` and `/opt`, but no scripts with keys."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def bash(session: Session, command: str) -> str:
 
 
 def install_tools(home: Path) -> list[Path]:
-    """Install tools as pipx, poetry, npm and hands do; return the files that hold a secret."""
+    """Install tools like pipx, poetry, npm and users do; return the files that contain a secret."""
     shared = home / ".local/share"
     for prefix, name in (
         (shared / "pipx/venvs/ruff", "ruff"),
@@ -111,7 +111,7 @@ async def test_tools_in_the_home_are_found_and_scripts_with_keys_are_not(
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_a_script_that_the_settings_name_is_shown(session: Session, home: Path) -> None:
+async def test_a_script_named_in_the_settings_is_visible(session: Session, home: Path) -> None:
     install_tools(home)
     sandbox = SandboxSettings(kind=session.settings.sandbox.kind, read=("~/.local/bin",))
     session.settings = replace(session.settings, sandbox=sandbox)
@@ -125,11 +125,11 @@ def test_hidden_programs_are_reported(home: Path) -> None:
     assert list(report.hidden) == names
     assert "`read` under `[sandbox]` shows more" in report.describe()
     assert report_tools(home / "project", SandboxSettings(kind="none")).hidden == ()
-    shown = SandboxSettings(read=("~/.local/bin", "~/scripts"))
-    assert report_tools(home / "project", shown).hidden == ()
+    settings = SandboxSettings(read=("~/.local/bin", "~/scripts"))
+    assert report_tools(home / "project", settings).hidden == ()
 
 
-def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
+def test_some_of_many_hidden_programs_are_listed(home: Path) -> None:
     for number in range(9):
         write(home / f".local/bin/script{number}", DEPLOY, 0o755)
     text = report_tools(home / "project", SandboxSettings()).describe()
@@ -139,7 +139,7 @@ def test_of_many_hidden_programs_some_are_named(home: Path) -> None:
 
 @pytest.fixture
 def opt_folder() -> Iterator[Path]:
-    """A folder of this test's own below `/opt`."""
+    """Provide a folder of the test's own in `/opt`."""
     if not os.access(OPT, os.W_OK):
         pytest.skip("only who may write to /opt can install there")
     folder = OPT / f"manus-test-{secrets.token_hex(4)}"
@@ -149,7 +149,7 @@ def opt_folder() -> Iterator[Path]:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_of_opt_only_what_is_on_the_path_is_shown(
+async def test_only_programs_of_opt_on_the_path_are_visible(
     session: Session, opt_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(opt_folder / "tool/bin/tool", '#!/bin/sh\ncat "$0/../../share/words"\n', 0o755)
@@ -175,13 +175,13 @@ IN_OPT = {
 
 @pytest.mark.parametrize("name", IN_OPT)
 def test_an_installation_in_opt(home: Path, tmp_path: Path, name: str) -> None:
-    files, shown = IN_OPT[name]
+    files, count = IN_OPT[name]
     prefix = tmp_path / "opt" / "app"
     for file in files:
         write(prefix / file, "#!/bin/sh\n", 0o755)
     programs = expose_user_programs(f"{prefix}/bin:/usr/bin", home, tmp_path / "opt")
     visible = [f for f in files if any(map((prefix / f).is_relative_to, programs.exposure.read))]
-    assert visible[:shown] == list(files[:shown])
+    assert visible[:count] == list(files[:count])
     assert not {"secret", "conf/settings.xml", ".condarc", "envs/a/b"} & set(visible)
 
 
@@ -202,7 +202,7 @@ def test_which_scripts_are_starters(home: Path, name: str) -> None:
     assert (script not in programs.hidden) == is_shown
 
 
-def test_nothing_is_shown_that_is_not_on_the_path(home: Path, tmp_path: Path) -> None:
+def test_programs_that_are_not_on_the_path_stay_hidden(home: Path, tmp_path: Path) -> None:
     install_tools(home)
     programs = expose_user_programs("/usr/bin:relative", home, tmp_path / "opt")
     assert programs.exposure.read == ()

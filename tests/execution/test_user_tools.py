@@ -1,4 +1,4 @@
-"""The user's own Python, Node and other tools, as programs in each sandbox find them."""
+"""Programs in each sandbox find the user's own Python, Node and other tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OF_ENVIRONMENTS = (
 PYENVS = sorted(
     Path.home().glob(".pyenv/versions/*.*.*"), key=lambda path: list(map(int, path.name.split(".")))
 )
-"""Real ones, if this machine has them, the oldest first."""
+"""Real interpreters, if this machine has any, oldest first."""
 CODE = "import greeter, sys\nprint(greeter.WORD, sys.prefix)"
 
 
@@ -52,7 +52,7 @@ def write(path: Path, text: str = "", mode: int = 0o644) -> Path:
 
 
 def make_environment(prefix: Path, word: str) -> Path:
-    """A virtual environment whose Python can import `greeter`; nothing is downloaded."""
+    """Create a virtual environment whose Python can import `greeter`, without a download."""
     options = ["--without-pip", str(prefix)]
     subprocess.run([sys.executable, "-m", "venv", *options], check=True)
     [packages] = prefix.glob("lib/python3*/site-packages")
@@ -92,7 +92,7 @@ async def python(session: Session, code: str) -> str:
 
 
 @pytest.mark.sandboxes
-async def test_an_active_environment_is_first_on_the_path_and_nothing_beside_it_is_shown(
+async def test_an_active_environment_is_first_and_its_neighbors_are_hidden(
     session: Session, home: Path, sandbox_kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     all_of_them = home / ".virtualenvs"
@@ -106,10 +106,10 @@ async def test_an_active_environment_is_first_on_the_path_and_nothing_beside_it_
         app / "bin" / "greet", f"#!{app}/bin/python\nimport greeter; print(greeter.WORD)\n", 0o755
     )
     monkeypatch.setenv("VIRTUAL_ENV", str(app))
-    said = await bash(session, f"greet; command -v python; echo $VIRTUAL_ENV; echo a > {app}/new")
-    assert said.splitlines()[:3] == ["from app", f"{app}/bin/python", str(app)]
-    said = await python(session, CODE)
-    assert said.splitlines() == [
+    output = await bash(session, f"greet; command -v python; echo $VIRTUAL_ENV; echo a > {app}/new")
+    assert output.splitlines()[:3] == ["from app", f"{app}/bin/python", str(app)]
+    output = await python(session, CODE)
+    assert output.splitlines() == [
         *(f"from app {app}", "[exit code 0]", f"[Python: {app}/bin/python]"),
     ]
     if sandbox_kind != "none":
@@ -126,8 +126,10 @@ async def test_the_environment_of_the_workspace_comes_before_another_and_can_be_
 ) -> None:
     monkeypatch.setenv("VIRTUAL_ENV", str(make_environment(home / "other", "from other")))
     make_environment(root / ".venv", "from here")
-    said = await bash(session, "python -c 'import greeter; print(greeter.WORD)'; command -v python")
-    assert said.splitlines()[:2] == ["from here", f"{root}/.venv/bin/python"]
+    output = await bash(
+        session, "python -c 'import greeter; print(greeter.WORD)'; command -v python"
+    )
+    assert output.splitlines()[:2] == ["from here", f"{root}/.venv/bin/python"]
     assert (await python(session, CODE)).splitlines()[-1] == "[Python: .venv/bin/python]"
     module = next(root.glob(".venv/lib/*/site-packages"))
     await bash(session, f"echo 'WORD = \"changed\"' > {module}/greeter.py")
@@ -136,7 +138,7 @@ async def test_the_environment_of_the_workspace_comes_before_another_and_can_be_
 
 @pytest.mark.sandboxes
 @pytest.mark.parametrize("form", ["link", "file with a path", "file with a name"])
-async def test_a_venv_that_lies_elsewhere(
+async def test_a_venv_outside_the_workspace(
     session: Session, root: Path, home: Path, form: str
 ) -> None:
     place = make_environment(home / ".virtualenvs" / "app", "from app")
@@ -151,9 +153,9 @@ async def test_a_venv_that_lies_elsewhere(
 async def test_an_environment_of_conda(
     session: Session, home: Path, sandbox_kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its Python is a file of its own, and tokens lie around it."""
+    """Its Python is a separate file, with tokens next to it."""
     prefix = make_environment(home / "miniconda3" / "envs" / "app", "from conda")
-    (prefix / "pyvenv.cfg").rename(prefix / "bin" / "pyvenv.cfg")  # a conda Python needs none
+    (prefix / "pyvenv.cfg").rename(prefix / "bin" / "pyvenv.cfg")  # a conda Python has none
     write(prefix / "conda-meta" / "python-3.11.7-h1.json", "{}")
     tokens = [home / "miniconda3" / ".condarc", home / "miniconda3" / "envs" / "x" / "lib" / "key"]
     tokens += [prefix / ".condarc", prefix / "conda-meta" / "state", prefix / "etc" / "npmrc"]
@@ -163,9 +165,9 @@ async def test_an_environment_of_conda(
     write(prefix / "bin" / "tool", "#!/bin/sh\necho from conda\n", 0o755)
     monkeypatch.setenv("CONDA_PREFIX", str(prefix))
     monkeypatch.setenv("CONDA_DEFAULT_ENV", "app")
-    said = await bash(session, "tool; command -v python; echo $CONDA_PREFIX $CONDA_DEFAULT_ENV")
+    output = await bash(session, "tool; command -v python; echo $CONDA_PREFIX $CONDA_DEFAULT_ENV")
     expected = ["from conda", f"{prefix}/bin/python", f"{prefix} app"]
-    assert said.splitlines()[:3] == expected
+    assert output.splitlines()[:3] == expected
     if sandbox_kind != "none":
         assert "sk-secret" not in await bash(session, f"cat {' '.join(map(str, tokens))}")
 
@@ -198,7 +200,7 @@ OTHERS = {
 
 @pytest.mark.sandboxes
 @pytest.mark.parametrize("program", VERSIONS)
-async def test_the_version_that_a_file_asks_for(
+async def test_the_version_requested_by_a_file(
     session: Session, root: Path, home: Path, program: str
 ) -> None:
     file, text, version = VERSIONS[program]
@@ -206,15 +208,15 @@ async def test_the_version_that_a_file_asks_for(
     name = Path(program).name
     for each in (version, *OTHERS[name.rstrip("3")]):
         write(home / program.format(each), f"#!/bin/sh\necho this is {each}\n", 0o755)
-    write(root.parent / file, text)  # a folder above counts, too
+    write(root.parent / file, text)  # a parent folder counts, too
     assert f"this is {version}\n" in await bash(session, name)
 
 
 @pytest.mark.sandboxes
-async def test_what_shims_start_is_found(
+async def test_programs_behind_shims_are_found(
     session: Session, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In its own place on the `PATH`: what comes before the shims still comes before it."""
+    """At its own position in the `PATH`: entries before the shims keep precedence."""
     pyenv = home / "tools" / "pyenv"
     programs = {
         pyenv / "versions/3.12.4/bin/python": "of pyenv",
@@ -235,7 +237,7 @@ async def test_what_shims_start_is_found(
 
 @pytest.mark.sandboxes
 async def test_the_packages_of_the_user(session: Session, home: Path, sandbox_kind: Kind) -> None:
-    """Those of `pip install --user` are found, and more can be installed beside them."""
+    """Packages of `pip install --user` are found, and more can be installed next to them."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     packages = home / ".local" / "lib" / f"python{version}" / "site-packages"
     write(packages / "greeter.py", "WORD = 'from the user'\n")
@@ -244,11 +246,11 @@ async def test_the_packages_of_the_user(session: Session, home: Path, sandbox_ki
     code = (
         "import greeter, site; print(greeter.WORD); open(site.getusersitepackages() + '/new', 'w')"
     )
-    said = await bash(session, f'{base} -c "{code}"; cat {home}/.local/share/keyring/key')
-    assert said.startswith("from the user\n")
+    output = await bash(session, f'{base} -c "{code}"; cat {home}/.local/share/keyring/key')
+    assert output.startswith("from the user\n")
     if sandbox_kind != "none":
-        assert "Error" not in said
-        assert "sk-secret" not in said
+        assert "Error" not in output
+        assert "sk-secret" not in output
         assert not (packages / "new").exists()
 
 
@@ -314,7 +316,7 @@ HOSTILE = {
 
 @pytest.mark.sandboxes
 @pytest.mark.parametrize("trick", HOSTILE)
-async def test_a_workspace_cannot_have_something_else_shown(
+async def test_a_workspace_cannot_expose_other_files(
     session: Session, root: Path, home: Path, sandbox_kind: Kind, trick: str
 ) -> None:
     secrets = [home / ".ssh" / "key", home / "other" / "key", home / "other" / "bin" / "python"]
@@ -356,16 +358,16 @@ async def test_data_analysis_keeps_the_python_that_has_its_packages(
 async def test_code_runs_with_any_python_that_pyenv_has(
     home: Path, sandbox_kind: Kind, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where it is much older than the one that manus needs."""
+    """Even if it is much older than the version that manus requires."""
     monkeypatch.setenv("PYENV_ROOT", str(PYENVS[0].parent.parent))
     write(home / "project" / ".python-version", f"{version}\n")
     settings = Settings(sandbox=SandboxSettings(kind=sandbox_kind))
     session = session_in(home / "project", settings=settings)
     try:
-        said = await python(session, "import sys; print('%d.%d.%d' % sys.version_info[:3])")
+        output = await python(session, "import sys; print('%d.%d.%d' % sys.version_info[:3])")
     finally:
         await session.close()
-    assert said.startswith(f"{version}\n[exit code 0]\n[Python: ")
+    assert output.startswith(f"{version}\n[exit code 0]\n[Python: ")
 
 
 OWN = """\
@@ -387,21 +389,21 @@ asyncio.run(main())
 
 
 def test_the_environment_that_manus_runs_in_cannot_be_changed(home: Path) -> None:
-    """Programs of a run could otherwise leave something there that the next start executes."""
+    """Programs of a run could otherwise leave code there that the next start executes."""
     if bubblewrap.find_fault():
         pytest.skip("only bubblewrap can except a folder of the workspace")
     root = home / "project"
     prefix = make_environment(root / ".venv", "from here")
     [packages] = prefix.glob("lib/python3*/site-packages")
     write(packages / "manus.pth", f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
-    done = subprocess.run(
+    process = subprocess.run(
         [str(prefix / "bin" / "python"), "-c", OWN, str(root)],
         env={"PATH": "/usr/bin:/bin", "HOME": str(home), "VIRTUAL_ENV": str(prefix)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "read-only" in done.stdout.lower()
+    assert "read-only" in process.stdout.lower()
     assert sorted(path.name for path in root.iterdir()) == [".manus", ".venv", "made"]
     assert not (prefix / "lib" / "new").exists()
 
@@ -410,16 +412,16 @@ def test_the_environment_that_manus_runs_in_cannot_be_changed(home: Path) -> Non
 async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     session: Session, root: Path
 ) -> None:
-    """An MCP server is given keys, so that no program of the workspace may stand in for it."""
+    """An MCP server receives keys, so no program in the workspace may replace it."""
     make_environment(root / ".venv", "from here")
     sandbox = await get_sandbox(session)
     started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_user_program=True)
-    # bubblewrap puts the wrapper around git first
+    # bubblewrap puts the wrapper of git first
     path = started.environment["PATH"].removeprefix(f"{GIT_BIN}:")
     assert path == "/usr/bin:/bin"
 
 
-def test_what_stays_hidden_is_told(
+def test_hidden_programs_are_reported(
     home: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     root, settings = home / "project", SandboxSettings()
@@ -433,23 +435,23 @@ def test_what_stays_hidden_is_told(
     (home / "library").mkdir()
     write(root / ".nvmrc", "22\n")
     monkeypatch.setenv("VIRTUAL_ENV", str(home / "gone"))
-    said = report_tools(root, settings).describe()
+    description = report_tools(root, settings).describe()
     version = ".".join(map(str, sys.version_info[:3]))
-    assert said == (
+    assert description == (
         f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "
         f"{home}/mine/bin, {home}/library (`read` under `[sandbox]` shows more). "
         f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
         "`.nvmrc` requests node 22, which is not installed."
     )
     resolved = resolve_settings(Settings(sandbox=settings))
-    told = describe_environment(Workspace(root), resolved, own_python=False)
+    environment_text = describe_environment(Workspace(root), resolved, own_python=False)
     python = f"`python3` and `python_execute` run Python {version} in .venv."
     for part in (python, f"{home}/mine/bin", f"{home}/library", "22"):
         with subtests.test(part=part):
-            assert part in told, part
+            assert part in environment_text, part
 
 
-def test_the_environment_whose_python_is_gone(home: Path) -> None:
+def test_an_environment_whose_python_is_missing(home: Path) -> None:
     root = home / "project"
     prefix = make_environment(root / ".venv", "x")
     (prefix / "bin" / "python").unlink()

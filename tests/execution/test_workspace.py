@@ -1,4 +1,4 @@
-"""The one place that resolves a path, and which calls run side by side."""
+"""The only place that resolves paths, and which calls run concurrently."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def test_a_place_that_cannot_be_made_or_leads_elsewhere_is_wrong_usage(
+def test_an_unusable_workspace_is_wrong_usage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -53,7 +53,7 @@ def test_names_below_the_root_and_others(workspace: Workspace, subtests: pytest.
     for name in ("", "  ", "a\0b", "a\ud800b"):
         with subtests.test(name=name), pytest.raises(ToolError, match="give a path"):
             workspace.readable(name)
-    # links are followed before the check
+    # links are resolved before the check
     (workspace.root / "out").symlink_to(workspace.root.parent)
     (workspace.root / "real").mkdir()
     (workspace.root / "in").symlink_to("real")
@@ -103,21 +103,21 @@ PAIRS = [
 
 
 def test_two_resources(subtests: pytest.Subtests) -> None:
-    for one, other, collide in PAIRS:
-        with subtests.test(one=one, other=other):
-            assert one.collides(other) is other.collides(one) is collide, (one, other)
+    for first, second, collide in PAIRS:
+        with subtests.test(first=first, second=second):
+            assert first.collides(second) is second.collides(first) is collide, (first, second)
 
 
-async def test_one_that_stops_waiting_lets_the_others_in() -> None:
-    locks, inside, done = ResourceLocks(), list[str](), asyncio.Event()
+async def test_a_cancelled_waiter_does_not_block_the_others() -> None:
+    locks, inside, release = ResourceLocks(), list[str](), asyncio.Event()
 
     async def work(name: str) -> None:
         async with locks.hold([Resource(name)]):
             inside.append(name)
-            await done.wait()
+            await release.wait()
 
     async def settled() -> list[str]:
-        """Who is inside, once every task has gone as far as it can."""
+        """Return who holds a lock once every task has advanced as far as possible."""
         for _ in range(20):
             await asyncio.sleep(0)
         return inside
@@ -129,7 +129,7 @@ async def test_one_that_stops_waiting_lets_the_others_in() -> None:
         assert await settled() == ["a"]
         waiting.cancel()
         assert await settled() == ["a", "b"]
-        done.set()
+        release.set()
 
 
 _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.booleans())
@@ -137,15 +137,15 @@ _TOUCH = st.builds(Resource, st.sampled_from(["*", "w", "w/a", "w/b", "x"]), st.
 
 @settings(max_examples=40, deadline=None)
 @given(calls=st.lists(st.frozensets(_TOUCH, max_size=3), max_size=8))
-def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resource]]) -> None:
-    locks, begun, inside = ResourceLocks(), list[int](), list[int]()
+def test_all_acquire_the_lock_and_colliding_ones_in_order(calls: list[frozenset[Resource]]) -> None:
+    locks, order, inside = ResourceLocks(), list[int](), list[int]()
 
     async def call(number: int) -> None:
         async with locks.hold(calls[number]):
             for other in inside:
                 assert not any(a.collides(b) for a in calls[number] for b in calls[other])
             inside.append(number)
-            begun.append(number)
+            order.append(number)
             for _ in range(number % 3):
                 await asyncio.sleep(0)
             inside.remove(number)
@@ -154,8 +154,8 @@ def test_all_get_in_and_those_that_collide_in_order(calls: list[frozenset[Resour
         await asyncio.wait_for(asyncio.gather(*map(call, range(len(calls)))), 60)
 
     asyncio.run(everything())
-    assert sorted(begun) == list(range(len(calls)))
+    assert sorted(order) == list(range(len(calls)))
     for earlier in range(len(calls)):
         for later in range(earlier + 1, len(calls)):
             if any(a.collides(b) for a in calls[earlier] for b in calls[later]):
-                assert begun.index(earlier) < begun.index(later), (earlier, later)
+                assert order.index(earlier) < order.index(later), (earlier, later)

@@ -1,4 +1,4 @@
-"""A flow on a scripted model server, as a test holds it in its hands."""
+"""A flow on a scripted model server, with helpers for tests."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ SECOND = Profile(
 
 
 class ScriptedFlow(ScriptedAgent):
-    """A flow whose planner, executors and summariser have a script each."""
+    """A flow whose planner, executors and summarizer each have a script."""
 
     def __init__(
         self,
@@ -40,28 +40,28 @@ class ScriptedFlow(ScriptedAgent):
         self.graph = build_flow(executors, checkpointer=saver)
 
     def plans(self, *replies: Scripted) -> Queue:
-        """The planner's replies."""
+        """Script the planner's replies."""
         return self.server.when(is_planner, *replies)
 
     def step(self, words: str, *replies: Scripted) -> Queue:
-        """Replies to the executor of the step with these words."""
+        """Script replies for the executor of the step with this text."""
         return self.server.when(is_step(words), *replies)
 
     def sums_up(self, *replies: Scripted) -> Queue:
-        """The summariser's replies."""
+        """Script the summarizer's replies."""
         return self.server.when(is_summary, *replies)
 
     async def plan(self, thread: str = "t") -> Plan:
-        """The plan of a thread."""
+        """Return the plan of a thread."""
         plan: Plan = (await self.values(thread))["plan"]
         return plan
 
     async def statuses(self, thread: str = "t") -> list[str]:
-        """The statuses of its steps."""
+        """Return the statuses of its steps."""
         return [step["status"] for step in (await self.plan(thread))["steps"]]
 
     def asked(self, matches: Any) -> list[Request]:
-        """The requests that match."""
+        """Return the requests that match."""
         return [request for request in self.server.requests if matches(request)]
 
 
@@ -70,18 +70,18 @@ is_summary = mentions("You sum up finished work")
 
 
 def is_step(words: str) -> Any:
-    """Whether a request is that of the executor of the step with these words."""
+    """Return a predicate for requests of the executor of the step with this text."""
 
     def matches(request: Request) -> bool:
-        said = [str(m["content"]) for m in request.messages if m["role"] == "user"]
-        steps = (re.search(r"Your step is number \d+: (.*)", s) for s in said)
+        messages = [str(m["content"]) for m in request.messages if m["role"] == "user"]
+        steps = (re.search(r"Your step is number \d+: (.*)", s) for s in messages)
         return any(step is not None and words in step[1] for step in steps)
 
     return matches
 
 
 def makes(*steps: Any, **options: Any) -> Call:
-    """The planner makes a plan."""
+    """Return a reply with which the planner creates a plan."""
     return call(
         "planning",
         {"command": "create", "plan_id": "p", "title": "Trip", **options, "steps": list(steps)},
@@ -89,20 +89,20 @@ def makes(*steps: Any, **options: Any) -> Call:
 
 
 def revises(*steps: Any, **options: Any) -> Call:
-    """The planner revises the plan."""
+    """Return a reply with which the planner revises the plan."""
     return call("planning", {"command": "update", **options, "steps": list(steps)})
 
 
-def succeeds(said: str = "Done.") -> Message:
-    """The executor says that the step is done."""
-    return calls(call("terminate", status="success"), text=said)
+def succeeds(answer: str = "Done.") -> Message:
+    """Return a reply that completes the step."""
+    return calls(call("terminate", status="success"), text=answer)
 
 
-def gives_up(said: str = "Impossible.") -> Message:
-    """The executor says that the step cannot be done."""
-    return calls(call("terminate", status="failure"), text=said)
+def gives_up(answer: str = "Impossible.") -> Message:
+    """Return a reply that reports the step as impossible."""
+    return calls(call("terminate", status="failure"), text=answer)
 
 
 def free(step: str, *depends_on: int) -> dict[str, Any]:
-    """A step that depends on just these."""
+    """Return a step that depends on exactly these steps."""
     return {"text": step, "depends_on": list(depends_on)}

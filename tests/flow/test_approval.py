@@ -1,4 +1,4 @@
-"""A person and the plan: it is approved, edited, rejected or left, at any time."""
+"""A person and the plan: it is approved, edited, rejected or abandoned, at any time."""
 
 from typing import Any
 
@@ -51,12 +51,12 @@ def test_answers(subtests: pytest.Subtests) -> None:
             decision = read_decision(answer, PLAN)
             assert decision.kind == "edit"
             assert [s["text"] for s in decision.plan["steps"]] == texts
-    for answer, said in UNFIT:
-        with subtests.test(answer=answer), pytest.raises(PlanError, match=said):
+    for answer, message in UNFIT:
+        with subtests.test(answer=answer), pytest.raises(PlanError, match=message):
             read_decision(answer, PLAN)
 
 
-async def test_rejections_are_no_replans_and_the_run_can_be_left(flow: ScriptedFlow) -> None:
+async def test_rejections_are_not_replans_and_the_run_can_be_abandoned(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"), *[revises("alpha")] * 3, makes("beta"))
     flow.step("beta", succeeds())
     flow.sums_up(text("All."))
@@ -109,23 +109,23 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-async def test_what_does_not_fit_is_refused_and_nothing_is_stored(
+async def test_invalid_edits_are_rejected_and_not_stored(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     flow.plans(makes("alpha"))
     await flow.run(approve_plan=True)
     before = await flow.graph.aget_state(T)
-    for values, named in WRONG:
-        with subtests.test(values=values, named=named):
-            with pytest.raises(ValueError, match=named) as refused:  # the server's answer is 400
+    for values, pattern in WRONG:
+        with subtests.test(values=values, pattern=pattern):
+            with pytest.raises(ValueError, match=pattern) as refused:  # a server replies 400
                 await flow.graph.aupdate_state(T, values)
             assert isinstance(refused.value, UsageError | PlanError)
     after = await flow.graph.aget_state(T)
     assert (after.config, after.values) == (before.config, before.values)
 
 
-async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlow) -> None:
-    """An edit that is accepted is stored, always: the run could not see it, so it is refused."""
+async def test_during_a_run_the_plan_cannot_be_edited(flow: ScriptedFlow) -> None:
+    """An accepted edit is always stored: the run could not see it, so it is rejected."""
     flow.plans(makes("alpha"))
     flow.step("alpha", call("ask_human", inquire="Now?"), succeeds())
     flow.sums_up(text("All."))
@@ -137,7 +137,7 @@ async def test_while_the_run_is_at_work_nothing_can_be_changed(flow: ScriptedFlo
     assert (await flow.invoke(Command(resume="yes"))).stop_reason == "completed"
 
 
-async def test_an_edit_after_a_kill_is_kept_and_so_is_what_was_done(flow: ScriptedFlow) -> None:
+async def test_an_edit_after_a_kill_and_completed_work_are_kept(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha", "beta", "gamma"))
     flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha."))
     beta = flow.step("beta", hang())

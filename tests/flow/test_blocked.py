@@ -1,4 +1,4 @@
-"""What a planner may reply; a step that cannot be done is planned anew, a stopped flow goes on."""
+"""Replies of the planner; a step that fails is replanned, and a stopped flow resumes."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ ENDINGS: dict[str, tuple[Any, int, str]] = {
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
-async def test_a_step_that_ends_so_is_blocked(flow: ScriptedFlow, kind: str) -> None:
+async def test_a_step_with_this_outcome_is_blocked(flow: ScriptedFlow, kind: str) -> None:
     reply, steps, why = ENDINGS[kind]
     flow.plans(makes("alpha", "beta"))
     flow.step("alpha").always(reply)
@@ -41,7 +41,7 @@ async def test_a_step_that_ends_so_is_blocked(flow: ScriptedFlow, kind: str) -> 
     assert not outcome.success
     assert await flow.statuses() == ["blocked", "not_started"]
     assert (await flow.plan())["steps"][0]["notes"].startswith(why)
-    # whatever the model says in its summary, the facts are there
+    # the facts are there, whatever the model writes in its summary
     assert f"0. alpha (blocked: {why}" in outcome.output
     assert "1. beta (abandoned" in outcome.output
     assert flow.asked(is_step("beta")) == []
@@ -70,7 +70,7 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
 
 
 ONE: dict[str, tuple[Any, list[str], list[list[int]]]] = {
-    # the planner's revision of step 1, the texts of the plan, what each step depends on
+    # the planner's revision of step 1, the texts of the plan, the dependencies of each step
     "a text": (
         revises("beta another way", step_index=1),
         ["alpha", "beta another way", "gamma", "delta"],
@@ -135,7 +135,7 @@ SAME: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("kind", SAME)
-async def test_a_step_behind_a_blocked_one_stays_abandoned(flow: ScriptedFlow, kind: str) -> None:
+async def test_a_step_after_a_blocked_one_stays_abandoned(flow: ScriptedFlow, kind: str) -> None:
     flow.plans(makes("build", "tests", "publish", "announce"), revises(*SAME[kind]))
     flow.step("build", succeeds())
     flow.step("tests", gives_up("Two tests fail."))
@@ -177,11 +177,11 @@ async def test_a_revision_may_say_otherwise(flow: ScriptedFlow, kind: str) -> No
     assert await flow.statuses() == statuses
 
 
-async def test_revisions_are_bounded_then_what_depends_is_given_up(flow: ScriptedFlow) -> None:
-    others = (free("beta", 0), free("gamma"))
-    flow.plans(makes(free("one"), *others))
+async def test_revisions_are_limited_then_dependent_steps_are_abandoned(flow: ScriptedFlow) -> None:
+    rest = (free("beta", 0), free("gamma"))
+    flow.plans(makes(free("one"), *rest))
     for name in ("two", "three"):
-        flow.plans(revises(free(name), *others))
+        flow.plans(revises(free(name), *rest))
     for name in ("one", "two", "three"):
         flow.step(name, gives_up(f"{name} is impossible."))
     flow.step("gamma", succeeds("Gamma."))
@@ -193,7 +193,7 @@ async def test_revisions_are_bounded_then_what_depends_is_given_up(flow: Scripte
     assert "three is impossible." in outcome.output
 
 
-async def test_a_later_step_of_the_same_words_can_be_revised_too(flow: ScriptedFlow) -> None:
+async def test_a_later_step_with_the_same_text_can_be_revised_too(flow: ScriptedFlow) -> None:
     flow.plans(makes("check", "beta", "check"))
     flow.plans(revises("alpha", "beta", "check"), revises("alpha", "beta", "look"))
     flow.step("check", gives_up("No."), gives_up("No."))
@@ -220,11 +220,11 @@ async def test_a_budget_holds_for_the_whole_run(
             assert "1. beta (not started)" in outcome.output
 
 
-async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None:
+async def test_parallel_steps_share_one_budget(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.server.when(is_step("a")).always(call("poll"))
     outcome = await flow.run(budget={"model_calls": 8}, max_replans=0)
-    # checked before a call, booked after it: the one that was under way beside the last may be more
+    # checked before a call, recorded after it: the call in progress next to the last may exceed it
     assert outcome.usage["model_calls"] in (8, 9)
     assert (outcome.stop_reason, await flow.statuses()) == ("budget", ["blocked", "blocked"])
 
@@ -232,12 +232,12 @@ async def test_steps_side_by_side_draw_on_one_budget(flow: ScriptedFlow) -> None
 async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"))
     flow.step("alpha", call("ask_human", inquire="Now?"), call("hold", path="held", line="begun"))
-    flow.sums_up().always(text("Nothing."))  # if there is time for it
+    flow.sums_up().always(text("Nothing."))  # if there is enough time
     flow.server.allow_unused()
     await flow.run(max_replans=0)
     used = (await flow.values())["usage"]["seconds"]
-    chosen: dict[str, Any] = {"budget": {"seconds": used + 0.8}, "max_replans": 0}
-    outcome = await flow.invoke(Command(resume="yes"), **chosen)
+    settings: dict[str, Any] = {"budget": {"seconds": used + 0.8}, "max_replans": 0}
+    outcome = await flow.invoke(Command(resume="yes"), **settings)
     assert outcome.stop_reason == "budget"
     assert (await flow.plan())["steps"][0]["notes"] == "the run's time is used up"
 
@@ -245,12 +245,12 @@ async def test_time_is_up_in_the_middle_of_a_step(flow: ScriptedFlow) -> None:
 T = thread_config("t")
 
 
-async def go_on(flow: ScriptedFlow, **chosen: Any) -> Outcome:
+async def go_on(flow: ScriptedFlow, **settings: Any) -> Outcome:
     assert await reopen(flow.graph, T)
-    return await flow.invoke(None, **chosen)
+    return await flow.invoke(None, **settings)
 
 
-async def test_a_blocked_step_is_tried_again_and_what_was_done_is_kept(flow: ScriptedFlow) -> None:
+async def test_a_blocked_step_is_retried_and_completed_work_is_kept(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha", "beta", "gamma"))
     flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha is 42."))
     flow.step("beta", gives_up("No ladder."), succeeds("By the stairs."))
@@ -268,7 +268,7 @@ async def test_a_blocked_step_is_tried_again_and_what_was_done_is_kept(flow: Scr
     assert not await reopen(flow.graph, T)
 
 
-async def test_a_plan_that_could_not_be_made_is_made(flow: ScriptedFlow) -> None:
+async def test_a_missing_plan_is_created_on_resume(flow: ScriptedFlow) -> None:
     flow.plans(fail(401), makes("alpha"))
     flow.step("alpha", succeeds())
     flow.sums_up(text("All."))
@@ -283,7 +283,7 @@ CYCLE = makes(free("alpha", 1), free("beta", 0))
 
 
 async def planned(flow: ScriptedFlow, *replies: Any) -> list[str]:
-    """The texts of the plan that comes of these replies."""
+    """Return the texts of the plan that results from these replies."""
     flow.plans(*replies)
     flow.step("").always(succeeds())
     flow.sums_up(text("All."))
@@ -303,7 +303,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("kind", UNUSABLE)
-async def test_it_is_asked_again_once_and_told_why(flow: ScriptedFlow, kind: str) -> None:
+async def test_it_is_requested_once_more_with_the_reason(flow: ScriptedFlow, kind: str) -> None:
     reply, why = UNUSABLE[kind]
     assert await planned(flow, reply, makes("alpha", "beta")) == ["alpha", "beta"]
     first, second = flow.asked(is_planner)
@@ -311,25 +311,25 @@ async def test_it_is_asked_again_once_and_told_why(flow: ScriptedFlow, kind: str
     assert second.tools == first.tools
 
 
-async def test_then_there_is_a_plan_of_three_steps(flow: ScriptedFlow) -> None:
+async def test_the_default_plan_has_three_steps(flow: ScriptedFlow) -> None:
     replies = UNUSABLE["malformed"][0], UNUSABLE["no_steps"][0]
     assert await planned(flow, *replies) == list(DEFAULT_STEPS)
     assert (await flow.plan())["title"] == "Bake a cake."
     assert len(flow.asked(is_planner)) == 2
 
 
-async def test_a_cycle_that_stays_is_put_in_order(
+async def test_a_remaining_cycle_is_linearized(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     (flow.workspace / "prices.csv").write_text("chair,45\n")
     assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
-    for asked in flow.asked(is_planner):  # it sees the workspace as it is
-        with subtests.test(asked=asked):
-            assert "\n  prices.csv\n" in str(asked.messages[0]["content"])
+    for request in flow.asked(is_planner):  # it sees the current workspace
+        with subtests.test(request=request):
+            assert "\n  prices.csv\n" in str(request.messages[0]["content"])
 
 
-async def test_without_tools_there_is_a_plan_too(flow: ScriptedFlow) -> None:
+async def test_without_tools_the_default_plan_is_used(flow: ScriptedFlow) -> None:
     flow.step("").always(text("Said."))
     flow.sums_up(text("All."))
     outcome = await flow.run(tool_choice="none")

@@ -23,7 +23,7 @@ PLANNED, LOOKED = tokens(100, 10), tokens(1_000, 1, cached=500)
 
 
 async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests) -> None:
-    """An executor sees the request, the plan, and the results of what its step builds on."""
+    """An executor sees the request, the plan, and the results of the steps it depends on."""
     flow.plans(calls(makes("look", "write", {"text": "apart", "depends_on": []}), usage=PLANNED))
     flow.step("look", calls(succeeds().calls[0], text="Looked: 42.", usage=LOOKED))
     flow.step("write", calls(succeeds().calls[0], text="Written.", usage=tokens(2_000, 2)))
@@ -51,16 +51,16 @@ async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests)
     assert "Step 0 [✓]\nResult: Looked: 42." in write.text
     assert "Results of" not in apart.text
     [summary] = flow.asked(is_summary)
-    for said in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
-        with subtests.test(said=said):
-            assert said in summary.text
+    for message in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
+        with subtests.test(message=message):
+            assert message in summary.text
     usage = outcome.usage
     assert (usage["input_tokens"], usage["output_tokens"]) == (13_105, 33)
     assert (usage["cached_tokens"], usage["model_calls"], usage["tool_calls"]) == (500, 5, 2)
     assert usage["seconds"] > 0
 
 
-async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(
+async def test_a_step_goes_to_its_executor_with_the_images(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     names = ("alpha", "beta", "gamma")
@@ -70,18 +70,18 @@ async def test_a_step_goes_to_the_executor_it_names_with_the_pictures(
     flow.sums_up(text("All."))
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     await flow.invoke({"messages": [HumanMessage([{"type": "text", "text": "See."}, picture])]})
-    asked = [request for name in names for request in flow.asked(is_step(name))]
-    seconds = [r.messages[0]["content"].startswith("You are the second one") for r in asked]
+    requests = [request for name in names for request in flow.asked(is_step(name))]
+    seconds = [r.messages[0]["content"].startswith("You are the second one") for r in requests]
     assert seconds == [True, False, False]
-    for request in asked:
+    for request in requests:
         with subtests.test(request=request):
-            said, shown = request.messages[1]["content"]
-            assert "See." in said["text"]
-            assert shown == picture
+            request_text, image = request.messages[1]["content"]
+            assert "See." in request_text["text"]
+            assert image == picture
     assert [s["executor"] for s in (await flow.plan())["steps"]] == ["second", "tester", "tester"]
 
 
-async def test_a_second_request_makes_a_new_plan_beside_the_first(flow: ScriptedFlow) -> None:
+async def test_a_second_request_creates_a_new_plan(flow: ScriptedFlow) -> None:
     flow.plans(makes("alpha"), makes("beta"))
     flow.step("alpha", succeeds("First result."))
     flow.step("beta", succeeds())
@@ -95,7 +95,7 @@ async def test_a_second_request_makes_a_new_plan_beside_the_first(flow: Scripted
     earlier = values["plans"]["p"]
     assert (values["plan"]["id"], earlier["steps"][0]["result"]["text"]) == ("p_2", "First result.")
     assert "First result." not in format_plan(values["plan"])
-    assert second.usage["model_calls"] == 3  # its own, not the first run's too
+    assert second.usage["model_calls"] == 3  # its own, without those of the first run
     assert [str(m.text) for m in await flow.messages()] == ["One?", "One.", "Two?", "Two."]
     assert "One." in flow.asked(is_planner)[1].text
 
@@ -117,11 +117,11 @@ async def test_the_recording_that_we_ship(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     recording = Path(__file__).parents[2] / "manus" / "recordings" / "flow_calculator.jsonl"
     context = Context(workspace="w", model=f"replay:{recording}")
-    ended = await build_flow(all_executors()).ainvoke({"request": TASK}, context=context)
-    assert ended["stop_reason"] == "completed", ended["output"]
-    results = [step["result"] for step in ended["plan"]["steps"]]
-    made = [result["files"] for result in results if result is not None]
-    assert made == [["calculator.py"], ["test_calculator.py"], [], []]
+    outcome = await build_flow(all_executors()).ainvoke({"request": TASK}, context=context)
+    assert outcome["stop_reason"] == "completed", outcome["output"]
+    results = [step["result"] for step in outcome["plan"]["steps"]]
+    files = [result["files"] for result in results if result is not None]
+    assert files == [["calculator.py"], ["test_calculator.py"], [], []]
     sums = [sys.executable, "w/calculator.py", "6", "*", "7"]
     assert subprocess.run(sums, capture_output=True, check=True).stdout == b"42\n"
 
@@ -130,7 +130,7 @@ WINDOW = 12_000
 PASTED = "Count the foxes.\n" + "一只敏捷的棕色狐狸 jumped over.\n" * 15_000 + "That was all."
 
 
-async def test_planner_executor_and_summary_see_its_ends_and_the_file(
+async def test_planner_executor_and_summary_see_both_ends_and_the_file(
     flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))
@@ -139,18 +139,18 @@ async def test_planner_executor_and_summary_see_its_ends_and_the_file(
     flow.sums_up(text("All is counted."))
     outcome = await flow.run(request=PASTED)
     assert (outcome.stop_reason, outcome.success) == ("completed", True)
-    sent = flow.server.requests
-    assert len(sent) == 3
-    for request in sent:
+    requests = flow.server.requests
+    assert len(requests) == 3
+    for request in requests:
         with subtests.test(request=request):
             assert len(request.raw) < 4 * WINDOW
             assert "Count the foxes.\\n一只" in request.raw.decode()
-            found = re.search(r"all [\d,]+ are in (\S+) …\]", request.text)
-            assert found is not None
-            assert PASTED in (flow.workspace / found[1]).read_text("utf-8")
+            match = re.search(r"all [\d,]+ are in (\S+) …\]", request.text)
+            assert match is not None
+            assert PASTED in (flow.workspace / match[1]).read_text("utf-8")
 
 
-async def test_each_request_of_a_long_thread_is_carried_out(
+async def test_each_request_of_a_long_thread_is_executed(
     flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(WINDOW))
@@ -170,7 +170,7 @@ async def test_each_request_of_a_long_thread_is_carried_out(
 
 
 async def test_storage_grows_with_the_steps(flow: ScriptedFlow) -> None:
-    """Twice the steps take at most two and a half times the room; squared it would be four."""
+    """Twice the steps take at most 2.5 times the space; quadratic growth would take four."""
     result = "".join(f"{number:05d}" for number in range(400))  # 2,000 characters
     for thread, count in (("six", 6), ("twelve", 12)):
         flow.plans(makes(*(f"part {i} of {count}" for i in range(count))))
@@ -179,8 +179,8 @@ async def test_storage_grows_with_the_steps(flow: ScriptedFlow) -> None:
         await flow.run(thread=thread)
     saver: Any = flow.saver
     own = "WHERE thread_id = :thread AND checkpoint_ns = ''"
-    kept = f"(SELECT SUM(LENGTH(checkpoint)) FROM checkpoints {own})"
-    stored = f"SELECT {kept} + (SELECT SUM(LENGTH(value)) FROM writes {own})"
+    checkpoint_size = f"(SELECT SUM(LENGTH(checkpoint)) FROM checkpoints {own})"
+    stored = f"SELECT {checkpoint_size} + (SELECT SUM(LENGTH(value)) FROM writes {own})"
     six, twelve = (
         saver.conn.execute(stored, {"thread": t}).fetchone()[0] for t in ("six", "twelve")
     )

@@ -1,4 +1,4 @@
-"""The plan's text, the questions one asks of a plan, and the routers of the flow as tables."""
+"""The plan's text, queries on a plan, and tables for the routers of the flow."""
 
 import uuid
 from typing import Any
@@ -34,12 +34,12 @@ Steps:
 
 
 def build_plan(*steps: str | tuple[str, list[int]], **statuses: str) -> Plan:
-    """A plan; a step is a text, or a text and what it depends on; `s1="blocked"` sets a status."""
-    asked = [
+    """Return a plan of texts, or of texts with dependencies; `s1="blocked"` sets a status."""
+    new_steps = [
         {"text": step} if isinstance(step, str) else {"text": step[0], "depends_on": step[1]}
         for step in steps
     ]
-    plan = create("p", "Plan", asked)  # type: ignore[arg-type]
+    plan = create("p", "Plan", new_steps)  # type: ignore[arg-type]
     for name, status in statuses.items():
         plan = mark(plan, int(name[1:]), status)  # type: ignore[arg-type]
     return plan
@@ -60,7 +60,7 @@ STAR: tuple[tuple[str, list[int]], ...] = (("a", []), ("b", []), ("c", [0, 1]))
 READY = [
     (build_plan(*CHAIN), [0]),
     (build_plan(*CHAIN, s0="completed"), [1]),
-    (build_plan(*CHAIN, s0="in_progress"), [0]),  # interrupted: nobody works at it any more
+    (build_plan(*CHAIN, s0="in_progress"), [0]),  # interrupted: nothing is executing it any more
     (build_plan(*CHAIN, s0="blocked"), []),
     (build_plan(*STAR), [0, 1]),
     (build_plan(*STAR, s0="completed"), [1]),
@@ -70,7 +70,7 @@ READY = [
 ]
 CYCLES: list[tuple[list[list[int]], list[int] | None]] = [
     ([[], [0], [1]], None),
-    ([[1], [2], []], None),  # a later step may come first
+    ([[1], [2], []], None),  # a later step may be ready first
     ([[0]], [0, 0]),
     ([[1], [0]], [0, 1, 0]),
     ([[], [2], [3], [1]], [1, 2, 3, 1]),
@@ -84,7 +84,7 @@ HINDERED: list[tuple[Plan, dict[int, int]]] = [
 ]
 
 
-def test_which_steps_are_ready_and_which_a_blocked_one_hinders(subtests: pytest.Subtests) -> None:
+def test_which_steps_are_ready_and_which_are_blocked(subtests: pytest.Subtests) -> None:
     for plan, ready in READY:
         with subtests.test(plan=plan, ready=ready):
             assert ready_steps(plan) == ready, format_plan(plan)
@@ -111,11 +111,11 @@ CHOSEN = [
 
 
 def test_the_executor_of_a_step(subtests: pytest.Subtests) -> None:
-    for text, named, chosen in CHOSEN:
-        with subtests.test(text=text, named=named):
+    for text, names, executor in CHOSEN:
+        with subtests.test(text=text, names=names):
             step = build_plan(text)["steps"][0]
-            step["executor"] = named
-            assert executor_for(step, ["manus", "browser", "SWE"]) == chosen, (text, named)
+            step["executor"] = names
+            assert executor_for(step, ["manus", "browser", "SWE"]) == executor, (text, names)
 
 
 HYPHENS = [
@@ -123,13 +123,13 @@ HYPHENS = [
     ("[Data-Analysis] x", ["manus", "data_analysis"], "data_analysis"),
     ("[my_agent] x", ["manus", "my-agent"], "my-agent"),
     ("[my-agent] x", ["manus", "my_agent", "My-Agent"], "My-Agent"),
-    ("[a-b_c] x", ["manus", "a_b_c", "a-b-c"], "manus"),  # either may be meant
+    ("[a-b_c] x", ["manus", "a_b_c", "a-b-c"], "manus"),  # ambiguous
 ]
 
 
-@pytest.mark.parametrize(("text", "names", "chosen"), HYPHENS)
-def test_a_hyphen_stands_for_an_underscore(text: str, names: list[str], chosen: str) -> None:
-    assert executor_for(build_plan(text)["steps"][0], names) == chosen
+@pytest.mark.parametrize(("text", "names", "executor"), HYPHENS)
+def test_a_hyphen_stands_for_an_underscore(text: str, names: list[str], executor: str) -> None:
+    assert executor_for(build_plan(text)["steps"][0], names) == executor
 
 
 AFTER_PLAN = [
@@ -183,13 +183,13 @@ def test_after_execute_step(subtests: pytest.Subtests) -> None:
                 "run": {"replans_left": 2, "revised": [], "executors": ["manus"], **run},
                 "messages": [HumanMessage("Do it.", id=str(uuid.uuid4()))],
             }
-            chosen = route_after_execute_step(state)
+            route = route_after_execute_step(state)
             assert (
-                chosen if isinstance(chosen, str) else [send.arg["step"] for send in chosen]
+                route if isinstance(route, str) else [send.arg["step"] for send in route]
             ) == label
 
 
-def test_executors_that_cannot_be() -> None:
+def test_invalid_executors() -> None:
     with pytest.raises(SettingsError, match="profile `nobody`"):
         build_flow(("nobody",))
     with pytest.raises(UsageError, match="named `manus`"):

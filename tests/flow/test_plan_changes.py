@@ -1,4 +1,4 @@
-"""Changes of a plan: what is kept, and what does not fit."""
+"""Changes of a plan: what is kept, and which changes are invalid."""
 
 import re
 from collections.abc import Callable
@@ -33,28 +33,28 @@ def depends(plan: Plan) -> list[list[int]]:
     return [step["depends_on"] for step in plan["steps"]]
 
 
-def test_steps_depend_on_the_one_before_unless_they_say_otherwise() -> None:
-    asked: Any = [
+def test_steps_depend_on_the_previous_one_by_default() -> None:
+    steps: Any = [
         {"text": "a"},
         {"text": "b"},
         {"text": "c", "depends_on": []},
         {"text": "d", "depends_on": [2, 0, 2]},
     ]
-    assert depends(create("p", "P", asked)) == [[], [0], [], [0, 2]]
+    assert depends(create("p", "P", steps)) == [[], [0], [], [0, 2]]
 
 
-def test_update_keeps_what_belongs_to_an_unchanged_text_wherever_it_moved() -> None:
+def test_update_keeps_the_data_of_unchanged_steps_that_moved() -> None:
     plan = build_plan("a", "b", "c", s0="completed")
     plan = fold_plan(plan, [{"step": 0, "notes": "n", "result": RESULT}])
     moved = update(plan, None, texts("x", "a", "b2"))
     assert [s["status"] for s in moved["steps"]] == ["not_started", "completed", "not_started"]
     assert (moved["steps"][1]["notes"], moved["steps"][1]["result"]) == ("n", RESULT)
     assert moved["steps"][2]["notes"] == ""
-    assert plan["steps"][0]["text"] == "a"  # the old plan is as it was
-    # a step behind a blocked one depends on the one before that
+    assert plan["steps"][0]["text"] == "a"  # the old plan is unchanged
+    # a step after a blocked one depends on the step before that
     plan = build_plan("a", "b", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "instead of b"))) == [[], [0], [0]]
-    # but one that depended on the blocked step still does, unless it moved
+    # but one that depends on the blocked step explicitly still does, unless it moved
     plan = build_plan("a", "b", "c", "d", s0="completed", s1="blocked")
     assert depends(update(plan, None, texts("a", "b", "c", "d"))) == [[], [0], [1], [2]]
     assert depends(update(plan, None, texts("a", "d", "b", "c"))) == [[], [0], [1], [2]]
@@ -70,11 +70,11 @@ def test_a_revision_keeps_completed_steps_even_if_they_are_left_out() -> None:
     ]
     assert depends(revised) == [[], [0], [1]]
     assert [s["text"] for s in revised["dropped"]] == ["b"]
-    # a step of the same words as a completed one is still to be done
+    # a step with the same text as a completed one is still to be done
     plan = build_plan("check", "repair", "check", s0="completed", s1="blocked")
     steps = revise(plan, texts("fix", "check"))["steps"]
-    done = [(step["text"], step["status"] == "completed") for step in steps]
-    assert done == [("check", True), ("fix", False), ("check", False)]
+    is_completed = [(step["text"], step["status"] == "completed") for step in steps]
+    assert is_completed == [("check", True), ("fix", False), ("check", False)]
 
 
 UNFIT: list[tuple[Callable[[], object], str]] = [
@@ -94,10 +94,10 @@ UNFIT: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-def test_what_does_not_fit_is_said(subtests: pytest.Subtests) -> None:
-    for change, said in UNFIT:
-        is_refused = pytest.raises(PlanError, match=re.escape(said))
-        with subtests.test(message=said), is_refused:
+def test_invalid_changes_are_reported(subtests: pytest.Subtests) -> None:
+    for change, message in UNFIT:
+        is_refused = pytest.raises(PlanError, match=re.escape(message))
+        with subtests.test(message=message), is_refused:
             change()
 
 
@@ -122,12 +122,12 @@ def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Su
         (["z", a, b, c, {**d, "depends_on": [3]}], [[], [0], [], [1], [3]]),
         ([a, b, c, d, "e"], [[], [], [0], [1], [3]]),
     ]
-    for steps, wanted in before:
-        with subtests.test(steps=steps, wanted=wanted):
-            assert depends(merge_edit(plan, {"steps": steps})) == wanted
+    for steps, expected in before:
+        with subtests.test(steps=steps, expected=expected):
+            assert depends(merge_edit(plan, {"steps": steps})) == expected
 
 
-def test_plans_are_folded_by_their_id_and_the_old_ones_are_left_as_they_are() -> None:
+def test_plans_are_folded_by_id_without_changing_the_old_ones() -> None:
     plans = {"p": build_plan("a")}
     assert fold_plans(plans, [{"q": build_plan("b")}, {"p": None}]).keys() == {"q"}
     assert plans.keys() == {"p"}
@@ -138,8 +138,8 @@ def test_the_first_unfinished_step_is_started_once() -> None:
     started = start_first(plan)
     assert [s["status"] for s in started["steps"]] == ["completed", "in_progress", "not_started"]
     assert start_first(started) is started
-    done = mark(mark(started, 1, "completed"), 2, "completed")
-    assert start_first(done) is done
+    result = mark(mark(started, 1, "completed"), 2, "completed")
+    assert start_first(result) is result
 
 
 writes = st.lists(
@@ -165,7 +165,7 @@ def test_writes_fold_alike_in_one_batch_and_in_two(first: list[Any], second: lis
 
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), st.data())
-def test_an_update_never_makes_a_cycle_of_what_had_none(steps: list[str], data: Any) -> None:
+def test_an_update_never_creates_a_cycle(steps: list[str], data: Any) -> None:
     plan = build_plan(("a", []), ("b", [0]), ("c", [0]), ("d", [1, 2]), s1="blocked")
     order = data.draw(st.permutations(steps))
     assert find_cycle(depends(update(plan, None, texts(*order)))) is None

@@ -1,4 +1,4 @@
-"""The `planning` tool: its seven commands, and where its plans live."""
+"""The `planning` tool: its seven commands, and where its plans are stored."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ KEEPER = Profile(
 
 
 class Desk:
-    """Plans as a state holds them, and the tool that changes them."""
+    """Plans as in a state, and the tool that changes them."""
 
     def __init__(self, workspace: Path) -> None:
         self.tool = Planning(session=Session(Workspace(workspace)))
@@ -36,12 +36,17 @@ class Desk:
         self.active: str | None = None
 
     async def __call__(self, command: str, **arguments: Any) -> str:
-        """One call; an error begins with `error: `."""
-        given = {"command": command, **arguments, "plans": self.plans, "active": self.active}
-        said = await observe_call(self.tool, given)
-        self.plans = fold_plans(self.plans, [said.update.get("plans", {})])
-        self.active = said.update.get("active_plan", self.active)
-        return f"error: {said.text}" if said.is_error else said.text
+        """Make one call; an error starts with `error: `."""
+        call_arguments = {
+            "command": command,
+            **arguments,
+            "plans": self.plans,
+            "active": self.active,
+        }
+        output = await observe_call(self.tool, call_arguments)
+        self.plans = fold_plans(self.plans, [output.update.get("plans", {})])
+        self.active = output.update.get("active_plan", self.active)
+        return f"error: {output.text}" if output.is_error else output.text
 
 
 @pytest.fixture
@@ -51,8 +56,8 @@ def desk(tmp_path: Path) -> Desk:
 
 async def test_all_commands(desk: Desk) -> None:
     assert await desk("list") == "There are no plans yet; make one with the command `create`."
-    made = await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
-    assert made.startswith("Plan created.\n\nPlan: Trip (ID: trip)\n=====================\n")
+    result = await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
+    assert result.startswith("Plan created.\n\nPlan: Trip (ID: trip)\n=====================\n")
     assert desk.active == "trip"
     marked = await desk("mark_step", step_index=0, step_status="completed", step_notes="light")
     assert "0. [✓] pack\n   Notes: light\n1. [ ] go" in marked
@@ -70,11 +75,11 @@ async def test_all_commands(desk: Desk) -> None:
     await desk("set_active", plan_id="trip")
     assert "Plan: Trip to the sea" in await desk("get")
     assert await desk("delete", plan_id="trip") == "Plan `trip` deleted."
-    left: Any = (list(desk.plans), desk.active)
-    assert left == (["home"], None)
+    state: Any = (list(desk.plans), desk.active)
+    assert state == (["home"], None)
 
 
-async def test_a_blocked_step_that_is_repeated_stays_blocked_and_says_so(desk: Desk) -> None:
+async def test_a_repeated_blocked_step_stays_blocked_and_is_reported(desk: Desk) -> None:
     await desk("create", title="Trip", steps=["pack", "go"])
     await desk("mark_step", step_index=0, step_status="blocked")
     repeated = await desk("update", steps=["pack", "fly"])
@@ -88,7 +93,7 @@ REPLACED: list[tuple[dict[str, Any], list[str]]] = [
     ({"steps": ["fly"], "step_index": 1}, ["pack", "fly", "return"]),
     ({"steps": ["drive", "fly"], "step_index": 1}, ["pack", "drive", "fly", "return"]),
     ({"steps": ["fly"], "step_index": -1}, TRIP),
-    # a model that fills every field
+    # a model that fills in every field
     ({"steps": ["pack", "fly", "return"], "step_index": 0}, ["pack", "fly", "return"]),
 ]
 
@@ -119,31 +124,36 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-async def test_errors_say_what_is_wrong_and_what_would_be_right(
+async def test_errors_state_the_mistake_and_the_correct_usage(
     desk: Desk, subtests: pytest.Subtests
 ) -> None:
     await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
     before = (desk.plans, desk.active)
-    for command, arguments, said in WRONG:
+    for command, arguments, message in WRONG:
         with subtests.test(command=command, arguments=arguments):
             answer = await desk(command, **arguments)
             assert answer.startswith("error: ")
-            assert said in answer
+            assert message in answer
             assert (desk.plans, desk.active) == before
 
 
-def test_a_call_is_given_the_plans_as_the_calls_before_it_leave_them() -> None:
-    made: list[tuple[str, dict[str, Any]]] = [
+def test_a_call_sees_the_plans_as_left_by_previous_calls() -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("Planning", {"command": "create", "plan_id": "p", "title": "P", "steps": ["a"]}),
         ("Planning", {"command": "nonsense"}),
         ("Planning", {"command": "mark_step", "step_index": 0}),
         ("bash", {}),
     ]
-    tasks = [ToolTask(index=i, id=str(i), name=n, args=args) for i, (n, args) in enumerate(made)]
-    given = inject_plans(tasks, PlanCollection({}, None))
-    assert [list(t.get("injected", {}).get("plans", {})) for t in given] == [[], ["p"], ["p"], []]
-    assert [t.get("injected", {}).get("active") for t in given] == [None, "p", "p", None]
-    assert "injected" not in given[3]
+    tasks = [ToolTask(index=i, id=str(i), name=n, args=args) for i, (n, args) in enumerate(calls)]
+    injected = inject_plans(tasks, PlanCollection({}, None))
+    assert [list(t.get("injected", {}).get("plans", {})) for t in injected] == [
+        [],
+        ["p"],
+        ["p"],
+        [],
+    ]
+    assert [t.get("injected", {}).get("active") for t in injected] == [None, "p", "p", None]
+    assert "injected" not in injected[3]
     assert "injected" not in tasks[0]
 
 
@@ -156,7 +166,7 @@ def created(*steps: str) -> Any:
     return call("planning", command="create", plan_id="p", title="P", steps=list(steps))
 
 
-async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) -> None:
+async def test_a_profile_with_a_plan_sees_it(keeper: ScriptedAgent) -> None:
     await keeper.run(
         text("Hm.", usage=None),
         created("a", "b"),
@@ -173,7 +183,7 @@ async def test_a_profile_that_keeps_a_plan_is_told_of_it(keeper: ScriptedAgent) 
     assert [s["status"] for s in plan["steps"]] == ["completed", "in_progress"]
 
 
-async def test_plans_survive_a_new_run_and_are_no_other_threads(keeper: ScriptedAgent) -> None:
+async def test_plans_survive_a_new_run_and_belong_to_one_thread(keeper: ScriptedAgent) -> None:
     await keeper.run(created("a"), text("Planned."), text("Planned, as you asked."))
     again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
     await again.run(call("planning", command="list"), text("Seen."), request="And?")

@@ -1,4 +1,4 @@
-"""Steps that ask a person: other steps go on, and the questions come when nothing else can."""
+"""Steps that ask a person: other steps continue, and questions come when nothing else can run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,14 +42,14 @@ def questions(outcome: Outcome) -> list[str]:
 
 
 async def answer(flow: ScriptedFlow, outcome: Outcome, **answers: str) -> Outcome:
-    """The run resumed with answers to the questions that begin with these words."""
+    """Resume the run with answers to the questions that start with these words."""
     by_word = {format_question(q).split("?")[0]: q.id for q in outcome.questions}
-    given = {by_word[word]: said for word, said in answers.items()}
-    return await flow.invoke(Command(resume=given))
+    answers_by_id = {by_word[word]: reply for word, reply in answers.items()}
+    return await flow.invoke(Command(resume=answers_by_id))
 
 
 async def restart(flow: ScriptedFlow) -> None:
-    """Go on as another process would: with nothing of what the first one kept open."""
+    """Continue as another process would: without anything that the first one kept open."""
     await flow.graph.close_waiting()
     flow.graph = build_flow((TESTER,), checkpointer=flow.saver)
 
@@ -82,14 +82,18 @@ async def test_a_question_does_not_hold_up_a_branch(flow: ScriptedFlow) -> None:
     assert len(alpha.steps) == 3
 
 
-async def test_who_watches_is_told_that_a_step_waits(flow: ScriptedFlow) -> None:
+async def test_the_stream_reports_that_a_step_waits(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", succeeds())
     events = await flow.events()
-    [told] = [event for event in events if event.get("question")]
-    assert (told["type"], told["step"], told["status"]) == ("plan_step", 0, "in_progress")
-    assert told["question"] == "Red?"
+    [question_event] = [event for event in events if event.get("question")]
+    assert (question_event["type"], question_event["step"], question_event["status"]) == (
+        "plan_step",
+        0,
+        "in_progress",
+    )
+    assert question_event["question"] == "Red?"
 
 
 def test_the_keys_are_langgraphs() -> None:
@@ -114,7 +118,7 @@ async def test_the_last_branch_asks_at_once(flow: ScriptedFlow) -> None:
 
 
 async def test_questions_come_in_the_order_in_which_they_were_asked(flow: ScriptedFlow) -> None:
-    """Those of later rounds stand first in the plan."""
+    """Those of later rounds come first in the plan."""
     askers = (free("fourth", 6), free("third", 5), free("second", 4), free("first"))
     flow.plans(makes(*askers, free("one"), free("two", 4), free("three", 5)))
     for name in ("first", "second", "third", "fourth"):
@@ -122,30 +126,34 @@ async def test_questions_come_in_the_order_in_which_they_were_asked(flow: Script
     for name in ("one", "two", "three"):
         flow.step(name, succeeds())
     config = thread_config("t")
-    found = await flow.graph.ainvoke({"request": "Do it."}, config, context=flow.context())
+    result = await flow.graph.ainvoke({"request": "Do it."}, config, context=flow.context())
     outcome = await flow.outcome()
     assert questions(outcome) == ["first?", "second?", "third?", "fourth?"]
-    assert found["output"] == outcome.output == "first?\nsecond?\nthird?\nfourth?"
-    assert [one.id for one in found["__interrupt__"]] == [one.id for one in outcome.questions]
+    assert result["output"] == outcome.output == "first?\nsecond?\nthird?\nfourth?"
+    assert [interrupt.id for interrupt in result["__interrupt__"]] == [
+        interrupt.id for interrupt in outcome.questions
+    ]
 
 
 async def test_questions_of_one_message_come_in_call_order(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
-    wanted = [f"{number}?" for number in range(6)]
-    flow.step("alpha", calls(*(asks(question) for question in wanted)), succeeds())
+    expected = [f"{number}?" for number in range(6)]
+    flow.step("alpha", calls(*(asks(question) for question in expected)), succeeds())
     flow.step("beta", succeeds())
     outcome = await flow.run()
-    assert questions(outcome) == wanted
+    assert questions(outcome) == expected
     flow.sums_up(text("All."))
-    given = {question.id: f"answer {format_question(question)}" for question in outcome.questions}
-    assert (await flow.invoke(Command(resume=given))).stop_reason == "completed"
+    answers_by_id = {
+        question.id: f"answer {format_question(question)}" for question in outcome.questions
+    }
+    assert (await flow.invoke(Command(resume=answers_by_id))).stop_reason == "completed"
     answers = [
         m["content"] for m in flow.asked(is_step("alpha"))[-1].messages if m["role"] == "tool"
     ]
-    assert answers == [f"answer {question}" for question in wanted]
+    assert answers == [f"answer {question}" for question in expected]
 
 
-async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
+async def test_an_answer_resumes_its_branch(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", asks("Blue?"), succeeds("Beta."))
@@ -160,8 +168,8 @@ async def test_an_answer_lets_its_branch_go_on(flow: ScriptedFlow) -> None:
     flow.sums_up(text("All."))
     outcome = await answer(flow, outcome, Red="crimson")
     assert outcome.stop_reason == "completed"
-    [said] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
-    assert "navy" not in said
+    [request_text] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
+    assert "navy" not in request_text
     assert len(flow.asked(is_planner)) == 1
     assert flow.lines("g") == ["once"]
 
@@ -178,7 +186,7 @@ class AskTwice(AgentTool):
 
 
 async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> None:
-    """The second question of a call is put in the same superstep as that of another step."""
+    """The second question of a call arrives in the same superstep as that of another step."""
     twice = replace(TESTER, tools=(*TESTER.tools, AskTwice))
     flow.graph = build_flow((twice,), checkpointer=flow.saver)
     flow.plans(makes(free("alpha"), free("beta")))
@@ -191,8 +199,8 @@ async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> No
     assert set(questions(outcome)) == {"Two?", "Blue?"}
     by_word = {format_question(q): q.id for q in outcome.questions}
     flow.sums_up(text("All."))
-    given = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
-    outcome = await flow.invoke(Command(resume=given), approve="yolo")
+    answers = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
+    outcome = await flow.invoke(Command(resume=answers), approve="yolo")
     assert outcome.stop_reason == "completed"
     assert "first and second" in flow.asked(is_step("alpha"))[-1].text
 
@@ -220,8 +228,8 @@ async def test_another_process_resumes_it(flow: ScriptedFlow) -> None:
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")
-async def test_it_goes_on_where_it_was_after_the_answer(flow: ScriptedFlow) -> None:
-    """When it is interrupted once more, and another process goes on."""
+async def test_it_resumes_where_it_stopped_after_the_answer(flow: ScriptedFlow) -> None:
+    """When it is interrupted again, and another process resumes it."""
     flow.plans(makes(free("alpha"), free("beta")))
     once = call("append", path="a", line="once")
     flow.step("alpha", asks("Red?"), once)
@@ -240,14 +248,14 @@ async def test_it_goes_on_where_it_was_after_the_answer(flow: ScriptedFlow) -> N
 
 
 async def checkpoints_with_a_question(flow: ScriptedFlow) -> list[StateSnapshot]:
-    """Those at which a step is set aside, the newest first."""
+    """Return the checkpoints at which a step is suspended, newest first."""
     history = [snapshot async for snapshot in flow.graph.aget_state_history(T)]
     with_plan = [snapshot for snapshot in history if snapshot.values.get("plan")]
     return [s for s in with_plan if any(t.get("waiting") for t in s.values["plan"]["steps"])]
 
 
 async def test_a_fork_asks_again(flow: ScriptedFlow) -> None:
-    """A step goes on where it asked, and anew once another branch has gone on with it."""
+    """A step resumes where it asked, or starts again once another branch has continued it."""
     flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     once = call("append", path="a", line="alpha")
     flow.step("alpha", once, asks("Red?"), succeeds(), once, asks("Blue?"), succeeds())
@@ -280,7 +288,7 @@ async def test_the_plan_is_revised_while_a_step_waits(flow: ScriptedFlow) -> Non
 
 
 async def test_a_run_may_end_without_the_answer(flow: ScriptedFlow) -> None:
-    """And ask again when it is resumed."""
+    """And asks again when it is resumed."""
     flow.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     flow.step("alpha", asks("Red?"), succeeds())
     flow.step("beta", succeeds())
@@ -309,7 +317,7 @@ async def test_another_step_may_be_edited_while_one_waits(flow: ScriptedFlow) ->
     assert len(flow.asked(is_step("alpha"))) == 2, "it went on where it was"
 
 
-async def test_a_step_that_waits_starts_anew_with_another_text(flow: ScriptedFlow) -> None:
+async def test_a_waiting_step_restarts_if_its_text_changes(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta")))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", succeeds())
@@ -321,7 +329,7 @@ async def test_a_step_that_waits_starts_anew_with_another_text(flow: ScriptedFlo
     assert "Red?" not in flow.asked(is_step("omega"))[0].text
 
 
-async def test_a_step_that_waits_can_be_looked_into(flow: ScriptedFlow) -> None:
+async def test_a_waiting_step_can_be_inspected(flow: ScriptedFlow) -> None:
     flow.plans(makes(free("alpha"), free("beta"), free("gamma")))
     flow.step("alpha", asks("Red?"))
     flow.step("beta", asks("Blue?"))
@@ -336,11 +344,11 @@ async def test_a_step_that_waits_can_be_looked_into(flow: ScriptedFlow) -> None:
 
 
 async def test_without_a_checkpointer_it_asks_at_once(flow: ScriptedFlow, tmp_path: Path) -> None:
-    """Nothing could be resumed, and nothing may be carried out twice."""
+    """Nothing could be resumed, and nothing may be executed twice."""
     alone = ScriptedFlow(flow.server, tmp_path / "w", None)
     alone.plans(makes(free("alpha"), free("beta"), free("gamma", 1)))
     alone.step("alpha", call("append", path="a", line="once"), asks("Red?"))
     alone.step("beta", succeeds())
-    found = await alone.graph.ainvoke({"request": "Do it."}, context=alone.context())
-    assert (found["stop_reason"], found["output"]) == ("interrupted", "Red?")
+    result = await alone.graph.ainvoke({"request": "Do it."}, context=alone.context())
+    assert (result["stop_reason"], result["output"]) == ("interrupted", "Red?")
     assert alone.lines("a") == ["once"]

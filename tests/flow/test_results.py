@@ -1,4 +1,4 @@
-"""The result of a step, as later steps and the summary read it."""
+"""The result of a step as later steps and the summary read it."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ SILENT_RUNS = {
 
 
 @pytest.mark.parametrize("kind", SILENT_RUNS)
-async def test_an_end_without_an_answer_is_no_result(flow: ScriptedFlow, kind: str) -> None:
+async def test_an_end_without_an_answer_is_not_a_result(flow: ScriptedFlow, kind: str) -> None:
     replies, result = SILENT_RUNS[kind]
     flow.plans(makes("alpha", "beta"))
     flow.step("alpha", *replies)
@@ -59,6 +59,6 @@ HEADINGS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "result"), HEADINGS)
-def test_a_heading_that_says_summary_is_left_out(said: str, result: str) -> None:
-    assert SubagentResult({"output": said}).output == result
+@pytest.mark.parametrize(("text", "result"), HEADINGS)
+def test_a_summary_heading_is_removed(text: str, result: str) -> None:
+    assert SubagentResult({"output": text}).output == result

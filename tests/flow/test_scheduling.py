@@ -1,4 +1,4 @@
-"""Steps side by side: which ones, which files they changed, and what is asked in them."""
+"""Parallel steps: which ones, which files they change, and which questions they ask."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ PAIRS = [
     ("统计 clean.csv 的行数", "clean.csv", False),
     ("Clean raw.csv into clean.csv", "Profile raw.csv", False),
     ("Fix `a.py` as b.py", "Explain a.py", False),
-    # two that write it
+    # two steps that write it
     ("Rename raw.csv to old.csv", "Profile raw.csv", True),
     ("Clean raw.csv into clean.csv", "Profile clean.csv", True),
     ("Fix the handling of dates in app.py", "Add a function to app.py", True),
@@ -45,9 +45,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "turns"), PAIRS)
-def test_steps_that_write_one_file_take_turns(one: str, other: str, turns: bool) -> None:
-    first, second = build_plan(one, other)["steps"]
+@pytest.mark.parametrize(("left_step", "right_step", "turns"), PAIRS)
+def test_steps_that_write_one_file_take_turns(left_step: str, right_step: str, turns: bool) -> None:
+    first, second = build_plan(left_step, right_step)["steps"]
     assert must_take_turns(first, second) is turns
     assert must_take_turns(second, first) is turns
 
@@ -62,12 +62,14 @@ DECLARED: list[tuple[list[str], list[str], bool]] = [
 
 
 @pytest.mark.parametrize(("mine", "theirs", "turns"), DECLARED)
-def test_what_the_plan_says_counts(mine: list[str], theirs: list[str], turns: bool) -> None:
-    asked: Any = [
+def test_declarations_in_the_plan_take_precedence(
+    mine: list[str], theirs: list[str], turns: bool
+) -> None:
+    steps: Any = [
         {"text": "fill clean.csv", "writes": mine},
         {"text": "write clean.csv", "writes": theirs, "depends_on": []},
     ]
-    first, second = create("p", "P", asked)["steps"]
+    first, second = create("p", "P", steps)["steps"]
     assert must_take_turns(first, second) is turns
 
 
@@ -81,40 +83,40 @@ TOGETHER: list[tuple[list[Any], int, list[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("steps", "most", "chosen"), TOGETHER)
-def test_steps_that_start_together(steps: list[Any], most: int, chosen: list[int]) -> None:
-    assert [*choose_steps(build_plan(*steps), most, ["manus", "browser"], {"browser"})] == chosen
+@pytest.mark.parametrize(("steps", "most", "ready"), TOGETHER)
+def test_steps_that_start_together(steps: list[Any], most: int, ready: list[int]) -> None:
+    assert [*choose_steps(build_plan(*steps), most, ["manus", "browser"], {"browser"})] == ready
 
 
 NAMED = {"wrote a.py": True, "wrote src/a.py.": True, "wrote test_a.py": False, "a.pyc": False}
 
 
-def test_files_made(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_created_and_changed_files(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for folder in ("sub", ".hidden"):
         (tmp_path / folder).mkdir()
     (tmp_path / "before.txt").touch()
     (tmp_path / "changed.txt").touch()
     began = (tmp_path / "changed.txt").stat().st_ctime_ns + 1
     (tmp_path / "sub" / "new.txt").touch()
-    while (tmp_path / "changed.txt").stat().st_ctime_ns < began:  # the clock has ticks
+    while (tmp_path / "changed.txt").stat().st_ctime_ns < began:  # the clock has advanced
         (tmp_path / "changed.txt").write_text("more")
         (tmp_path / "sub" / "new.txt").write_text("more")
     (tmp_path / ".hidden" / "x").touch()
     (tmp_path / "link").symlink_to(tmp_path / "sub")
-    os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as an unpacked file has it
+    os.utime(tmp_path / "sub" / "new.txt", (0, 0))  # as for a file that was unpacked
     assert sorted(changed_since(tmp_path, began)) == ["changed.txt", "sub/new.txt"]
     assert changed_since(tmp_path / "not there", began) == []
-    for said, named in NAMED.items():
-        with subtests.test(said=said, named=named):
-            history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(said)]
-            assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if named else [])
+    for sentence, is_mentioned in NAMED.items():
+        with subtests.test(sentence=sentence, is_mentioned=is_mentioned):
+            history: list[AnyMessage] = [HumanMessage("a.py"), AIMessage(sentence)]
+            assert find_mentioned(["src/a.py"], history) == (["src/a.py"] if is_mentioned else [])
 
 
 THREE = (free("alpha"), free("beta"), free("gamma"), free("join", 0, 1, 2))
 
 
-async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow) -> None:
-    """Each waits until all three have begun: one after the other, they would wait for ever."""
+async def test_independent_steps_run_concurrently(flow: ScriptedFlow) -> None:
+    """Each waits until all three have started: sequential execution would never finish."""
     here = asyncio.Barrier(3)
     loop = asyncio.get_running_loop()
 
@@ -137,7 +139,7 @@ async def test_independent_steps_are_at_work_at_the_same_time(flow: ScriptedFlow
 READERS = ("Count the rows in clean.csv", "Draw a.png from clean.csv", "Look at clean.csv")
 
 
-async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: ScriptedFlow) -> None:
+async def test_steps_that_read_one_file_run_concurrently(flow: ScriptedFlow) -> None:
     here = asyncio.Barrier(3)
     loop = asyncio.get_running_loop()
 
@@ -153,7 +155,7 @@ async def test_steps_that_read_one_file_are_at_work_at_the_same_time(flow: Scrip
     assert (await flow.run()).stop_reason == "completed"
 
 
-async def test_their_commands_run_at_the_same_time(flow: ScriptedFlow) -> None:
+async def test_their_commands_run_concurrently(flow: ScriptedFlow) -> None:
     flow = ScriptedFlow(flow.server, flow.workspace, flow.saver, (SWE,))
     flow.plans(makes("Clean raw.csv into clean.csv", *(free(text, 0) for text in READERS)))
     flow.step("Clean", call("bash", command="echo 1,2 > clean.csv"), succeeds())
@@ -166,7 +168,7 @@ async def test_their_commands_run_at_the_same_time(flow: ScriptedFlow) -> None:
     assert await flow.statuses() == ["completed"] * 4
 
 
-async def test_a_planner_says_which_steps_write_a_file(flow: ScriptedFlow) -> None:
+async def test_a_planner_declares_which_steps_write_a_file(flow: ScriptedFlow) -> None:
     first, second = free("The intro of notes.md"), free("The outro of notes.md")
     flow.plans(makes({**first, "writes": ["notes.md"]}, {**second, "writes": "notes.md"}))
     flow.step("intro", call("append", path="notes.md", line="in"), succeeds())

@@ -1,4 +1,4 @@
-"""Steps side by side that change one file by programs: the later one and the summary are told."""
+"""Parallel steps that change one file with programs: the later one and the summary are informed."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from tests.flow.test_questions import answer, asks, questions
 from tests.server import Request, call, text
 
 EXECUTORS = ("swe", "data_analysis", "manus")
-"""With a shell, with Python, and with a person to ask."""
+"""With a shell, with Python, and with a question to a person."""
 
 
 @pytest.fixture
 def real(flow: ScriptedFlow) -> ScriptedFlow:
-    """A flow whose executors have real tools."""
-    made = ScriptedFlow(flow.server, flow.workspace, flow.saver, EXECUTORS)
-    (made.workspace / "counts.json").write_text("{}")
-    return made
+    """Provide a flow whose executors have real tools."""
+    scripted_flow = ScriptedFlow(flow.server, flow.workspace, flow.saver, EXECUTORS)
+    (scripted_flow.workspace / "counts.json").write_text("{}")
+    return scripted_flow
 
 
 def build_update(name: str, *, wait_for: str) -> str:
-    """A program that reads the file, waits for the other ones, and writes the file."""
+    """Return a program that reads the file, waits for the other ones, and writes the file."""
     return (
         "import json, pathlib, time\n"
         "counts = json.loads(pathlib.Path('counts.json').read_text())\n"
@@ -43,18 +43,18 @@ def python(program: str) -> Any:
 
 
 def observation(request: Request) -> str:
-    """The last observation in a request."""
+    """Return the last observation in a request."""
     return str([m["content"] for m in request.messages if m["role"] == "tool"][-1])
 
 
 WAYS = {"shell": ("swe", shell), "python": ("data_analysis", python)}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", WAYS)
 async def test_a_lost_change_is_reported(
-    real: ScriptedFlow, way: str, subtests: pytest.Subtests
+    real: ScriptedFlow, method: str, subtests: pytest.Subtests
 ) -> None:
-    executor, change = WAYS[way]
+    executor, change = WAYS[method]
     names = ("alpha", "beta", "gamma")
     real.plans(makes(*(free(f"[{executor}] Count {name}") for name in names)))
     everybody = " ".join(f"{name}.ready" for name in names)
@@ -64,8 +64,10 @@ async def test_a_lost_change_is_reported(
     outcome = await real.run()
     assert outcome.stop_reason == "completed"
     assert len((real.workspace / "counts.json").read_text().split(",")) == 1, "two were lost"
-    told = [observation(real.asked(is_step(name))[1]) for name in names]
-    conflicts = [text for text in told if "`counts.json` has been changed at the same time" in text]
+    observations = [observation(real.asked(is_step(name))[1]) for name in names]
+    conflicts = [
+        text for text in observations if "`counts.json` has been changed at the same time" in text
+    ]
     assert len(conflicts) == 2, "the first to end could not know"
     assert "All counted." in outcome.output
     assert "\n- counts.json: " in outcome.output
@@ -75,8 +77,8 @@ async def test_a_lost_change_is_reported(
     assert "Check counts.json" in real.asked(is_summary)[0].text
 
 
-async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
-    """A change between two calls of a step is known to it before it writes."""
+async def test_a_step_can_repair_it(real: ScriptedFlow) -> None:
+    """A step learns of a change between two of its calls before it writes."""
     real.plans(makes(free("[swe] first: put 1 into notes.md"), free("[swe] second: put 2 there")))
     (real.workspace / "notes.md").write_text("0\n")
     real.step(
@@ -99,7 +101,7 @@ async def test_a_step_can_mend_it(real: ScriptedFlow) -> None:
     assert (real.workspace / "notes.md").read_text() == "1\n0\n2\n"
 
 
-async def test_steps_that_change_files_of_their_own_are_told_nothing(
+async def test_steps_that_change_different_files_get_no_notice(
     real: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     names = ("alpha", "beta")
@@ -116,8 +118,8 @@ async def test_steps_that_change_files_of_their_own_are_told_nothing(
             assert "at the same time" not in observation(real.asked(is_step(name))[1])
 
 
-async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -> None:
-    """By a later step, or by the person who was asked; in another process, too."""
+async def test_a_step_that_waited_is_informed_of_changes(real: ScriptedFlow) -> None:
+    """By a later step, or by the person who was asked; also in another process."""
     real.plans(makes(free("[manus] alpha"), free("[swe] beta"), free("[swe] gamma", 1)))
     real.step("alpha", call("bash", command="echo 1 > notes.md"), asks("Red?"))
     real.step("beta", succeeds())
@@ -129,9 +131,9 @@ async def test_a_step_that_waited_is_told_what_has_changed(real: ScriptedFlow) -
     real.sums_up(text("All."))
     assert questions(outcome) == ["Red?"]
     await answer(real, outcome, Red="crimson")
-    seen = observation(real.asked(is_step("alpha"))[-1])
-    assert seen.startswith("crimson")
-    assert "`notes.md` has been changed by somebody else" in seen
+    observed = observation(real.asked(is_step("alpha"))[-1])
+    assert observed.startswith("crimson")
+    assert "`notes.md` has been changed by somebody else" in observed
 
 
 PROGRAMS = [
@@ -144,7 +146,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("program", "names"), PROGRAMS)
-def test_what_a_command_seems_to_write(program: str, names: set[str]) -> None:
+def test_the_files_that_a_command_seems_to_write(program: str, names: set[str]) -> None:
     assert names_written_in(program) == names
 
 

@@ -1,4 +1,4 @@
-"""The agent graph from end to end, on a scripted model server; its routers, as tables."""
+"""The agent graph end to end, on a scripted model server; tables for its routers."""
 
 from typing import Any
 
@@ -24,9 +24,9 @@ class TestEndings:
         assert outcome.results == ["Step 1: Hello."]
         assert len(agent.server.requests) == 1
 
-        # it can be an ordinary step, too
-        chosen: Any = {"text_reply": "continue", "thread": "continued"}
-        outcome = await agent.run(text("First I think."), DONE, **chosen)
+        # it can also be an ordinary step
+        options: Any = {"text_reply": "continue", "thread": "continued"}
+        outcome = await agent.run(text("First I think."), DONE, **options)
         assert outcome.stop_reason == "terminated"
         assert outcome.results == [
             "Step 1: First I think.",
@@ -56,8 +56,8 @@ class TestEndings:
         assert (outcome.stop_reason, outcome.success) == ("terminated", True)
         assert len(agent.server.requests) == 3
         assert "`answer`" in agent.server.requests[2].messages[-2]["content"]
-        _, asked, accepted = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
-        assert (asked.status, accepted.status) == ("error", "success")
+        _, reminder, accepted = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
+        assert (reminder.status, accepted.status) == ("error", "success")
         assert outcome.usage["tool_calls"] == 2, "the first was not carried out"
         last = await agent.run(ends, thread="last", max_steps=1)
         assert (last.stop_reason, last.success) == ("terminated", True), "no step is left to ask in"
@@ -89,7 +89,7 @@ class TestEndings:
         assert silent.output == "Step 1: poll → 4 %\n\nTerminated: Reached max steps (1)"
 
     async def test_out_of_budget(self, agent: ScriptedAgent) -> None:
-        """The model is warned when most of it is used; a call beyond it is not carried out."""
+        """The model is warned when most of it is used; a call beyond it is not executed."""
         writes = [call("append", path="a", line=str(n)) for n in range(6)]
         outcome = await agent.run(*writes, budget=Budget(tool_calls=5))
         assert outcome.stop_reason == "budget"
@@ -97,8 +97,8 @@ class TestEndings:
         warned = ["Most of this run" in r.last["content"] for r in agent.server.requests[:5]]
         assert warned == [False] * 4 + [True]
         assert "tool calls (4 of 5)" in agent.server.requests[4].last["content"]
-        one = calls(call("poll"), usage=tokens(100, 10))
-        outcome = await agent.run(one, budget=Budget(tokens=100), thread="tokens")
+        step = calls(call("poll"), usage=tokens(100, 10))
+        outcome = await agent.run(step, budget=Budget(tokens=100), thread="tokens")
         assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
         assert "Terminated: Budget used up: tokens (110 of 100)" in outcome.output
 
@@ -138,18 +138,18 @@ class TestCalls:
         (call("poll", raw=""), ["1 %"]),
     )
 
-    async def test_there_is_one_message_for_each(
+    async def test_there_is_one_message_for_each_call(
         self, agent: ScriptedAgent, subtests: pytest.Subtests
     ) -> None:
         """Whatever happens."""
-        made = [made for made, _ in self.MADE]
-        # `../a` may mean any file, so it would not be tried after a failed call on one
-        await agent.run(calls(*made[:9]), calls(*made[9:]), text("Done."))
+        calls_made = [calls_made for calls_made, _ in self.MADE]
+        # `../a` may be any file, so it would not be executed after a failed call on one
+        await agent.run(calls(*calls_made[:9]), calls(*calls_made[9:]), text("Done."))
         history = await agent.messages()
         assert_paired(history)
-        for said, (_, words) in zip(await agent.observations(), self.MADE, strict=True):
-            with subtests.test(said=said, words=words):
-                assert all(word in said for word in words), said
+        for observation, (_, words) in zip(await agent.observations(), self.MADE, strict=True):
+            with subtests.test(observation=observation, words=words):
+                assert all(word in observation for word in words), observation
         errors = [m.status for m in history if isinstance(m, ToolMessage)]
         assert errors == ["error"] * 10 + ["success"]
         assert agent.lines("a") == []
@@ -161,14 +161,14 @@ class TestCalls:
         assert await agent.observations() == [f"{n} %" for n in range(1, 13)]
         assert_paired(await agent.messages())
 
-    async def test_what_does_not_collide_runs_side_by_side(self, agent: ScriptedAgent) -> None:
-        # `hold` ends only when the file is there that the call behind it writes
+    async def test_calls_that_do_not_collide_run_concurrently(self, agent: ScriptedAgent) -> None:
+        # `hold` ends only once the file exists that the next call writes
         release = call("append", path="release", line="1")
         await agent.run(calls(call("hold", path="a", line="1"), release), text("Done."))
         assert await agent.observations() == ["Released.", "Appended to release."]
 
 
-async def test_a_second_run_sees_the_history_and_has_steps_of_its_own(agent: ScriptedAgent) -> None:
+async def test_a_second_run_sees_the_history_and_has_its_own_steps(agent: ScriptedAgent) -> None:
     read = call("read", path="missing")
     await agent.run(read, read, text("No."), max_steps=3)
     outcome = await agent.run(read, text("No."), request="And now?", max_steps=2)
@@ -180,22 +180,22 @@ async def test_a_second_run_sees_the_history_and_has_steps_of_its_own(agent: Scr
 
 
 class TestEvents:
-    async def test_each_change_of_status_is_told(self, agent: ScriptedAgent) -> None:
+    async def test_each_change_of_status_is_emitted(self, agent: ScriptedAgent) -> None:
         look = calls(call("read", path="a", id="c1"), text="Let me see.", usage=tokens(9, 3))
         events = await agent.events(look, text("Done."), max_steps=5)
         by_type = {event["type"]: event for event in reversed(events)}
         assert (by_type["step"]["step"], by_type["step"]["max_steps"]) == (1, 5)
-        thought = by_type["thought"]
-        assert thought["text"] == "Let me see."
-        assert thought["calls"] == [{"id": "c1", "name": "read", "args": {"path": "a"}}]
-        assert (thought["input_tokens"], thought["output_tokens"]) == (9, 3)
+        reasoning = by_type["thought"]
+        assert reasoning["text"] == "Let me see."
+        assert reasoning["calls"] == [{"id": "c1", "name": "read", "args": {"path": "a"}}]
+        assert (reasoning["input_tokens"], reasoning["output_tokens"]) == (9, 3)
         observation = by_type["observation"]
         assert observation["text"] == "There is no file a."
         assert observation["is_error"] is True
-        told = [
+        emitted = [
             (e["status"], e["stop_reason"]) if e["type"] == "status" else e["type"] for e in events
         ]
-        assert told == [
+        assert emitted == [
             ("running", None),
             ("thinking", None),
             "step",
@@ -255,8 +255,8 @@ def test_after_think_and_stuck_check(subtests: pytest.Subtests) -> None:
 
 
 def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there() -> None:
-    asked = asks("bash", "read")
-    state: AgentState = {"messages": [USER, asked, ToolMessage("x", tool_call_id="c0")]}
+    message = asks("bash", "read")
+    state: AgentState = {"messages": [USER, message, ToolMessage("x", tool_call_id="c0")]}
     sends = route_after_think(state)
     assert isinstance(sends, list)
     assert [send.arg["id"] for send in sends] == ["c1"]
@@ -271,7 +271,7 @@ def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there(
     assert tasks[2]["args"] == {"n": 1}
     assert [("refusal" in task) for task in tasks] == [False, True, False]
     assert "JSON" in tasks[1]["refusal"]
-    # those after a special one are refused
+    # calls after a special one are refused
     tasks = after(asks("Terminate", "bash", "terminate", bad=("edit", "x"), at=(0, 3)))
     first, *refusals = [task.get("refusal") for task in tasks]
     assert first is not None
@@ -279,7 +279,7 @@ def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there(
     assert refusals == [None, *[prompts.after_special("Terminate")] * 3]
 
 
-def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped() -> None:
+def test_looping_calls_are_refused_after_an_ignored_hint() -> None:
     loop: Loop = {
         "kind": "call",
         "what": "`bash` was called 4 times.",
@@ -288,9 +288,9 @@ def test_calls_that_go_round_are_refused_once_a_hint_has_not_helped() -> None:
         "refused": [],
         "since": 4,
     }
-    made = asks("Bash", "bash", "read")
-    assert not any("refusal" in task for task in after(made, loop))
+    message = asks("Bash", "bash", "read")
+    assert not any("refusal" in task for task in after(message, loop))
     loop["measure"] = "refuse"
-    first, *others = after(made, loop)
+    first, *rest = after(message, loop)
     assert "4 times" in first["refusal"]
-    assert not any("refusal" in task for task in others)
+    assert not any("refusal" in task for task in rest)

@@ -1,4 +1,4 @@
-"""Runs that somebody steps through, takes up, forks or listens to."""
+"""Runs that are stepped through, taken over, forked or observed."""
 
 import asyncio
 from typing import Any
@@ -20,28 +20,28 @@ EVERY = ["think", "act", "stuck_check"]
 
 @pytest.fixture
 def coder(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent with a shell."""
+    """Provide an agent with a shell."""
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, SWE)
 
 
-async def step(coder: ScriptedAgent, given: Any = None) -> tuple[str, ...]:
-    """One node further; what would come next."""
-    await coder.graph.ainvoke(given, T, context=coder.context(), interrupt_after=EVERY)
-    found: tuple[str, ...] = (await coder.graph.aget_state(T)).next
-    return found
+async def step(coder: ScriptedAgent, inputs: Any = None) -> tuple[str, ...]:
+    """Advance by one node; return the next nodes."""
+    await coder.graph.ainvoke(inputs, T, context=coder.context(), interrupt_after=EVERY)
+    nodes: tuple[str, ...] = (await coder.graph.aget_state(T)).next
+    return nodes
 
 
 async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     coder.server.script(
         call("bash", command="X=5; echo $$ > pid"), call("bash", command="echo $X"), text("Five.")
     )
-    came = [await step(coder, {"request": "Count."})]
-    while came[-1]:
-        came.append(await step(coder))
+    nodes = [await step(coder, {"request": "Count."})]
+    while nodes[-1]:
+        nodes.append(await step(coder))
         if coder.lines("pid"):
-            assert bool(working_in(coder.workspace)) == bool(came[-1])
+            assert bool(working_in(coder.workspace)) == bool(nodes[-1])
     rounds = [("act",), ("stuck_check",), ("think",)]
-    assert came == [*rounds, *rounds, ("stuck_check",), ()]
+    assert nodes == [*rounds, *rounds, ("stuck_check",), ()]
     assert (await coder.observations())[1] == "5\n[exit code 0]"
 
 
@@ -50,71 +50,71 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(
 ) -> None:
     added = [call("append", path="a", line=str(number)) for number in range(2)]
     await agent.run(*added, text("Done."))
-    ended = await agent.graph.aget_state(T)
+    end = await agent.graph.aget_state(T)
     history = [s async for s in agent.graph.aget_state_history(T, limit=50)]
     assert len(history) >= 9
     agent.server.always(text("Another end."))
     for earlier in history:
         with subtests.test(earlier=earlier):
-            given = None if earlier.next else {"request": "And now?"}
-            await agent.graph.ainvoke(given, earlier.config, context=agent.context())
+            inputs = None if earlier.next else {"request": "And now?"}
+            await agent.graph.ainvoke(inputs, earlier.config, context=agent.context())
             values = await agent.values()
             decided = earlier.next == ("stuck_check",) and len(earlier.values["messages"]) == 6
             assert values["output"] == ("Done." if decided else "Another end.")
             assert_paired(values["messages"])
-            said = [message.text for message in values["messages"] if message.type == "human"]
-            assert said == (["Do it."] if given is None else ["Do it.", "And now?"])
-            kept = len(earlier.values.get("messages", []))
-            assert values["messages"][:kept] == earlier.values.get("messages", [])
+            requests = [message.text for message in values["messages"] if message.type == "human"]
+            assert requests == (["Do it."] if inputs is None else ["Do it.", "And now?"])
+            count = len(earlier.values.get("messages", []))
+            assert values["messages"][:count] == earlier.values.get("messages", [])
     assert agent.lines("a") == ["0", "1", "1", "0"], "what lay behind a checkpoint is done again"
-    left = await agent.graph.aget_state(ended.config)
-    assert left.values == ended.values
+    end_again = await agent.graph.aget_state(end.config)
+    assert end_again.values == end.values
 
 
-async def test_a_run_whose_worker_has_gone_goes_on(agent: ScriptedAgent) -> None:
-    """It does not begin again: its configuration, as a server makes it, is the same again."""
-    given = {"request": "Do it."}
+async def test_a_run_whose_worker_died_is_resumed(agent: ScriptedAgent) -> None:
+    """It does not start over: its configuration, as a server creates it, is the same again."""
+    inputs = {"request": "Do it."}
     attempt: Any = {**T, "metadata": {"run_id": "r"}}
     agent.server.script(call("append", path="a", line="1"), hang())
-    work = asyncio.create_task(agent.graph.ainvoke(given, attempt, context=agent.context()))
+    work = asyncio.create_task(agent.graph.ainvoke(inputs, attempt, context=agent.context()))
     await agent.server.arrived(2, timeout=60)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
     again = ScriptedAgent(agent.server, agent.workspace, agent.saver)
     agent.server.script(text("Done."))
-    found = await again.graph.ainvoke(given, attempt, context=again.context())
-    assert (found["stop_reason"], found["output"]) == ("answered", "Done.")
+    result = await again.graph.ainvoke(inputs, attempt, context=again.context())
+    assert (result["stop_reason"], result["output"]) == ("answered", "Done.")
     assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
     assert agent.lines("a") == ["1"]
     assert_paired(await agent.messages())
 
 
 class Listener(AsyncCallbackHandler):
-    """Notes what it is told of."""
+    """Records its callbacks."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    async def on_chat_model_start(self, serialized: Any, messages: Any, **more: Any) -> None:
+    async def on_chat_model_start(self, serialized: Any, messages: Any, **options: Any) -> None:
         self.told.append(f"model: {len(messages[0])} messages")
 
-    async def on_llm_end(self, response: Any, **more: Any) -> None:
+    async def on_llm_end(self, response: Any, **options: Any) -> None:
         self.told.append(f"reply: {response.generations[0][0].text}")
 
-    async def on_tool_start(self, serialized: Any, input_str: str, **more: Any) -> None:
-        self.told.append(f"tool: {serialized['name']} {more['inputs']}")
+    async def on_tool_start(self, serialized: Any, input_str: str, **options: Any) -> None:
+        self.told.append(f"tool: {serialized['name']} {options['inputs']}")
 
-    async def on_tool_end(self, output: Any, **more: Any) -> None:
+    async def on_tool_end(self, output: Any, **options: Any) -> None:
         self.told.append(f"observation: {output.status}")
 
 
-async def test_a_listener_is_told_of_all_and_changes_nothing(agent: ScriptedAgent) -> None:
+async def test_a_callback_receives_all_events_and_changes_nothing(agent: ScriptedAgent) -> None:
     write = call("append", id="c1", path="a.txt", line="1")
     agent.server.script(*[calls(write, text="I write."), text("Done.")] * 2)
     listener = Listener()
-    for thread, heard in (("heard", [listener]), ("alone", [])):
-        config: Any = {**thread_config(thread), "callbacks": heard}
+    for thread, listeners in (("heard", [listener]), ("alone", [])):
+        config: Any = {**thread_config(thread), "callbacks": listeners}
         await agent.graph.ainvoke({"request": "Do it."}, config, context=agent.context())
     assert listener.told == [
         "model: 3 messages",
@@ -134,19 +134,19 @@ async def test_a_listener_is_told_of_all_and_changes_nothing(agent: ScriptedAgen
 
 
 async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
-    """The words that a watcher of the tokens sees; tool messages are none."""
+    """Return the text that a consumer of the token stream sees, without tool messages."""
     parts = await agent.parts("messages", *replies)
     return "".join(m.text for m, _ in parts if isinstance(m, AIMessage))
 
 
-async def test_what_a_tool_asks_a_model_is_silent(consulter: ScriptedAgent) -> None:
+async def test_model_calls_of_a_tool_are_not_streamed(consulter: ScriptedAgent) -> None:
     ask = call("consult", path="said", line="Who?")
     assert await seen(consulter, ask, text("Me."), text("Done.")) == "Done."
     assert consulter.lines("said") == ["Me."]
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
-async def test_compaction_is_silent(agent: ScriptedAgent) -> None:
+async def test_compaction_is_not_streamed(agent: ScriptedAgent) -> None:
     notes = agent.server.when(mentions(compaction.SUMMARIZER[:40]))
     notes.always(text("- A long file was read. [#2]"))
     reads = []
@@ -154,6 +154,6 @@ async def test_compaction_is_silent(agent: ScriptedAgent) -> None:
         (agent.workspace / f"{place}.txt").write_text(f"line {place} of a long text\n" * 120)
         reads.append(call("read", path=f"{place}.txt"))
     assert await seen(agent, *reads, text("Done.")) == "Done."
-    asked = [r for r in agent.server.requests if compaction.SUMMARIZER[:40] in r.text]
-    assert asked, "the history was made shorter"
+    requests = [r for r in agent.server.requests if compaction.SUMMARIZER[:40] in r.text]
+    assert requests, "the history was made shorter"
     assert (await agent.outcome()).output == "Done."

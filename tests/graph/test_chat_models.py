@@ -1,4 +1,4 @@
-"""Chat models that a caller gives: custom ones, wrapped ones, and providers by name."""
+"""Chat models passed by the caller: custom ones, wrapped ones, and providers by name."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,13 +26,13 @@ REQUEST = {"request": "How is the weather?"}
 
 
 def weather(city: str) -> str:
-    """The weather of a city."""
+    """Return the weather of a city."""
     return f"sunny in {city}"
 
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(own_workspace: Path) -> None:
-    """No `manus.toml` of the developer's counts."""
+    """Change to an empty folder: the developer's `manus.toml` must not apply."""
 
 
 def replies() -> list[AIMessage]:
@@ -40,7 +40,7 @@ def replies() -> list[AIMessage]:
 
 
 class Custom(BaseChatModel):
-    """As a user writes one: it tells nothing of why a reply ended."""
+    """A custom model as a user writes it: it does not report why a reply ended."""
 
     left: list[AIMessage] = Field(default_factory=list)
 
@@ -56,16 +56,16 @@ class Custom(BaseChatModel):
 
 
 class Streaming(Custom):
-    """The same, which streams its calls in pieces."""
+    """The same model, which streams its calls in chunks."""
 
     def _stream(
         self, messages: list[BaseMessage], *_: Any, **__: Any
     ) -> Iterator[ChatGenerationChunk]:
         reply = self.left.pop(0)
-        for made in reply.tool_calls:
+        for tool_call in reply.tool_calls:
             args = '{"city": "Graz, 世界"}'
-            for name, piece in ((made["name"], args[:9]), (None, args[9:])):
-                chunk = tool_call_chunk(name=name, args=piece, id=made["id"], index=0)
+            for name, piece in ((tool_call["name"], args[:9]), (None, args[9:])):
+                chunk = tool_call_chunk(name=name, args=piece, id=tool_call["id"], index=0)
                 message = AIMessageChunk(content="", tool_call_chunks=[chunk])
                 yield ChatGenerationChunk(message=message)
         if reply.text:
@@ -73,7 +73,7 @@ class Streaming(Custom):
 
 
 class Fake(GenericFakeChatModel):
-    """LangChain's own, which cannot bind tools."""
+    """LangChain's fake model, which cannot bind tools."""
 
 
 MODELS: dict[str, Callable[[], BaseChatModel]] = {
@@ -83,24 +83,24 @@ MODELS: dict[str, Callable[[], BaseChatModel]] = {
 }
 
 
-# LangChain's fake model cannot stream a message that is a call alone
+# LangChain's fake model cannot stream a message that consists of a call
 @pytest.mark.parametrize(
     ("kind", "is_watched"),
     [(kind, is_watched) for kind in ("custom", "streaming") for is_watched in (False, True)]
     + [("fake", False)],
 )
-async def test_a_parsed_call_is_a_call_without_a_finish_reason(kind: str, is_watched: bool) -> None:
+async def test_a_parsed_call_needs_no_finish_reason(kind: str, is_watched: bool) -> None:
     agent = build_agent(MODELS[kind](), tools=[weather])
     modes: Any = ["values", "messages"] if is_watched else ["values"]
     stream = agent.astream(REQUEST, context=CONTEXT, stream_mode=modes)
-    *_, (_, found) = [part async for part in stream if part[0] == "values"]
-    assert (found["stop_reason"], found["output"]) == ("answered", "It is sunny.")
-    assert [m.text for m in found["messages"] if m.type == "tool"] == ["sunny in Graz, 世界"]
+    *_, (_, result) = [part async for part in stream if part[0] == "values"]
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
+    assert [m.text for m in result["messages"] if m.type == "tool"] == ["sunny in Graz, 世界"]
 
 
 def openai(server: ScriptedServer) -> ChatOpenAI:
-    made: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "x"}
-    return ChatOpenAI(**made, max_retries=0)
+    options: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "x"}
+    return ChatOpenAI(**options, max_retries=0)
 
 
 WRAPPERS: dict[str, Callable[[BaseChatModel], Any]] = {
@@ -116,29 +116,29 @@ WRAPPERS: dict[str, Callable[[BaseChatModel], Any]] = {
 async def test_a_wrapped_model_works(server: ScriptedServer, wrapper: str) -> None:
     server.script(call("weather", city="Graz"), text("It is sunny."))
     agent = build_agent(model=WRAPPERS[wrapper](openai(server)), tools=[weather])
-    found = await agent.ainvoke(REQUEST, context=CONTEXT)
-    assert (found["stop_reason"], found["output"]) == ("answered", "It is sunny.")
+    result = await agent.ainvoke(REQUEST, context=CONTEXT)
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
     assert {request.model for request in server.requests} == {"scripted"}
     assert all(request.tools for request in server.requests)
     if wrapper in ("bind", "all"):
         assert server.requests[0].body["temperature"] == 0.25
 
 
-async def test_a_fallback_is_asked_with_the_same_tools(
+async def test_a_fallback_gets_the_same_tools(
     server: ScriptedServer, new_server: Callable[[], ScriptedServer]
 ) -> None:
     broken = new_server().always(fail(400, message="No."))
     server.script(call("weather", city="Graz"), text("It is sunny."))
     model = openai(broken).with_fallbacks([openai(server).bind(temperature=0.25)])
-    found = await build_agent(model, tools=[weather]).ainvoke(REQUEST, context=CONTEXT)
-    assert found["output"] == "It is sunny."
+    result = await build_agent(model, tools=[weather]).ainvoke(REQUEST, context=CONTEXT)
+    assert result["output"] == "It is sunny."
     assert [len(r.tools or ()) for r in server.requests] == [1, 1]
     assert server.requests[0].body["temperature"] == 0.25
 
 
-async def test_tools_bound_before_give_way_to_those_of_the_run(server: ScriptedServer) -> None:
+async def test_tools_bound_before_are_replaced_by_those_of_the_run(server: ScriptedServer) -> None:
     def other(city: str) -> str:
-        """Something else."""
+        """Do something else."""
         return city
 
     server.script(text("Sunny."))
@@ -148,7 +148,7 @@ async def test_tools_bound_before_give_way_to_those_of_the_run(server: ScriptedS
     assert "tool_choice" not in server.requests[0].body
 
 
-def test_what_is_no_chat_model_is_refused() -> None:
+def test_other_objects_than_chat_models_are_rejected() -> None:
     with pytest.raises(SettingsError, match="`RunnableLambda` is not a chat model"):
         build_agent(model=RunnableLambda(str))
 
@@ -172,7 +172,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("spec", NAMED)
-def test_a_provider_is_told_from_a_module_and_from_a_bare_name(spec: str) -> None:
+def test_a_provider_is_distinguished_from_a_module_and_a_bare_name(spec: str) -> None:
     assert split_spec(spec) == NAMED[spec]
     if split_spec(spec)[0] != "openai":
         assert build_agent(spec).profile.model == spec
@@ -202,10 +202,10 @@ async def test_a_missing_package_is_named_with_its_extra(
             assert words in str(caught.value)
 
 
-async def test_ollama_is_asked_in_its_own_protocol(
+async def test_ollama_is_called_with_its_own_protocol(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the window that is set, which its server then gives the model."""
+    """With the configured window, which its server then gives the model."""
     settings = ModelSettings.model_validate(
         {
             "model": "ollama:qwen3",
@@ -221,5 +221,5 @@ async def test_ollama_is_asked_in_its_own_protocol(
         await model.ainvoke([HumanMessage("Hi.")])
     assert server.violations == ["There is no POST /api/chat."]
     server.violations.clear()
-    found: Any = model
-    assert (found.num_ctx, found.num_predict, found.temperature) == (20_000, 77, 0.5)
+    ollama: Any = model
+    assert (ollama.num_ctx, ollama.num_predict, ollama.temperature) == (20_000, 77, 0.5)

@@ -1,4 +1,4 @@
-"""Long runs stay inside the window, and nothing that was known is lost."""
+"""Long runs stay within the window, and no known fact is lost."""
 
 import itertools
 import re
@@ -36,7 +36,7 @@ def looker(agent: ScriptedAgent) -> ScriptedAgent:
     return looker_on(agent)
 
 
-async def test_what_was_known_is_kept_over_a_long_run(
+async def test_known_facts_are_kept_over_a_long_run(
     looker: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     outcome = await long_run(looker, 160)
@@ -44,34 +44,34 @@ async def test_what_was_known_is_kept_over_a_long_run(
     assert [line.split(":")[0] for line in outcome.results] == [f"Step {n}" for n in range(1, 162)]
     values = await looker.values()
     assert_paired(values["messages"])
-    sent = sent_by(looker)
-    assert all(REQUEST in request.text for request in sent)
-    assert max(len(request.raw) for request in sent) / 4 < WINDOW
+    requests = sent_by(looker)
+    assert all(REQUEST in request.text for request in requests)
+    assert max(len(request.raw) for request in requests) / 4 < WINDOW
 
-    kept = await measure_retention(looker, 160)
-    assert kept.compactions >= 2
-    assert outcome.usage["roles"]["summary"]["model_calls"] >= kept.compactions
-    assert (kept.rules, kept.facts, kept.known) == (10, 20, 20)
+    retention = await measure_retention(looker, 160)
+    assert retention.compactions >= 2
+    assert outcome.usage["roles"]["summary"]["model_calls"] >= retention.compactions
+    assert (retention.rules, retention.facts, retention.known) == (10, 20, 20)
     [notes] = [get_text(m) for m in values["messages"] if is_summary(m)]
     assert "The code of locker" in notes
     assert "Here are the notes" not in notes
 
-    # storage grows with the number of steps, compactions or not: bytes are counted, not seconds
-    written = await written_by(looker)
-    half = len(written) // 2
+    # storage grows with the number of steps, compactions or not: this counts bytes, not seconds
+    bytes_written = await written_by(looker)
+    half = len(bytes_written) // 2
     assert half > 160
-    assert sum(written[half:]) <= 1.5 * sum(written[:half])
+    assert sum(bytes_written[half:]) <= 1.5 * sum(bytes_written[:half])
 
-    # requests begin alike between two compactions
+    # requests have a common prefix between two compactions
     breaks = 0
-    for before, after in itertools.pairwise(sent):
+    for before, after in itertools.pairwise(requests):
         with subtests.test(before=before, after=after):
             last = before.raw.rindex(b'"Go on."')
             stable = before.raw[: before.raw.rindex(b",{", 0, last)]
             if not after.raw.startswith(stable):
                 breaks += 1
                 assert b"Notes on the messages" in after.raw
-    assert breaks == kept.compactions
+    assert breaks == retention.compactions
     assert prefix_share(looker) > 0.85
 
 
@@ -97,7 +97,7 @@ async def test_a_request_that_stays_too_large_ends_the_run(looker: ScriptedAgent
     assert_paired(await looker.messages())
 
 
-async def test_without_a_summarizer_the_notes_are_of_the_steps(agent: ScriptedAgent) -> None:
+async def test_without_a_summarizer_the_notes_list_the_steps(agent: ScriptedAgent) -> None:
     looker = ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
     agent.server.when(mentions(SUMMARIZER)).always(fail(401))
     recall = calls(call("recall", query="#2"), call("recall", query="locker K8 code"))
@@ -111,7 +111,7 @@ async def test_without_a_summarizer_the_notes_are_of_the_steps(agent: ScriptedAg
     assert isinstance(notes, SystemMessage)
 
 
-async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: ScriptedAgent) -> None:
+async def test_another_run_on_the_thread_continues_with_the_notes(looker: ScriptedAgent) -> None:
     first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     second = await looker.run(call("recall", query="locker K8"), text("ok"), request="Go on.")
     assert (first.stop_reason, second.stop_reason) == ("answered", "answered")
@@ -123,18 +123,18 @@ async def test_another_run_on_the_thread_goes_on_with_the_notes(looker: Scripted
     assert isinstance(history[-1], AIMessage)
 
 
-async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) -> None:
+async def test_a_branch_also_recalls_what_another_one_saw(looker: ScriptedAgent) -> None:
     """A person goes back to an earlier checkpoint: both branches have a message of one number."""
-    others = [calls(call("look", place=place)) for place in range(51, 59)]
+    steps = [calls(call("look", place=place)) for place in range(51, 59)]
     first = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     assert first.stop_reason == "answered"
-    config, found = thread_config("t"), None
+    config, checkpoint = thread_config("t"), None
     async for snapshot in looker.graph.aget_state_history(config, limit=60):
         if snapshot.next == ("think",) and len(snapshot.values["messages"]) == 5:
-            found = snapshot  # two places were seen
-    assert found is not None
-    looker.server.script(*others, OVERFLOW, text("other"))
-    await looker.graph.ainvoke(None, found.config, context=looker.context())
+            checkpoint = snapshot  # two places have been looked at
+    assert checkpoint is not None
+    looker.server.script(*steps, OVERFLOW, text("other"))
+    await looker.graph.ainvoke(None, checkpoint.config, context=looker.context())
     both = calls(call("recall", query="#6"), call("recall", query="Place 4"))
     await looker.run(both, text("ok"), request="What was there?")
     numbered, found_there = (await looker.observations())[-2:]
@@ -145,7 +145,7 @@ async def test_a_branch_recalls_what_another_one_saw_too(looker: ScriptedAgent) 
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
-async def test_a_loop_is_found_though_its_evidence_was_taken_out(looker: ScriptedAgent) -> None:
+async def test_a_loop_is_detected_even_if_its_messages_were_evicted(looker: ScriptedAgent) -> None:
     for number in range(3):
         (looker.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 150)
     reader = ScriptedAgent(looker.server, looker.workspace, looker.saver)

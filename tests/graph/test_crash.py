@@ -1,6 +1,6 @@
-"""A process killed at any point: the run goes on, nothing is lost and nothing is done twice.
+"""A process killed at any point: the run continues, nothing is lost and nothing is done twice.
 
-A child is killed; this process, which has seen nothing of its memory, goes on from the files.
+A child is killed; this process, which shares none of its memory, continues from the files.
 """
 
 import json
@@ -26,12 +26,12 @@ from tests.server import call, calls, hang, mentions, text
 
 
 def recorded(agent: ScriptedAgent) -> str:
-    """The journal of the thread."""
+    """Return the journal of the thread."""
     return "".join(path.read_text() for path in agent.journals.glob("*.jsonl"))
 
 
 def read_key(agent: ScriptedAgent) -> bytes:
-    """The key of the journals, which is in the file of the threads."""
+    """Return the key of the journals, which is in the file of the threads."""
     with closing(sqlite3.connect(agent.journals.with_suffix(""))) as database:
         [key] = database.execute("SELECT value FROM record_keys").fetchone()
     assert isinstance(key, bytes)
@@ -39,10 +39,10 @@ def read_key(agent: ScriptedAgent) -> bytes:
 
 
 def killed(
-    agent: ScriptedAgent, ready: Callable[[], bool], given: Any = REQUEST, **chosen: Any
+    agent: ScriptedAgent, ready: Callable[[], bool], inputs: Any = REQUEST, **settings: Any
 ) -> None:
-    """A process that works on the request is killed once something has happened."""
-    with started(agent, given, **chosen) as child:
+    """Kill a process that works on the request once a condition is true."""
+    with started(agent, inputs, **settings) as child:
         killed_when(child, ready)
 
 
@@ -67,15 +67,15 @@ async def test_between_two_parallel_calls(agent: ScriptedAgent, request_: str | 
 
 
 def _keep_first_effect(journal: Path, key: bytes) -> None:
-    """As a store finds it that is older than the journal's trail: another call ended last."""
+    """Make the store older than the journal's trail: another call ended last."""
     lines = journal.read_bytes().splitlines(keepends=True)
-    done = next(line for line in lines if b'"done"' in line)
-    other = {**json.loads(done), "key": "another call, of which the store knows nothing"}
-    journal.write_bytes(lines[0] + done + Seal(key, journal.stem).seal(other))
+    done_line = next(line for line in lines if b'"done"' in line)
+    other = {**json.loads(done_line), "key": "another call, of which the store knows nothing"}
+    journal.write_bytes(lines[0] + done_line + Seal(key, journal.stem).seal(other))
 
 
 def _forge(journal: Path, key: bytes) -> None:
-    """In place of the claim of the call in progress stands an answer, sealed with another key."""
+    """Replace the claim of the call in progress with a result, sealed with another key."""
     lines = journal.read_bytes().splitlines(keepends=True)
     [claim] = [line for line in lines if b'"hold"' in line]
     message = {"content": "Forged.", "tool_call_id": "1", "name": "hold"}
@@ -85,15 +85,15 @@ def _forge(journal: Path, key: bytes) -> None:
 
 
 def _lose_its_end(journal: Path, key: bytes) -> None:
-    """Whole lines are lost, those of the call in progress among them."""
+    """Remove whole lines, including those of the call in progress."""
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
 
 
 @pytest.mark.parametrize("harm", [_keep_first_effect, _lose_its_end, _forge])
-async def test_in_a_tool_with_a_record_that_does_not_fit(
+async def test_in_a_tool_with_an_inconsistent_journal(
     agent: ScriptedAgent, harm: Callable[[Path, bytes], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever befell the journal, or the store: no call that was under way runs twice."""
+    """Whatever happened to the journal or the store: no call that was in progress runs twice."""
     agent.server.script(WRITE, SIDE_BY_SIDE, text("Gone on."))
     killed(agent, lambda: recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"])
     [journal] = agent.journals.glob("*.jsonl")
@@ -106,10 +106,10 @@ async def test_in_a_tool_with_a_record_that_does_not_fit(
     assert_paired(await agent.messages())
 
 
-async def test_records_of_an_earlier_version_are_taken_over(
+async def test_records_of_an_earlier_version_are_migrated(
     agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It kept them with the workspace, under the user's key; the update comes in mid-run."""
+    """It stored them in the workspace, under the user's key; the update happens mid-run."""
     agent.server.script(SIDE_BY_SIDE, text("Gone on."))
     killed(agent, lambda: recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"])
     [journal] = agent.journals.glob("*.jsonl")
@@ -138,20 +138,20 @@ async def test_in_think(agent: ScriptedAgent) -> None:
     outcome = await agent.invoke(None)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
     assert agent.lines("a") == ["1"]
-    lost, again = agent.server.requests[1:]
-    assert lost.body == again.body
+    unanswered, again = agent.server.requests[1:]
+    assert unanswered.body == again.body
     assert_paired(await agent.messages())
 
 
 @pytest.mark.environ(MANUS_CONTEXT_WINDOW="4000")
 async def test_in_a_compaction(agent: ScriptedAgent) -> None:
-    asked = mentions(prompts.SUMMARIZER[:40])
-    agent.server.when(asked).script(hang()).always(text("- The wall is red [#2]"))
+    is_summary_request = mentions(prompts.SUMMARIZER[:40])
+    agent.server.when(is_summary_request).script(hang()).always(text("- The wall is red [#2]"))
     for number in range(6):
         (agent.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 100)
     reads = [call("read", path=f"{number}") for number in range(6)]
     agent.server.script(*reads, text("Gone on."))
-    killed(agent, lambda: any(map(asked, agent.server.requests)))
+    killed(agent, lambda: any(map(is_summary_request, agent.server.requests)))
     outcome = await agent.invoke(None)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
     values = await agent.values()
@@ -159,15 +159,15 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
     [path] = (Workspace(agent.workspace).records / "archive").glob("*.sqlite")
     archive = Archive(path)
     numbers = range(1, values["compaction"]["evicted"] + 1)
-    found = [message.id for number in numbers for message in archive.numbered(number)]
-    assert len(found) == len(set(found)) == len(numbers), "each of them once, each with its number"
-    assert not set(found) & {m.id for m in values["messages"] if not is_summary(m)}
+    ids = [message.id for number in numbers for message in archive.numbered(number)]
+    assert len(ids) == len(set(ids)) == len(numbers), "each of them once, each with its number"
+    assert not set(ids) & {m.id for m in values["messages"] if not is_summary(m)}
 
 
 async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_records(
     agent: ScriptedAgent,
 ) -> None:
-    """A server that has lost a worker executes the run again, under the same id."""
+    """A server that lost a worker executes the run again, under the same id."""
     agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
     killed(agent, lambda: agent.lines("held") == ["1"], run_id="r1")
     shutil.rmtree(agent.journals)
@@ -185,7 +185,7 @@ async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_reco
     assert other.output == "Another run."
 
 
-async def test_a_repeated_answer_is_not_taken_for_the_next_question(agent: ScriptedAgent) -> None:
+async def test_a_repeated_answer_does_not_answer_the_next_question(agent: ScriptedAgent) -> None:
     questions = [call("ask_human", inquire=f"Which {name}?") for name in ("colour", "size")]
     await agent.run(*questions)
     answer: Command[Any] = Command(resume="blue")
@@ -204,7 +204,7 @@ async def test_approvals_and_budget_survive_a_repeated_input(agent: ScriptedAgen
     await agent.invoke(REQUEST, run_id="r1", **limits)
     agent.server.script(call("append", path="a", line="2"), hang())
     answer: Command[Any] = Command(resume="run")
-    killed(agent, lambda: len(agent.server.requests) == 3, given=answer, run_id="r2", **limits)
+    killed(agent, lambda: len(agent.server.requests) == 3, inputs=answer, run_id="r2", **limits)
     agent.server.script(call("append", path="a", line="3"), text("Unreachable."))
     outcome = await agent.invoke(answer, run_id="r2", **limits)
     assert outcome.stop_reason == "budget"

@@ -1,4 +1,4 @@
-"""A task given to another agent: a context of its own, one answer, the same budget and journal."""
+"""A task delegated to another agent: its own context, one answer, the same budget and journal."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,7 +23,7 @@ NAME = call("delegate", task="Name the fish.", profile="helper")
 
 class Delegator(ScriptedAgent):
     def given(self, task: str, *replies: Any) -> Queue:
-        """Replies to the agent that was given this task."""
+        """Script replies for the agent that gets this task."""
         return self.server.when(lambda request: asked_for(request) == task, *replies)
 
 
@@ -35,9 +35,9 @@ def asked_for(request: Request) -> str:
 @pytest.fixture
 async def lead(agent: ScriptedAgent) -> AsyncIterator[Delegator]:
     Path("manus.toml").write_text(HELPER)
-    made = Delegator(agent.server, agent.workspace, agent.saver, DELEGATOR)
-    yield made
-    await made.graph.close_waiting()
+    delegator = Delegator(agent.server, agent.workspace, agent.saver, DELEGATOR)
+    yield delegator
+    await delegator.graph.close_waiting()
 
 
 async def test_only_the_answer_comes_back(lead: Delegator) -> None:
@@ -51,14 +51,14 @@ async def test_only_the_answer_comes_back(lead: Delegator) -> None:
     assert set(inside.tool_names) == {"append", "hold", "ask_human"}, "it cannot pass it on"
 
 
-async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
+async def test_it_shares_the_budget(lead: Delegator) -> None:
     lead.given("Count the birds.").always(call("append", path="a", line="1"))
     outcome = await lead.run(COUNT, budget={"model_calls": 3})
     assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
-    written = len(lead.lines("a"))
+    count = len(lead.lines("a"))
     outcome = await lead.run(COUNT, text("So far."), thread="calls", budget={"tool_calls": 2})
     assert outcome.stop_reason == "budget"
-    assert len(lead.lines("a")) == written + 2
+    assert len(lead.lines("a")) == count + 2
     lead.given("Name the fish.", call("ask_human", inquire="Where?"))
     few: Any = {"thread": "asks", "budget": {"model_calls": 2}}
     await lead.run(NAME, **few)
@@ -67,7 +67,7 @@ async def test_it_draws_on_the_same_budget(lead: Delegator) -> None:
 
 
 async def test_side_by_side(lead: Delegator) -> None:
-    """Each waits for the other's file: one after the other, they would wait for ever."""
+    """Each waits for the other's file: sequential execution would never finish."""
 
     def meet(request: Request) -> Any:
         return call("append", path="release", line=asked_for(request))
@@ -78,15 +78,15 @@ async def test_side_by_side(lead: Delegator) -> None:
     assert await lead.observations() == ["Seven.", "Carp."]
 
 
-async def test_one_that_does_not_come_to_an_end(lead: Delegator) -> None:
+async def test_one_that_never_finishes(lead: Delegator) -> None:
     lead.given("Count the birds.").always(lambda _: call("append", path="a", line="1"))
     await lead.run(COUNT, text("It failed."))
-    [said] = await lead.observations()
-    assert "ran out of steps" in said
+    [observation] = await lead.observations()
+    assert "ran out of steps" in observation
     assert len(lead.lines("a")) == 4
 
 
-async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
+async def test_its_question_waits_for_the_person(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"))
     lead.given("Count the birds.", call("ask_human", inquire="Where?"), text("Seven."))
     waiting = await lead.run(COUNT)
@@ -97,7 +97,7 @@ async def test_a_question_of_it_waits_for_the_person(lead: Delegator) -> None:
     assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (5, 3)
 
 
-async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) -> None:
+async def test_it_resumes_where_it_was_when_the_process_died(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"))
     lead.given("Count the birds.", call("hold", path="held", line="1"), text("Seven."))
     lead.server.script(COUNT)
@@ -111,7 +111,7 @@ async def test_it_goes_on_where_it_was_when_the_process_died(lead: Delegator) ->
     assert_paired(await lead.messages())
 
 
-async def test_what_was_approved_in_it_holds_for_the_run(lead: Delegator) -> None:
+async def test_its_approvals_apply_to_the_run(lead: Delegator) -> None:
     lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven."))
     waiting = await lead.run(COUNT, approve="ask")
     assert waiting.stop_reason == "interrupted"

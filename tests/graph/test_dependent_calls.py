@@ -1,4 +1,4 @@
-"""Calls of one message on the same resource: what a failed one stops, and what waits with one."""
+"""Calls of one message on the same resource: which ones a failure stops, and which ones wait."""
 
 import asyncio
 import shutil
@@ -35,7 +35,7 @@ class Stuck(tools.Append):
 
 
 class Steer(AgentTool):
-    """Works on the state of another program, which cannot be looked at."""
+    """Works on the state of another program, which cannot be inspected."""
 
     name: str = "steer"
     description: str = "Steer."
@@ -49,14 +49,14 @@ class Steer(AgentTool):
 
 
 def look_up(word: str) -> str:
-    """Look a word up."""
+    """Look up a word."""
     if word == "missing":
         raise LookupError(word)
     return f"{word}: found"
 
 
 def edit(path: str, old: str = "gone", new: str = "x") -> Call:
-    """A replacement, which fails where the old text is not in the file."""
+    """Return a replacement, which fails if the old text is not in the file."""
     return call(EDITOR, command="str_replace", path=path, old_str=old, new_str=new)
 
 
@@ -68,8 +68,8 @@ def view(path: str) -> Call:
     return call(EDITOR, command="view", path=path)
 
 
-def bash(command: str, **more: Any) -> Call:
-    return call("bash", command=command, **more)
+def bash(command: str, **arguments: Any) -> Call:
+    return call("bash", command=command, **arguments)
 
 
 MARK = bash("echo done > mark")
@@ -80,11 +80,11 @@ PROFILE = replace(
 
 @pytest.fixture
 async def worker(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent with the editor, the shell and the small tools."""
+    """Provide an agent with the editor, the shell and the small tools."""
     (agent.workspace / "a.txt").write_text("text\n")
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILE)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILE)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 def settings(agent: ScriptedAgent, lines: str) -> None:
@@ -105,7 +105,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-async def test_a_failed_call_stops_those_that_build_on_it(worker: ScriptedAgent, name: str) -> None:
+async def test_a_failed_call_stops_dependent_ones(worker: ScriptedAgent, name: str) -> None:
     settings(worker, '[approve]\ndeny = ["bash(curl *)"]\n')
     outcome = await worker.run(calls(FAILURES[name], MARK), text("I see."))
     assert outcome.stop_reason == "answered"
@@ -127,17 +127,17 @@ NO_FAILURES = {
 
 
 @pytest.mark.parametrize("name", NO_FAILURES)
-async def test_what_stops_nothing(worker: ScriptedAgent, name: str) -> None:
+async def test_outcomes_that_stop_nothing(worker: ScriptedAgent, name: str) -> None:
     await worker.run(calls(NO_FAILURES[name], create("c.txt")), text("I see."))
     assert (await worker.observations())[1].startswith("Created c.txt")
 
 
-async def test_what_was_not_done_is_said_with_its_cause(worker: ScriptedAgent) -> None:
+async def test_skipped_calls_are_reported_with_the_cause(worker: ScriptedAgent) -> None:
     after = [view("a.txt"), edit("a.txt", "text", "new"), create("b.txt"), MARK, edit("b.txt", "x")]
     await worker.run(calls(edit("a.txt"), *after), text("I see."))
-    failed, seen, stopped, beside, shell, last = await worker.observations()
+    failed, content, stopped, beside, shell, last = await worker.observations()
     assert "is not in a.txt" in failed
-    assert "text" in seen, "reading is always possible"
+    assert "text" in content, "reading is always possible"
     assert NOT_EXECUTED in stopped
     assert '`str_replace_editor` with {"command": "str_replace", "path": "a.txt"' in stopped
     assert beside.startswith("Created b.txt")
@@ -149,21 +149,21 @@ async def test_what_was_not_done_is_said_with_its_cause(worker: ScriptedAgent) -
     assert marked == [True, False, True, False, True, True]
 
 
-async def test_the_next_message_begins_anew(worker: ScriptedAgent) -> None:
+async def test_the_next_message_starts_over(worker: ScriptedAgent) -> None:
     await worker.run(calls(edit("a.txt"), MARK), calls(edit("a.txt", "text"), MARK), text("Done."))
     assert worker.lines("a.txt") == ["x"]
     assert worker.lines("mark") == ["done"]
 
 
 async def test_other_tools_do_not_depend_on_each_other(worker: ScriptedAgent) -> None:
-    """As in LangGraph's ToolNode: nobody knows what a function of the user's works on."""
+    """As in LangGraph's ToolNode: the resources of a user's function are unknown."""
     words = [call("look_up", word=word) for word in ("missing", "otter")]
     steers = [call("steer", path="p"), call("steer", path="p", line="1")]
-    others = [call("steer", path="q", line="1"), MARK]
-    await worker.run(calls(*words, *steers, *others), text("Done."))
-    missing, found, failed, stopped, *rest = await worker.observations()
+    other_calls = [call("steer", path="q", line="1"), MARK]
+    await worker.run(calls(*words, *steers, *other_calls), text("Done."))
+    missing, result, failed, stopped, *rest = await worker.observations()
     assert "LookupError" in missing
-    assert found == "otter: found"
+    assert result == "otter: found"
     assert "`line`" in failed
     assert NOT_EXECUTED in stopped
     assert rest[0] == "Steered."
@@ -178,9 +178,9 @@ ENV = create(".env", "KEY=1\n")
 async def test_calls_wait_with_one_that_waits_for_a_person(
     worker: ScriptedAgent, answer: str, resumed: str
 ) -> None:
-    seen = bash("cat .env a.txt; echo done > mark")
-    done, beside = create("b.txt"), create("c.txt")
-    waiting = await worker.run(calls(done, ENV, view(".env"), beside, seen, MARK))
+    command = bash("cat .env a.txt; echo done > mark")
+    create_b, beside = create("b.txt"), create("c.txt")
+    waiting = await worker.run(calls(create_b, ENV, view(".env"), beside, command, MARK))
     assert waiting.stop_reason == "interrupted"
     assert len(waiting.questions) == 1
     assert worker.lines("b.txt") == worker.lines("c.txt") == ["x"], "unrelated calls are made"
@@ -226,31 +226,31 @@ HELD = call("hold", path="held", line="1")
 
 
 def finished(agent: ScriptedAgent) -> int:
-    """How many calls the checkpoints and the journal know as ended."""
+    """Return how many calls have ended according to the checkpoints and the journal."""
     return sum(path.read_text().count('"done"') for path in agent.journals.glob("*.jsonl"))
 
 
 async def test_a_failure_is_remembered_when_the_process_is_killed(agent: ScriptedAgent) -> None:
-    """The failed call is not made again, and what builds on it is still not executed."""
+    """The failed call is not repeated, and calls that depend on it are still not executed."""
     (agent.workspace / "sub").mkdir()
     failing = call("append", path="sub", line="1")
-    anywhere = call("append", path="sub/../x", line="1")  # waits for both before it
+    anywhere = call("append", path="sub/../x", line="1")  # waits for the two before it
     agent.server.script(calls(failing, call("append", path="b", line="1"), HELD, anywhere))
     with started(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"] and finished(agent) >= 2)
     (agent.workspace / "release").touch()
     await agent.invoke(None, text("Done."))
-    failed, done, held, stopped = await agent.observations()
+    failed, appended, unknown, stopped = await agent.observations()
     assert "IsADirectoryError" in failed
-    assert done == "Appended to b."
-    assert "may have taken effect" in held
+    assert appended == "Appended to b."
+    assert "may have taken effect" in unknown
     assert '`append` with {"path": "sub"' in stopped
     assert agent.lines("held") == ["1"]
     assert agent.lines("x") == []
     assert_paired(await agent.messages())
 
 
-async def test_what_builds_on_a_call_of_unknown_effect_is_not_executed(
+async def test_calls_that_depend_on_a_call_in_doubt_are_not_executed(
     agent: ScriptedAgent,
 ) -> None:
     agent.server.script(calls(HELD, call("append", path="held", line="2")))
@@ -272,7 +272,7 @@ async def test_what_builds_on_a_call_of_unknown_effect_is_not_executed(
     ],
     ids=["an exit code", "an error", "no error"],
 )
-async def test_success_is_not_claimed_beside_a_call_that_fails(
+async def test_success_is_not_reported_together_with_a_failed_call(
     agent: ScriptedAgent, failing: Call, *, is_refused: bool
 ) -> None:
     profile = replace(TESTER, tools=(*TESTER.tools, "bash", EDITOR))

@@ -1,4 +1,4 @@
-"""Messages to a thread while a run works on it: read at the next step, queued, withdrawn."""
+"""Messages to a thread during a run: read at the next step, queued, withdrawn."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ WRITE = call("append", path="a", line="1")
 def sends(
     agent: ScriptedAgent, words: str, reply: Scripted, *, queue: bool = False
 ) -> Callable[[Request], Any]:
-    """A reply of the model, during which the user sends something from another process's view."""
+    """Return a model reply during which the user sends something, as from another process."""
 
     def answer(request: Request) -> Any:
         send_message(agent.saver, "t", words, queue=queue)
@@ -41,7 +41,7 @@ def sends(
 
 
 def said_by_user(request: Request) -> list[str]:
-    """The user's messages of a request, without the notes of the step at its end."""
+    """Return the user's messages of a request, without the notes of the step at its end."""
     return [str(m["content"]) for m in request.messages[:-1] if m["role"] == "user"]
 
 
@@ -82,7 +82,7 @@ async def test_several_messages_keep_their_order(agent: ScriptedAgent) -> None:
     ]
 
 
-async def test_what_was_read_cannot_be_withdrawn_and_what_was_not_is_never_read(
+async def test_only_unread_messages_can_be_withdrawn(
     agent: ScriptedAgent,
 ) -> None:
     withdrawn: list[bool] = []
@@ -150,7 +150,7 @@ async def test_a_message_stays_when_the_model_fails_and_is_read_by_the_next_run(
 
 
 async def test_a_message_ends_a_loop(agent: ScriptedAgent) -> None:
-    """New input resets the repetition: three more of the same are needed for a hint."""
+    """New input resets the count: three more repetitions are needed for a hint."""
     same = call("append", path="a", line="1")
     replies: list[Scripted] = [same, sends(agent, "Do it again.", same), same, same, text("Done.")]
     outcome = await agent.run(*replies)
@@ -205,7 +205,7 @@ def test_without_a_checkpointer_there_is_no_inbox() -> None:
         send_message(None, "t", "Hello.")  # type: ignore[arg-type]
 
 
-async def test_with_a_checkpointer_of_others_it_is_kept_in_memory(
+async def test_with_a_third_party_checkpointer_it_is_kept_in_memory(
     server: ScriptedServer, own_workspace: Path
 ) -> None:
     agent = ScriptedAgent(server, own_workspace, InMemorySaver())
@@ -235,14 +235,14 @@ async def test_killed_after_it_was_stored(agent: ScriptedAgent) -> None:
 
 
 async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
-    """The request with the message was sent, and no checkpoint has it."""
+    """The request with the message was sent, but no checkpoint contains it."""
     hanging = hang(reply=text("Never."), after_chunks=0)
     agent.server.script(sends(agent, "Use tabs.", WRITE), hanging)
     with started(agent, REQUEST) as child:
         killed_when(child, lambda: len(agent.server.requests) == 2)
-    [taken] = agent.saver.records.inbox.read("t")  # type: ignore[attr-defined]
-    assert taken.reader == ""
-    assert not withdraw_message(agent.saver, "t", taken.id)
+    [message] = agent.saver.records.inbox.read("t")  # type: ignore[attr-defined]
+    assert message.reader == ""
+    assert not withdraw_message(agent.saver, "t", message.id)
     outcome = await agent.invoke(None, WRITE, text("Done."))
     assert outcome.output == "Done."
     assert [count(request, "Use tabs.") for request in agent.server.requests[1:]] == [1, 1, 1]
@@ -250,7 +250,7 @@ async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
 
 
 async def test_killed_in_the_next_step_before_it_was_removed(agent: ScriptedAgent) -> None:
-    """A checkpoint has the message, and the inbox has it still."""
+    """A checkpoint contains the message, and so does the inbox."""
     agent.server.script(sends(agent, "Use tabs.", WRITE), call("hold", path="held", line="1"))
     with started(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
@@ -294,15 +294,15 @@ async def test_in_a_plan_the_active_step_reads_it_and_the_next_ones_know_it(
     assert flow.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
-async def test_between_two_steps_the_plan_is_revised_for_it(flow: ScriptedFlow) -> None:
+async def test_between_two_steps_the_plan_is_revised_accordingly(flow: ScriptedFlow) -> None:
     flow.plans(sends(flow, "No beta.", makes("alpha", "beta")), revises("gamma"))
     flow.step("gamma", succeeds())
     flow.sums_up(text("All."))
     outcome = await flow.run()
     assert outcome.output == "All."
     assert [step["text"] for step in (await flow.plan())["steps"]] == ["gamma"]
-    made, revised = flow.asked(is_planner)
-    assert count(made, "No beta.") == 0
+    plan, revised = flow.asked(is_planner)
+    assert count(plan, "No beta.") == 0
     assert "the rest of the plan must follow it: No beta." in revised.text
 
 
@@ -323,16 +323,16 @@ async def test_killed_after_a_step_of_a_plan_has_taken_it(flow: ScriptedFlow) ->
     flow.sums_up(text("All."))
     with started(flow, REQUEST) as child:
         killed_when(child, lambda: len(flow.asked(is_step("alpha"))) == 2)
-    [taken] = flow.saver.records.inbox.read("t")  # type: ignore[attr-defined]
-    assert taken.reader
+    [message] = flow.saver.records.inbox.read("t")  # type: ignore[attr-defined]
+    assert message.reader
     outcome = await flow.invoke(None)
     assert outcome.output == "All."
     assert [count(r, "In Celsius.") for r in flow.asked(is_step("alpha"))] == [0, 1, 1]
     assert flow.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
-async def test_a_step_that_was_killed_and_left_gives_the_message_back(flow: ScriptedFlow) -> None:
-    """The user goes on with another request: its plan reads the message."""
+async def test_an_abandoned_killed_step_returns_the_message(flow: ScriptedFlow) -> None:
+    """The user continues with another request: its plan includes the message."""
     flow.plans(makes("alpha"), makes("beta"))
     hanging = hang(reply=text("Never."), after_chunks=0)
     flow.step("alpha", sends(flow, "In Celsius.", WRITE), hanging)
@@ -351,7 +351,7 @@ async def test_with_a_thread_its_inbox_is_deleted(agent: ScriptedAgent) -> None:
 
 
 async def test_a_run_of_a_server_leaves_queued_messages_unread(agent: ScriptedAgent) -> None:
-    """Its `run_id` stands for one input; the server has a queue of its own."""
+    """Its `run_id` identifies one input; the server has its own queue."""
     queued = sends(agent, "Then sweep.", text("Done."), queue=True)
     outcome = await agent.invoke({"request": "Do it."}, queued, run_id="one")
     assert outcome.output == "Done."

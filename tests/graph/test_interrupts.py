@@ -1,4 +1,4 @@
-"""A person and a run: questions that wait, and messages in the midst of a step."""
+"""A person and a run: pending questions, and messages in the middle of a step."""
 
 import itertools
 from pathlib import Path
@@ -20,12 +20,12 @@ from tests.server import call, calls, text
 ASK = call("ask_human", inquire="Which colour?")
 
 
-async def test_two_questions_of_one_message_are_answered_apart(agent: ScriptedAgent) -> None:
+async def test_two_questions_of_one_message_are_answered_separately(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
     waiting = await agent.run(calls(ASK, write, call("ask_human", inquire="Which size?"), write))
     colour, size = waiting.questions
-    asked = (colour.value["question"], size.value["question"])
-    assert asked == ("Which colour?", "Which size?")
+    questions = (colour.value["question"], size.value["question"])
+    assert questions == ("Which colour?", "Which size?")
     assert agent.lines("a") == ["1", "1"]
     still = await agent.invoke(Command(resume={size.id: "Large."}))
     assert still.stop_reason == "interrupted"
@@ -38,7 +38,7 @@ async def test_two_questions_of_one_message_are_answered_apart(agent: ScriptedAg
 
 
 @pytest.mark.parametrize("left", ["", "the process", "the workspace"])
-async def test_live_things_stay_open_while_it_waits_unless_it_is_left(
+async def test_live_resources_stay_open_while_it_waits(
     agent: ScriptedAgent, tmp_path: Path, left: str
 ) -> None:
     await agent.run(call("keep", path="", line="one"), ASK)
@@ -58,9 +58,9 @@ async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None
     outcome = await agent.run(text("All right."), request="Never mind.")
     assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
     assert_paired(await agent.messages())
-    asked, done = await agent.observations()
-    assert "not answered" in asked
-    assert done == "Appended to a.", "what was done is known from the journal"
+    question, result = await agent.observations()
+    assert "not answered" in question
+    assert result == "Appended to a.", "what was done is known from the journal"
     users = [m["content"] for m in agent.server.requests[-1].messages if m["role"] == "user"]
     assert users[:-1] == ["Do it.", "Never mind."]
 
@@ -75,9 +75,9 @@ async def test_a_new_request_while_an_approval_waits(agent: ScriptedAgent, left:
     outcome = await agent.run(text("All right."), request="Never mind.")
     assert outcome.output == "All right."
     assert_paired(await agent.messages())
-    waited, done = await agent.observations()
+    waited, result = await agent.observations()
     assert "Not executed" in waited
-    assert done == "2"
+    assert result == "2"
     assert agent.lines("a") == []
     assert "under way" not in agent.server.requests[-1].text
 
@@ -90,9 +90,9 @@ async def test_a_message_instead_of_the_answer_is_the_answer(agent: ScriptedAgen
     assert await agent.observations() == ["Blue."]
 
 
-async def test_a_history_with_calls_of_its_own_is_taken_as_it_is(agent: ScriptedAgent) -> None:
-    made = AIMessage("", tool_calls=[{"id": "c1", "name": "read", "args": {"path": "a"}}])
-    imported = [HumanMessage("Read a."), made, ToolMessage("7", tool_call_id="c1")]
+async def test_a_history_with_existing_calls_is_accepted(agent: ScriptedAgent) -> None:
+    message = AIMessage("", tool_calls=[{"id": "c1", "name": "read", "args": {"path": "a"}}])
+    imported = [HumanMessage("Read a."), message, ToolMessage("7", tool_call_id="c1")]
     await agent.run(text("Hello."), request="Hi.")
     await agent.invoke({"messages": [*imported, HumanMessage("So?")]}, text("Seven."))
     assert await agent.observations() == ["7"]
@@ -109,7 +109,7 @@ TWO = calls(call("append", path="a", line="1"), call("append", path="b", line="1
 async def test_a_message_between_nodes(
     agent: ScriptedAgent, after: str, node: str | None, subtests: pytest.Subtests
 ) -> None:
-    """LangGraph takes it for that of the node that it is told, or guesses; Studio tells none."""
+    """LangGraph attributes it to the node that it is told, or guesses; Studio names none."""
     agent.server.script(TWO)
     stop = {"interrupt_after": [after]}
     await agent.graph.ainvoke({"request": "Do it."}, T, context=agent.context(), **stop)
@@ -126,17 +126,17 @@ async def test_a_message_between_nodes(
             assert now.raw.startswith(before.raw[: before.raw.rindex(TAIL)])
 
 
-async def test_a_thread_with_messages_in_the_wrong_places_goes_on(agent: ScriptedAgent) -> None:
-    """As threads were left by a message in the midst of a step, or by one that was taken out."""
+async def test_a_thread_with_misplaced_messages_continues(agent: ScriptedAgent) -> None:
+    """As left behind by a message in the middle of a step, or by a removed one."""
     await agent.run(TWO, text("Done."))
     history: list[AnyMessage] = await agent.messages()
-    user, asks, first, second, done = history
-    wrong = [user, asks, STEER, second, first, first.model_copy(update={"id": "twice"}), done]
+    user, asks, first, second, end = history
+    wrong = [user, asks, STEER, second, first, first.model_copy(update={"id": "twice"}), end]
     taken_out = [RemoveMessage(id=str(m.id)) for m in history]
     await agent.graph.aupdate_state(T, {"messages": [*taken_out, *wrong]}, as_node="stuck_check")
     await agent.run(call("poll"), text("Well."), request="And now?")
     after = await agent.messages()
-    assert after[:6] == [user, asks, first, second, STEER, done]
+    assert after[:6] == [user, asks, first, second, STEER, end]
     assert_paired(after)
     await agent.graph.aupdate_state(
         T, {"messages": [RemoveMessage(id=str(asks.id))]}, as_node="stuck_check"

@@ -1,4 +1,4 @@
-"""Agents used as LangGraph's documentation uses a graph: sync savers, `as_tool`, failures."""
+"""Agents used as in LangGraph's documentation: sync savers, `as_tool`, failures."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ REQUEST = {"messages": [HumanMessage("Do it.")]}
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(own_workspace: Path) -> None:
-    """No `manus.toml` of the developer's counts."""
+    """Change to an empty folder: the developer's `manus.toml` must not apply."""
 
 
 @pytest.fixture
@@ -111,19 +111,19 @@ class TestAsTool:
 
 
 @pytest.mark.parametrize(
-    ("prompt", "sent"),
+    ("prompt", "expected"),
     [
         ("It costs $5.", "It costs $5."),
         ("$HOME and ${PATH}, $ and $$", "$HOME and ${PATH}, $ and $"),
         ("$workspace", "WORKSPACE"),
     ],
 )
-def test_a_dollar_in_the_system_prompt(prompt: str, sent: str) -> None:
+def test_a_dollar_in_the_system_prompt(prompt: str, expected: str) -> None:
     model = says("Yes.")
     result = build_agent(model=model, tools=[], system_prompt=prompt).invoke(REQUEST)
     assert result["output"] == "Yes."
     workspace = str(Path("workspace").resolve())
-    assert model.requests[0]["messages"][0].text.replace(workspace, "WORKSPACE") == sent
+    assert model.requests[0]["messages"][0].text.replace(workspace, "WORKSPACE") == expected
 
 
 class FailingStore(SqliteStore):

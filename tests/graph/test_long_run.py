@@ -1,4 +1,4 @@
-"""The work of a step, which must not grow with the length of its run."""
+"""The work per step must not grow with the length of the run."""
 
 import sys
 from collections import Counter
@@ -14,7 +14,7 @@ from tests.server import call, calls, text
 EARLY = 20
 LATE = 60
 TOLERATED = 2
-"""Calls of one function more in a late step: how a reply arrives in pieces is left to chance."""
+"""Allowed extra calls of one function in a late step: how a reply is split into chunks varies."""
 PACKAGE = str(Path(manus.__file__).parent)
 
 
@@ -25,7 +25,7 @@ async def test_a_late_step_enters_no_function_more_often_than_an_early_one(
     steps: list[Counter[str]] = []
 
     def count(frame: FrameType, event: str, _: Any) -> None:
-        # a call of a built-in function counts for the function of the product that makes it
+        # a call of a built-in function counts for the product's function that makes it
         if event in ("call", "c_call") and frame.f_code.co_filename.startswith(PACKAGE):
             total[frame.f_code.co_qualname] += 1
 

@@ -1,4 +1,4 @@
-"""Agent profiles: those that come with the project, and the user's own."""
+"""Agent profiles: those included in the package, and the user's own."""
 
 import sys
 from dataclasses import replace
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with nothing in it, found by imports only while the test lasts."""
+    """Provide an empty working directory, importable only during the test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     return tmp_path
@@ -32,9 +32,9 @@ def _write(home: Path, toml: str) -> None:
 def _refusal(name: str = "mine") -> str:
     with pytest.raises(SettingsError) as caught:
         find_profile(name)
-    said = str(caught.value)
-    assert "\n" not in said
-    return said
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
 
 
 GENERAL = "python_execute bash browser_use web_search str_replace_editor skill delegate remember"
@@ -69,13 +69,13 @@ def test_profiles_have_the_tools_and_limits_of_the_contract(
 
 
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:
-    known = "manus, browser, swe, data_analysis, planner"
-    assert _refusal("poet") == f"Profile `poet` does not exist; available profiles: {known}."
+    names = "manus, browser, swe, data_analysis, planner"
+    assert _refusal("poet") == f"Profile `poet` does not exist; available profiles: {names}."
     _write(home, "[profiles.Poet]\n")
-    assert _refusal("pot").endswith(f"available profiles: {known}, Poet.")
+    assert _refusal("pot").endswith(f"available profiles: {names}, Poet.")
 
 
-def test_one_of_the_file_is_what_it_says_over_what_it_is_based_on(home: Path) -> None:
+def test_a_profile_in_the_file_overrides_its_base(home: Path) -> None:
     _write(
         home,
         """
@@ -112,15 +112,17 @@ _WRONG = {
 }
 
 
-def test_one_that_does_not_fit_is_said_in_a_sentence(home: Path, subtests: pytest.Subtests) -> None:
+def test_an_invalid_profile_is_reported_in_one_sentence(
+    home: Path, subtests: pytest.Subtests
+) -> None:
     (home / "failing_tools.py").write_text("x = 1 / 0\n")
-    for toml, said in _WRONG.items():
-        with subtests.test(toml=toml, said=said):
+    for toml, message in _WRONG.items():
+        with subtests.test(toml=toml, message=message):
             _write(home, toml)
-            assert said in _refusal()
+            assert message in _refusal()
 
 
-def test_a_profile_made_in_python(home: Path) -> None:
+def test_a_profile_defined_in_python(home: Path) -> None:
     (home / "my_agents.py").write_text(
         "from dataclasses import replace\n"
         "from manus.graph.profiles import SWE\n"

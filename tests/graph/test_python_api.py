@@ -1,4 +1,4 @@
-"""The graphs as LangGraph's users write them: sync and async, as nodes, left and gone on with."""
+"""The graphs used as by LangGraph's users: sync and async, as nodes, interrupted and resumed."""
 
 import asyncio
 from collections.abc import Iterator
@@ -37,13 +37,13 @@ def context(server: ScriptedServer, tmp_path: Path) -> dict[str, Any]:
         "workspace": str(tmp_path / "w"),
         "model": "scripted",
         "base_url": server.base_url,
-        "record": "",  # a box of a form that was left empty
+        "record": "",  # a form field that was left empty
     }
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """Opened outside of any event loop."""
+    """Open the store outside any event loop."""
     (tmp_path / "s").touch()
     store = SqliteStore(tmp_path / "s")
     yield store
@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 def call_all_methods(graph: RunGraph, context: Any) -> list[str]:
-    """What `invoke`, `stream`, `batch` and the state's methods give, one after the other."""
+    """Return the results of `invoke`, `stream`, `batch` and the state methods, in order."""
     outputs = [graph.invoke(REQUEST, T, context=context)["output"]]
     parts = list(graph.stream(REQUEST, T, context=context, stream_mode="values"))
     outputs.append(parts[-1]["output"])
@@ -65,7 +65,7 @@ def call_all_methods(graph: RunGraph, context: Any) -> list[str]:
     return outputs
 
 
-def test_outside_of_a_loop(server: ScriptedServer, context: Any, store: SqliteStore) -> None:
+def test_outside_an_event_loop(server: ScriptedServer, context: Any, store: SqliteStore) -> None:
     server.when(is_planner).always(makes("alpha"))
     server.when(is_step("alpha")).always(succeeds())
     server.when(is_summary).always(text("All."))
@@ -73,14 +73,14 @@ def test_outside_of_a_loop(server: ScriptedServer, context: Any, store: SqliteSt
     assert call_all_methods(flow, context) == ["All."] * 4
 
 
-async def test_inside_of_a_loop(agent: ScriptedAgent, context: Any) -> None:
+async def test_inside_an_event_loop(agent: ScriptedAgent, context: Any) -> None:
     agent.server.always(text("Done."))
     assert call_all_methods(agent.graph, context) == ["Done."] * 4
 
 
 @dataclass
 class ParentContext:
-    """A context of somebody else's graph, with fields of ours among its own."""
+    """The context of another graph, which includes some of our fields."""
 
     workspace: str
     model: str
@@ -90,7 +90,7 @@ class ParentContext:
 
 
 def around(agent: RunGraph) -> Any:
-    """A graph of messages with the agent as its one node."""
+    """Return a graph of messages with the agent as its only node."""
     builder: Any = StateGraph(MessagesState, context_schema=ParentContext)
     builder.add_node("agent", agent)
     builder.add_edge(START, "agent")
@@ -99,27 +99,27 @@ def around(agent: RunGraph) -> Any:
 
 
 async def test_a_node_of_a_graph(server: ScriptedServer, context: Any, saver: SqliteStore) -> None:
-    """Its context and checkpointer are taken over; the request is the human message."""
+    """It inherits context and checkpointer; the request is the human message."""
     graph = around(build_agent(TESTER)).compile(checkpointer=saver)
     theirs = ParentContext(**{k: v for k, v in context.items() if v}, max_steps=2)
     server.script(call("append", path="a", line="1"), call("ask_human", inquire="On?"))
-    asked = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
-    assert "On?" in str(asked["__interrupt__"])
-    found = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
-    kinds = [m.type for m in found["messages"]]
+    waiting = await graph.ainvoke({"messages": [("user", "Do it.")]}, T, context=theirs)
+    assert "On?" in str(waiting["__interrupt__"])
+    result = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
+    kinds = [m.type for m in result["messages"]]
     assert kinds == ["human", *["ai", "tool"] * 2], "two steps: the parent's max_steps"
-    assert found["messages"][-1].text == "yes"
+    assert result["messages"][-1].text == "yes"
     assert Path(context["workspace"], "a").read_text() == "1\n"
 
 
 def weather(city: str) -> str:
-    """The weather of a city."""
+    """Return the weather of a city."""
     return f"sunny in {city}"
 
 
 @tool
 def who(runtime: ToolRuntime[Any]) -> str:
-    """Who asks."""
+    """Return who asks."""
     return str(runtime.context.colour)
 
 
@@ -137,12 +137,12 @@ def chat_model(name: str, server: ScriptedServer) -> ChatOpenAI:
 
 @pytest.fixture
 def model(server: ScriptedServer) -> ChatOpenAI:
-    """A chat model as a caller makes it, with its key."""
+    """Return a chat model with its key, as a caller creates it."""
     return chat_model("scripted", server)
 
 
 class TestAsCreateAgent:
-    """What is written for LangChain's `create_agent` works, in a folder where nothing is set."""
+    """Code for LangChain's `create_agent` works, in a folder without settings."""
 
     @pytest.fixture(autouse=True)
     def in_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,26 +151,26 @@ class TestAsCreateAgent:
     def test_a_chat_model_and_functions(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         store = InMemoryStore()
         server.script(call("weather", city="Rome"), call("remember", text="blue"), text("Sunny."))
-        given: Any = {"tools": [weather, remember], "system_prompt": "You know the weather."}
-        agent = build_agent(model, **given, store=store)
-        found = agent.invoke({"messages": [{"role": "user", "content": "And in Rome?"}]})
-        assert [m.type for m in found["messages"]] == ["human", *["ai", "tool"] * 2, "ai"]
-        kept = store.get(("notes",), "newest")
-        assert kept is not None
-        assert kept.value == {"text": "blue"}
-        assert found["messages"][-1].content == "Sunny."
-        asked = server.requests[-1]
-        assert asked.headers["authorization"] == "Bearer theirs"
-        assert asked.body["messages"][0]["content"] == "You know the weather."
-        assert "terminate" not in asked.text  # it is not among the tools
+        options: Any = {"tools": [weather, remember], "system_prompt": "You know the weather."}
+        agent = build_agent(model, **options, store=store)
+        result = agent.invoke({"messages": [{"role": "user", "content": "And in Rome?"}]})
+        assert [m.type for m in result["messages"]] == ["human", *["ai", "tool"] * 2, "ai"]
+        stored = store.get(("notes",), "newest")
+        assert stored is not None
+        assert stored.value == {"text": "blue"}
+        assert result["messages"][-1].content == "Sunny."
+        request = server.requests[-1]
+        assert request.headers["authorization"] == "Bearer theirs"
+        assert request.body["messages"][0]["content"] == "You know the weather."
+        assert "terminate" not in request.text  # it is not among the tools
 
     def test_a_name_may_come_first(self, server: ScriptedServer, context: Any) -> None:
         server.always(text("Hi."))
         del context["model"]
         agent = build_agent("azure_openai:scripted", tools=[weather])
         assert agent.profile.model == "azure_openai:scripted"
-        found = build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
-        assert (found["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
+        result = build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
+        assert (result["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
         context["model"] = "other"
         build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
         assert server.requests[-1].body["model"] == "other", "the context's comes before"
@@ -178,41 +178,41 @@ class TestAsCreateAgent:
     def test_a_context_of_the_callers_own(
         self, server: ScriptedServer, model: ChatOpenAI, subtests: pytest.Subtests
     ) -> None:
-        """Its tools are given all of it; the fields that ours has too count for the run."""
+        """Its tools get all of it; the fields that ours also has apply to the run."""
         server.always(call("who"))
         agent = build_agent(model, tools=[who], context_schema=ParentContext)
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
-        for given in (theirs, vars(theirs)):
-            with subtests.test(given=given):
-                found = agent.invoke(REQUEST, context=given)
-                assert [m.text for m in found["messages"]] == ["Do it.", "", "red"]
+        for context in (theirs, vars(theirs)):
+            with subtests.test(context=context):
+                result = agent.invoke(REQUEST, context=context)
+                assert [m.text for m in result["messages"]] == ["Do it.", "", "red"]
 
     async def test_in_a_stream(self, server: ScriptedServer, model: ChatOpenAI) -> None:
-        """Of the graph around it, whose context it has."""
+        """Of the surrounding graph, whose context it has."""
         server.script(call("who"))
         theirs = ParentContext(workspace="w", model="", base_url="", colour="red")
-        given: Any = {"messages": [("user", "Do it.")]}
+        inputs: Any = {"messages": [("user", "Do it.")]}
         graph = around(build_agent(model, tools=[who])).compile()
-        stream = graph.astream(given, context=theirs, subgraphs=True)
+        stream = graph.astream(inputs, context=theirs, subgraphs=True)
         nodes = [(len(space), *part) async for space, part in stream]
         assert nodes == [(1, "think"), (1, "act"), (1, "stuck_check"), (0, "agent")]
 
     def test_a_flow_and_its_executor(self, server: ScriptedServer, model: ChatOpenAI) -> None:
-        """With models of their own."""
+        """Each with its own model."""
         server.when(is_planner, makes("alpha"))
         server.when(is_summary, text("All."))
         with ScriptedServer() as other:
             other.when(is_step("alpha"), succeeds())
             worker = build_agent(chat_model("other", other), tools=["terminate"])
-            found = build_flow([worker], model=model).invoke({"messages": "Do it."})
-            assert (found["output"], len(other.requests)) == ("All.", 1)
+            result = build_flow([worker], model=model).invoke({"messages": "Do it."})
+            assert (result["output"], len(other.requests)) == ("All.", 1)
 
 
-async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedAgent) -> None:
+async def test_leaving_a_stream_and_the_callers_recursion_limit(agent: ScriptedAgent) -> None:
     agent.server.script(call("poll"))
     options: Any = {"context": agent.context(), "stream_mode": "updates"}
     stream = agent.graph.astream(REQUEST, T, **options)
-    assert "think" in await anext(stream)  # and no more of it, nor is it closed
+    assert "think" in await anext(stream)  # and nothing else, nor is it closed
     outcome = await agent.run(text("Something else."), request="No, this.")
     assert (outcome.stop_reason, outcome.output) == ("answered", "Something else.")
     with pytest.raises(StopAsyncIteration):
@@ -224,7 +224,7 @@ async def test_a_stream_is_left_and_the_callers_recursion_limit(agent: ScriptedA
 
 
 async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgent) -> None:
-    """The lock is that of the command line: it holds across processes."""
+    """The lock is that of the command line: it works across processes."""
     agent.server.script(hang())
     first = asyncio.create_task(agent.run())
     await agent.server.arrived(1)
@@ -237,19 +237,22 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     assert (await other.run(text("Now."))).output == "Now."
 
 
-async def test_a_run_that_was_stuck_goes_on_without_its_loop(agent: ScriptedAgent) -> None:
+async def test_a_stuck_run_continues_without_its_loop(agent: ScriptedAgent) -> None:
     agent.server.always(call("read", path="missing"))
     assert (await agent.run(max_steps=50)).stop_reason == "stuck"
-    asked = len(agent.server.requests)
+    count = len(agent.server.requests)
     assert await reopen(agent.graph, T)
     outcome = await agent.invoke(None, max_steps=50)
     assert outcome.stop_reason == "stuck"
-    assert len(agent.server.requests) > asked + 2, "it is found anew, not at once"
+    assert len(agent.server.requests) > count + 2, "it is found anew, not at once"
 
 
 def _open_to(server: ScriptedServer) -> int:
     connections = psutil.Process().net_connections("tcp")
-    return sum(bool(one.raddr) and one.raddr.port == server.port for one in connections)
+    return sum(
+        bool(connection.raddr) and connection.raddr.port == server.port
+        for connection in connections
+    )
 
 
 def test_a_loop_that_ends_leaves_no_connection_open(
@@ -276,14 +279,14 @@ def test_a_loop_that_ends_leaves_no_connection_open(
     assert open_in_run == [1, 1, 1]
 
 
-def test_a_scripted_model_says_a_reply_twice(context: dict[str, Any]) -> None:
+def test_a_scripted_model_may_repeat_a_reply(context: dict[str, Any]) -> None:
     model, same = ScriptedModel(), scripted.calls(scripted.call("bash", command="echo a"))
     model.script(same, same, scripted.text("Done."))
     model.when("else", scripted.text("Other."))
     graph = build_agent("swe", model=model)
     here = {"workspace": context["workspace"]}
-    done = graph.invoke(REQUEST, context=here)
-    assert [m.type for m in done["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
-    assert (done["output"], len(model.requests)) == ("Done.", 3)
+    result = graph.invoke(REQUEST, context=here)
+    assert [m.type for m in result["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
+    assert (result["output"], len(model.requests)) == ("Done.", 3)
     assert graph.invoke({"request": "Something else."}, context=here)["output"] == "Other."
     assert "The script has no more replies" in graph.invoke(REQUEST, context=here)["output"]

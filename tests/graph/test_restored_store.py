@@ -1,4 +1,4 @@
-"""A store that was restored from an older copy, while the journal of its threads knows more."""
+"""A store that was restored from an older copy than the journal of its threads."""
 
 import shutil
 from collections.abc import Callable
@@ -27,19 +27,19 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(server: ScriptedServer, own_workspace: Path, store: Path) -> Open:
+def open_agent(server: ScriptedServer, own_workspace: Path, store: Path) -> Open:
     @asynccontextmanager
-    async def open_agent() -> Any:
+    async def open_scripted() -> Any:
         async with open_sqlite(store) as saver:
             agent = ScriptedAgent(server, own_workspace, saver)
             yield agent
             await agent.graph.close_waiting()
 
-    return open_agent
+    return open_scripted
 
 
 def copy(store: Path) -> Path:
-    """Copy the database alone, as a backup does."""
+    """Copy only the database, as a backup does."""
     return Path(shutil.copy(store, store.with_name("copy")))
 
 
@@ -47,23 +47,23 @@ def append(line: str) -> Any:
     return call("append", path="a", line=line)
 
 
-async def restored(opened: Open, store: Path, *later: Any) -> None:
+async def restored(open_agent: Open, store: Path, *later: Any) -> None:
     """Restore a copy from before the later turns of the thread."""
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(append("1"), text("One."), request="First.")
     saved = copy(store)
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(*later, request="Second.")
     shutil.copy(saved, store)
     for rest in ("-wal", "-shm"):
         store.with_name(store.name + rest).unlink(missing_ok=True)
 
 
-async def test_a_new_request_is_told_of_the_calls_that_are_missing(
-    opened: Open, store: Path, caplog: pytest.LogCaptureFixture
+async def test_a_new_request_lists_missing_calls(
+    open_agent: Open, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await restored(opened, store, calls(append("2"), append("3")), append("4"), text("Two."))
-    async with opened() as agent:
+    await restored(open_agent, store, calls(append("2"), append("3")), append("4"), text("Two."))
+    async with open_agent() as agent:
         outcome = await agent.run(append("5"), text("Three."), request="Third.")
         assert outcome.output == "Three."
         assert "although their effects remain: 3 calls: `append`" in caplog.text
@@ -77,17 +77,17 @@ async def test_a_new_request_is_told_of_the_calls_that_are_missing(
         assert NOTE not in agent.server.requests[-1].text
 
 
-async def test_a_resumed_run_is_told_too(
-    opened: Open, store: Path, caplog: pytest.LogCaptureFixture
+async def test_a_resumed_run_lists_them_too(
+    open_agent: Open, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = call("ask_human", inquire="Which?")
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(append("1"), question, request="First.")
     saved = copy(store)
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.invoke(Command(resume="That."), append("2"), text("Done."))
     shutil.copy(saved, store)
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.invoke(Command(resume="That."), text("Done again."))
         assert "although their effects remain: 1 call: `append`" in caplog.text
         assert NOTE in agent.server.requests[-1].text
@@ -95,28 +95,28 @@ async def test_a_resumed_run_is_told_too(
 
 @pytest.mark.parametrize("same", [True, False])
 async def test_a_store_that_matches_is_not_reported(
-    opened: Open, store: Path, caplog: pytest.LogCaptureFixture, same: bool
+    open_agent: Open, store: Path, caplog: pytest.LogCaptureFixture, same: bool
 ) -> None:
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(append("1"), text("One."), request="First.")
         if same:
             await agent.run(append("2"), text("Two."), request="Second.")
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(append("3"), text("Three."), request="Third.")
         assert NOTE not in "".join(request.text for request in agent.server.requests)
     assert "Missing from it" not in caplog.text
 
 
 async def test_an_edited_thread_lacks_calls_on_purpose(
-    opened: Open, caplog: pytest.LogCaptureFixture
+    open_agent: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(append("1"), text("One."), request="First.")
         config: Any = {"configurable": {"thread_id": "t"}}
         state = await agent.graph.aget_state(config)
         [result] = [m for m in state.values["messages"] if m.type == "tool"]
         await agent.graph.aupdate_state(config, {"messages": [RemoveMessage(result.id)]})
-    async with opened() as agent:
+    async with open_agent() as agent:
         await agent.run(text("Two."), request="Second.")
     assert "Missing from it" not in caplog.text
 

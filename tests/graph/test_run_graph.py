@@ -1,4 +1,4 @@
-"""Beginning and ending of runs: what is opened is closed, threads are apart, one run at a time."""
+"""Start and end of runs: resources are closed, threads are isolated, one run at a time."""
 
 import asyncio
 import json
@@ -31,27 +31,27 @@ NONE: list[Any] = [
 ]
 
 
-async def test_no_request_is_said_in_a_sentence(
+async def test_a_missing_request_is_reported_in_one_sentence(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     for messages in REQUESTS:
         with subtests.test(messages=messages):
             assert to_input({"messages": messages})["messages"] == messages
-    for given in NONE:
+    for inputs in NONE:
         is_refused = pytest.raises(UsageError, match="There is no request")
-        with subtests.test(given=given), is_refused:
-            to_input(given)
+        with subtests.test(inputs=inputs), is_refused:
+            to_input(inputs)
     with pytest.raises(UsageError):
         await agent.run(request="  ")
     assert await agent.values() == {}, "nothing is left behind"
-    with pytest.raises(UsageError, match="thread_id"):  # a checkpointer needs one
+    with pytest.raises(UsageError, match="thread_id"):  # required by a checkpointer
         await agent.graph.ainvoke({"request": "Hi."}, context=agent.context())
 
 
 class TestClosing:
     KEEP = call("keep", path="", line="1")
 
-    async def test_live_things_are_closed_at_the_end(
+    async def test_live_resources_are_closed_at_the_end(
         self, agent: ScriptedAgent, subtests: pytest.Subtests
     ) -> None:
         for reply, reason in ((text("Done."), "answered"), (fail(401), "error")):
@@ -59,8 +59,8 @@ class TestClosing:
                 outcome = await agent.run(self.KEEP, reply)
                 assert (outcome.stop_reason, Shelf.open) == (reason, 0)
         agent.server.script(self.KEEP, call("ask_human", inquire="Why?"))
-        found = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
-        assert (found["stop_reason"], found["output"]) == ("interrupted", "Why?")
+        result = await build_agent(TESTER).ainvoke({"request": "Do it."}, context=agent.context())
+        assert (result["stop_reason"], result["output"]) == ("interrupted", "Why?")
         assert Shelf.open == 0, "without a checkpointer a question leaves nothing open"
 
     async def test_and_when_the_run_is_cancelled(self, agent: ScriptedAgent) -> None:
@@ -108,13 +108,13 @@ async def test_two_threads_at_once_share_nothing(
     for name, outcome in zip(names, await asyncio.gather(*runs), strict=True):
         with subtests.test(name=name, outcome=outcome):
             assert outcome.output == f"I am {name}."
-            seen = await agent.observations(name)
-            assert (seen[0], seen[2]) == (name, f"{name} {name}")
+            observation = await agent.observations(name)
+            assert (observation[0], observation[2]) == (name, f"{name} {name}")
             assert (outcome.usage["model_calls"], outcome.usage["tool_calls"]) == (3, 3)
     assert Shelf.open == 0
 
 
-async def test_a_run_that_could_not_begin_does_not_hold_the_thread(agent: ScriptedAgent) -> None:
+async def test_a_run_that_could_not_start_does_not_hold_the_thread(agent: ScriptedAgent) -> None:
     Path("file").write_text("")
     for _ in range(2):
         with pytest.raises(UsageError, match="cannot be written to"):
@@ -153,22 +153,24 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.environ(MANUS_VISION="false")
-# The faults of the reference that concern the agent, by their numbers. Those that are not here are
-# what other tests are about: 1, 3 and 4 test_agent, 2 nodes/test_think, 6 nodes/test_request, 7
-# test_compaction, 15 test_usage, 18 and 22 the tests above.
+# The faults of the reference that concern the agent, by number. The others are covered elsewhere:
+# 1, 3 and 4 in test_agent, 2 in nodes/test_think, 6 in nodes/test_request, 7 in test_compaction,
+# 15 in test_usage, 18 and 22 above.
 
 
 async def test_fault_16_where_they_are_left_out_a_line_says_so(agent: ScriptedAgent) -> None:
     await agent.run(call("picture"), text("I cannot see it."))
-    sent = agent.server.requests[1]
-    assert "image_url" not in json.dumps(sent.body)
-    assert "image was left out" in sent.text
-    [seen] = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
-    assert isinstance(seen.content, list), "the history still has it, for a model that can see"
+    request = agent.server.requests[1]
+    assert "image_url" not in json.dumps(request.body)
+    assert "image was left out" in request.text
+    [observation] = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
+    assert isinstance(observation.content, list), (
+        "the history still has it, for a model that can see"
+    )
 
 
 def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
-    """Importing it and drawing it needs no setting, no key and no network, and reads no file."""
+    """Importing and drawing it needs no setting, key or network, and reads no file."""
     (tmp_path / "manus.toml").write_text("this is not TOML")
     script = (
         "from graph import build_agent\n"
@@ -177,7 +179,7 @@ def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
         "for name in PROFILES:\n"
         "    print(build_agent(name).get_graph().draw_mermaid().count('think'))\n"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(tmp_path)},
@@ -185,6 +187,6 @@ def test_fault_23_it_starts_as_shipped(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.split()
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.split()
     assert [file.name for file in tmp_path.iterdir()] == ["manus.toml"], "nothing is written"

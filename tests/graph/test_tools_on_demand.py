@@ -44,16 +44,16 @@ async def test_a_request_lists_them_and_describes_one_at_its_first_call(
     listing = requests[0].tools[-1]["function"]["description"]
     assert "- append(path, line): Append a line to a file." in listing
     assert f"- {EDITOR}(command, path, …): View and edit files of the workspace." in listing
-    sent = [m["content"] for m in requests[-1].messages if m["role"] == "tool"]
-    # the list names all of its arguments
-    assert sent[0] == "Appended to a."
-    result, _, description = sent[1].partition("\n\n[For further calls]\n")
+    observations = [m["content"] for m in requests[-1].messages if m["role"] == "tool"]
+    # the list names all its arguments
+    assert observations[0] == "Appended to a."
+    result, _, description = observations[1].partition("\n\n[For further calls]\n")
     assert description.startswith(f"`{EDITOR}`: View and edit files of the workspace. `view` shows")
     assert '"required":["command","path"]' in description
     assert '{"name":"str_replace_editor","arguments":{"command":"view","path":"…"}}' in description
-    assert sent[2] == result
-    # people read the result alone
-    assert await lean.observations() == [*sent[:1], result, result]
+    assert observations[2] == result
+    # people read only the result
+    assert await lean.observations() == [*observations[:1], result, result]
 
 
 async def test_the_history_has_the_call_of_the_tool_and_the_model_its_own(
@@ -79,8 +79,8 @@ async def test_the_history_has_the_call_of_the_tool_and_the_model_its_own(
     }
     for earlier, later in itertools.pairwise(requests):
         with subtests.test(request=len(later.messages)):
-            kept = earlier.messages[:-1]
-            assert later.messages[: len(kept)] == kept
+            history = earlier.messages[:-1]
+            assert later.messages[: len(history)] == history
             assert later.tools == earlier.tools
             last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
             assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
@@ -115,7 +115,7 @@ async def test_the_ways_in_which_models_write_a_call(
         ({}, ["`name`: Field required"]),
     ],
 )
-async def test_what_is_answered_to_other_calls(
+async def test_replies_to_other_calls(
     lean: ScriptedAgent, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     await lean.run(call("use_tool", **arguments), text("Done."))
@@ -131,12 +131,12 @@ async def test_wrong_arguments_are_answered_with_the_description(lean: ScriptedA
     assert "Call it with `use_tool`" in answer
 
 
-async def test_a_description_is_given_once_in_what_the_model_sees(lean: ScriptedAgent) -> None:
+async def test_a_description_appears_once_in_the_history(lean: ScriptedAgent) -> None:
     first = through("append", path="a", line="1")
     await lean.run(call("use_tool", name="append"), first, text("Done."))
-    sent = [m["content"] for m in lean.server.requests[-1].messages if m["role"] == "tool"]
-    assert sent[1] == "Appended to a."
-    # a later process reads from the history what has been described
+    observations = [m["content"] for m in lean.server.requests[-1].messages if m["role"] == "tool"]
+    assert observations[1] == "Appended to a."
+    # a later process reads the described tools from the history
     lean.graph = build_agent(LEAN, checkpointer=lean.saver)
     await lean.run(through("append", path="a", line="2"), text("Done."), request="More.")
     messages = await lean.messages()

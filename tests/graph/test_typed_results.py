@@ -1,4 +1,4 @@
-"""What type checkers know of the results of `invoke` and `ainvoke`."""
+"""Type checkers know the results of `invoke` and `ainvoke`."""
 
 from typing import Any, get_type_hints
 
@@ -15,7 +15,7 @@ class More:
 
 
 async def misspell_keys() -> None:
-    """Misspell three keys: `make check` fails where mypy does not report one."""
+    """Misspell three keys: `make check` fails if mypy does not report one of them."""
     agent = build_agent()
     result = await agent.ainvoke({"request": "Hi."}, context={"max_steps": 3})
     result["output"].upper(), result["usage"]["input_tokens"]

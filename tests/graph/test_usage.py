@@ -1,4 +1,4 @@
-"""What a run used, counted for every model call: by role, with money where it is known."""
+"""The usage of a run, counted for every model call: by role, with cost where prices are known."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ output = 2.0
 
 
 def assert_sums(usage: Usage) -> None:
-    """Each way of taking the run apart has the same sum."""
+    """Assert that every breakdown of the usage has the same total."""
     roles = sum_usage(*usage["roles"].values())
     for name in ("input_tokens", "output_tokens", "cached_tokens", "model_calls"):
         assert roles[name] == usage[name]
@@ -41,7 +41,7 @@ async def test_cached_input_has_a_price_of_its_own(consulter: ScriptedAgent) -> 
     assert_sums(usage)
 
 
-async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAgent) -> None:
+async def test_a_second_run_starts_at_zero(consulter: ScriptedAgent) -> None:
     with pytest.raises(ValueError, match=r"`scripted` has no price.*\[prices"):
         await consulter.run(budget={"cost": 1.0})
     assert not consulter.server.requests
@@ -55,10 +55,10 @@ async def test_a_second_run_has_nothing_of_the_one_before(consulter: ScriptedAge
     assert_sums(usage)
 
 
-async def test_runs_side_by_side_do_not_share_one(
+async def test_concurrent_runs_do_not_share_one(
     consulter: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Fault 15, for the calls that tools make too: each finds the account of its own task."""
+    """Fault 15, also for the calls that tools make: each finds the ledger of its own task."""
     server = consulter.server
     server.when(lambda r: len(r.messages) == 1).always(ANSWER)
     server.when(lambda r: len(r.messages) == 3).always(CONSULT)
@@ -74,7 +74,7 @@ async def test_runs_side_by_side_do_not_share_one(
 
 class TestLimits:
     async def test_no_call_is_made_once_a_limit_is_reached(self, consulter: ScriptedAgent) -> None:
-        """What is under way when it is reached is all that is more than it."""
+        """Only calls in progress at that moment can exceed it."""
         ask = call("consult", path="said", line="Who?")
         consulter.server.script(ask, ANSWER, ask)
         outcome = await consulter.invoke({"request": "Do it."}, budget=Budget(model_calls=3))
@@ -82,7 +82,7 @@ class TestLimits:
         assert outcome.stop_reason == "budget"
 
     async def test_no_tool_call_is_asked_for_at_the_limit(self, agent: ScriptedAgent) -> None:
-        """Calls of one message are under way together."""
+        """Calls of one message are in progress together."""
         many = [call("append", path="a", line=str(n)) for n in range(5)]
         outcome = await agent.run(calls(*many), text("Written."), budget=Budget(tool_calls=3))
         assert outcome.usage["tool_calls"] == 5
@@ -93,9 +93,9 @@ class TestLimits:
 
     async def test_the_last_call_of_a_budget_is_for_the_answer(self, agent: ScriptedAgent) -> None:
         Path("manus.toml").write_text(PRICES)
-        one = calls(call("poll"), usage=tokens(50_000, 0))
+        step = calls(call("poll"), usage=tokens(50_000, 0))
         last = text("Half of it is done.", usage=tokens(50_000, 0))
-        outcome = await agent.run(one, one, last, budget=Budget(cost=0.11))
+        outcome = await agent.run(step, step, last, budget=Budget(cost=0.11))
         assert outcome.stop_reason == "budget"
         head, why = outcome.output.split("\n\nTerminated: Budget used up: ")
         assert head == "Half of it is done."
@@ -110,7 +110,7 @@ async def test_the_time_that_a_person_takes_does_not_count(agent: ScriptedAgent)
     budget = Budget(seconds=10_000)
     await agent.run(call("ask_human", inquire="Why?"), budget=budget)
     [waiting] = agent.graph.active_runs._waiting.values()
-    waiting.ledger._counted_at -= 1_000_000  # so long ago was the question asked
+    waiting.ledger._counted_at -= 1_000_000  # the question was asked this long ago
     waiting.ledger._synced_at -= 1_000_000
     outcome = await agent.invoke(Command(resume="So."), text("Done."), budget=budget)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
@@ -118,7 +118,7 @@ async def test_the_time_that_a_person_takes_does_not_count(agent: ScriptedAgent)
 
 
 async def test_the_time_before_a_pause_counts(agent: ScriptedAgent) -> None:
-    """Nine tenths of it were used up, so what comes after the pause is the last word."""
+    """Nine tenths of it were used, so the reply after the pause is the last one."""
     budget = Budget(seconds=10_000)
     agent.server.script(call("poll"))
     context, stop = agent.context(budget=budget), {"interrupt_after": ["stuck_check"]}

@@ -1,4 +1,4 @@
-"""A tool that does what its test says, and a call of it."""
+"""A tool whose behavior is defined by the test, and functions that call it."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class ActArgs(Arguments):
 
 
 class Act(AgentTool):
-    """Does what its test says, and counts how often."""
+    """Calls a function of the test, and records its calls."""
 
     name: str = "act"
     description: str = "Does what a test says."
@@ -45,14 +45,14 @@ class Act(AgentTool):
     @override
     async def observe(self, *_: Any, text: str = "", **__: Any) -> Observation:
         self.begun.append(text)
-        done = self.does(text)
-        observation: Observation = await done if asyncio.iscoroutine(done) else done
+        result = self.does(text)
+        observation: Observation = await result if asyncio.iscoroutine(result) else result
         return observation
 
 
 async def execute_alone(
     session: Session,
-    held: BaseTool,
+    tool: BaseTool,
     args: dict[str, Any] | None = None,
     *,
     key: str = "key",
@@ -60,17 +60,17 @@ async def execute_alone(
     limit: int = 10_000,
     refusal: str = "",
 ) -> ToolResult:
-    """Execute a call of a tool, alone in its catalogue."""
-    task = ToolTask(index=0, id="c1", name=name or held.name, args=args or {})
+    """Execute a call of a tool, alone in its catalog."""
+    task = ToolTask(index=0, id="c1", name=name or tool.name, args=args or {})
     if refusal:
         task["refusal"] = refusal
     session.settings = replace(session.settings, max_observe=limit)
-    return await call_tool(task, session=session, catalog=Catalog([held]), key=key)
+    return await call_tool(task, session=session, catalog=Catalog([tool]), key=key)
 
 
-async def get_error(session: Session, held: BaseTool, args: dict[str, Any] | None = None) -> str:
-    """What a call that must fail says."""
-    message = (await execute_alone(session, held, args)).message
+async def get_error(session: Session, tool: BaseTool, args: dict[str, Any] | None = None) -> str:
+    """Return the error message of a call that must fail."""
+    message = (await execute_alone(session, tool, args)).message
     assert message.status == "error", message
     return str(message.text)
 

@@ -1,4 +1,4 @@
-"""An agent on a scripted model server, as a test holds it in its hands."""
+"""An agent on a scripted model server, with helpers for tests."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +27,10 @@ TESTER = Profile(
 
 
 CONSULTER = replace(TESTER, name="consulter", tools=(*tools.ALL, tools.Consult))
-"""As the tester, with a tool that asks a model."""
+"""Like the tester, with a tool that calls a model."""
 
 DELEGATOR = replace(TESTER, name="delegator", tools=(*tools.ALL, "delegate"))
-"""As the tester, with other agents to give tasks to."""
+"""Like the tester, with other agents to delegate to."""
 
 
 class ScriptedAgent:
@@ -52,44 +52,44 @@ class ScriptedAgent:
 
     @property
     def journals(self) -> Path:
-        """The folder of the journals, beside the file of the threads."""
+        """Return the folder of the journals, next to the file of the threads."""
         folder: Path = self.saver.records.folder  # type: ignore[attr-defined]
         return folder
 
-    def context(self, **chosen: Any) -> Context:
-        """The context of a run on the server, with what the test chooses."""
-        given = {
+    def context(self, **settings: Any) -> Context:
+        """Return the context of a run on the server, with the test's settings."""
+        defaults = {
             "workspace": str(self.workspace),
             "model": "scripted",
             "base_url": self.server.base_url,
         }
-        return Context(**{**given, **chosen})
+        return Context(**{**defaults, **settings})
 
     async def run(
-        self, *replies: Scripted, request: Any = "Do it.", thread: str = "t", **chosen: Any
+        self, *replies: Scripted, request: Any = "Do it.", thread: str = "t", **settings: Any
     ) -> Outcome:
-        """A run of a request in words, with the model's replies to it."""
-        return await self.invoke({"request": request}, *replies, thread=thread, **chosen)
+        """Run a request, with the model's replies to it."""
+        return await self.invoke({"request": request}, *replies, thread=thread, **settings)
 
     async def invoke(
         self,
-        given: Any,
+        inputs: Any,
         *replies: Scripted,
         thread: str = "t",
         run_id: str | None = None,
-        **chosen: Any,
+        **settings: Any,
     ) -> Outcome:
-        """The graph with any input: a `Command`, None to go on, a dict."""
+        """Invoke the graph with any input: a `Command`, None to resume, a dict."""
         self.server.script(*replies)
         config = thread_config(thread, run_id)
-        await self.graph.ainvoke(given, config, context=self.context(**chosen))
+        await self.graph.ainvoke(inputs, config, context=self.context(**settings))
         return await self.outcome(thread)
 
     async def events(self, *replies: Scripted, **options: Any) -> list[dict[str, Any]]:
         return await self.parts("custom", *replies, **options)
 
     async def watched(self, *replies: Scripted, **options: Any) -> list[AIMessageChunk]:
-        """What the model says, in pieces, to somebody who watches a run."""
+        """Return the chunks of the model's text that a consumer of the stream receives."""
         parts = await self.parts("messages", *replies, **options)
         return [message for message, _ in parts if isinstance(message, AIMessageChunk)]
 
@@ -99,11 +99,11 @@ class ScriptedAgent:
         *replies: Scripted,
         request: str = "Do it.",
         thread: str = "t",
-        **chosen: Any,
+        **settings: Any,
     ) -> list[Any]:
-        """All that a run streams in a mode, or in several."""
+        """Return everything that a run streams in a mode, or in several."""
         self.server.script(*replies)
-        context = self.context(**chosen)
+        context = self.context(**settings)
         stream: Any = self.graph.astream(
             {"request": request}, thread_config(thread), context=context, stream_mode=mode
         )
@@ -118,26 +118,26 @@ class ScriptedAgent:
         return values
 
     async def messages(self, thread: str = "t") -> list[AnyMessage]:
-        found: list[AnyMessage] = (await self.values(thread)).get("messages", [])
-        return found
+        result: list[AnyMessage] = (await self.values(thread)).get("messages", [])
+        return result
 
     async def observations(self, thread: str = "t") -> list[str]:
         return [str(m.text) for m in await self.messages(thread) if isinstance(m, ToolMessage)]
 
     def lines(self, path: str) -> list[str]:
-        """The lines of a file in the workspace; none if there is no such file."""
+        """Return the lines of a file in the workspace; empty if there is no such file."""
         file = self.workspace / path
         return file.read_text().splitlines() if file.exists() else []
 
 
 def thread_config(thread: str, run_id: str | None = None) -> RunnableConfig:
-    """The configuration of a thread, with the id that a server gives to a run."""
+    """Return the configuration of a thread, with the id that a server gives to a run."""
     run = {"run_id": run_id} if run_id else {}
     return {"configurable": {"thread_id": thread, **run}}
 
 
 def assert_paired(history: list[AnyMessage]) -> None:
-    """Each call has exactly one tool message, right after its message and in call order."""
+    """Assert that each call has exactly one tool message, right after its message, in order."""
     waiting: list[str] = []
     for message in history:
         if isinstance(message, ToolMessage):

@@ -1,8 +1,8 @@
-"""Agents, flows and the program in processes of their own, to be killed.
+"""Agents, flows and the program in separate processes, to be killed.
 
-Most of a short call of the program is two seconds of imports. So one process, Python's fork server,
-imports all there is to import and forks for each of them: a start takes milliseconds. What is
-forked is a process like any other: its own terminal or pipes, signals, exit code.
+A short call of the program takes two seconds of imports. Therefore one process, Python's fork
+server, imports everything once and forks for each call, so that a start takes milliseconds. A
+forked process is like any other: its own terminal or pipes, signals, exit code.
 """
 
 import asyncio
@@ -42,21 +42,21 @@ Process = multiprocessing.context.ForkServerProcess
 
 
 def started(
-    agent: ScriptedAgent, given: Any = None, run_id: str | None = None, **chosen: Any
+    agent: ScriptedAgent, inputs: Any = None, run_id: str | None = None, **settings: Any
 ) -> AbstractContextManager[Process]:
-    """A process that works on the thread `t` of an agent, or of a flow; it ends with the block.
+    """Start a process that works on the thread `t` of an agent or a flow; it ends with the block.
 
-    What is given is a request, or None to go on.
+    The input is a request, or None to resume.
     """
     config = thread_config("t", run_id)
-    context = agent.context(**chosen)
+    context = agent.context(**settings)
     place = (agent.address, agent.workspace.parent)
-    return forked(_main, *place, config, context, given, agent.graph.name, dict(os.environ))
+    return forked(_main, *place, config, context, inputs, agent.graph.name, dict(os.environ))
 
 
 @contextmanager
 def forked(target: Callable[..., None], *args: Any) -> Iterator[Process]:
-    """A process that calls a function; it ends with the block, and with the tests if they die."""
+    """Call a function in a new process; it ends with the block, and with the tests if they die."""
     child = FORKS.Process(target=_mortal, args=(target, *args), daemon=True)
     child.start()
     try:
@@ -82,7 +82,7 @@ def _mortal(target: Callable[..., None], *args: Any) -> None:
 
 
 def _die_with_the_tests() -> None:
-    """The fork server would live on as long as one of its children does."""
+    """End with the test process: the fork server would outlive it as long as a child runs."""
     tests = multiprocessing.parent_process()
     assert tests is not None
     tests.join()
@@ -94,7 +94,7 @@ def _main(
     folder: Path,
     config: RunnableConfig,
     context: Context,
-    given: Any,
+    inputs: Any,
     who: str,
     environment: dict[str, str],
 ) -> None:
@@ -107,7 +107,7 @@ def _main(
             else:
                 profiles = {profile.name: profile for profile in (DELEGATOR, TESTER)}
                 graph = build_agent(profiles[who], checkpointer=saver)
-            await graph.ainvoke(given, config, context=context)
+            await graph.ainvoke(inputs, config, context=context)
 
     asyncio.run(work())
 
@@ -116,7 +116,7 @@ def _move(folder: Path, environment: Mapping[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    tempfile.tempdir = None  # cached by what was imported before the fork
+    tempfile.tempdir = None  # cached by modules that were imported before the fork
 
 
 class Stream:
@@ -129,8 +129,8 @@ class Stream:
         return _received, (DupFd(self.descriptor),)
 
 
-def _received(sent: Any) -> Stream:
-    return Stream(sent.detach())
+def _received(descriptor: Any) -> Stream:
+    return Stream(descriptor.detach())
 
 
 def fork(
@@ -139,12 +139,12 @@ def fork(
     environment: Mapping[str, str],
     streams: tuple[int, int, int],
 ) -> AbstractContextManager[Process]:
-    """Be `manus ARGUMENTS` for a block; the streams are its stdin, stdout and stderr."""
+    """Run `manus ARGUMENTS` for the duration of a block, with these stdin, stdout and stderr."""
     return forked(_become, list(arguments), folder, dict(environment), [*map(Stream, streams)])
 
 
 def server_pid() -> int:
-    """The process that all are forked from."""
+    """Return the id of the process that all others are forked from."""
     forkserver.ensure_running()
     return forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined, no-any-return]
 
@@ -152,10 +152,10 @@ def server_pid() -> int:
 def _become(
     arguments: list[str], folder: Path, environment: dict[str, str], streams: list[Stream]
 ) -> None:
-    """Be the program: its session, streams, folder and environment, and Python's streams anew.
+    """Become the program: set session, streams, folder and environment; reopen Python's streams.
 
-    Signals are as a terminal's shell has them: tests that were started in the background, or by
-    `nohup`, have some of them ignored.
+    Signals are reset as by a shell in a terminal: tests that were started in the background, or by
+    `nohup`, ignore some of them.
     """
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,7 +11,7 @@ from tests.server.server import ScriptedServer
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Program]:
-    """The program with no model configured."""
+    """Provide the program without a configured model."""
     program = Program(tmp_path, {})
     yield program
     program.end_leftovers()
@@ -19,7 +19,7 @@ def bare(tmp_path: Path) -> Iterator[Program]:
 
 @pytest.fixture
 def manus(bare: Program, server: ScriptedServer) -> Program:
-    """The program with the scripted server as its model."""
+    """Provide the program with the scripted server as its model."""
     bare.environment |= {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
     return bare
 
@@ -28,14 +28,14 @@ def manus(bare: Program, server: ScriptedServer) -> Program:
 def typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Result]:
-    """The command line in this process, for what it says before anything begins."""
+    """Provide the command line in this process, for output that precedes any run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
 
     def run(*arguments: str) -> Result:
         code = execute(list(arguments))
-        said = capsys.readouterr()
-        return Result(code, said.out, said.err)
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
 
     return run
 
@@ -45,14 +45,14 @@ QUESTION = "Do you trust the files in this folder?"
 
 @pytest.fixture
 def internet() -> Iterator[Internet]:
-    made = Internet()
-    yield made
-    made.close()
+    server = Internet()
+    yield server
+    server.close()
 
 
 @pytest.fixture
 def project(manus: Program, internet: Internet) -> Program:
-    """The program for a folder with files of which nobody has said anything."""
+    """Provide the program for a folder with files that nobody has trusted or rejected yet."""
     del manus.environment["MANUS_TRUST"]
     own = manus.home / ".config" / "manus"
     own.mkdir(parents=True)

@@ -13,26 +13,26 @@ Edit = Callable[..., Awaitable[Observation]]
 
 
 def build_editor(session: Session) -> Edit:
-    """A function that carries out one command of the editor."""
+    """Return a function that executes one command of the editor."""
     catalog = Catalog([StrReplaceEditor(session=session)])
 
-    async def edit(command: str, path: str, **more: Any) -> Observation:
+    async def edit(command: str, path: str, **arguments: Any) -> Observation:
         return await catalog.execute(
-            "str_replace_editor", {"command": command, "path": path, **more}
+            "str_replace_editor", {"command": command, "path": path, **arguments}
         )
 
     return edit
 
 
 async def refused(answer: Awaitable[Observation]) -> str:
-    """What was said of a call that must fail."""
+    """Return the output of a call that must fail."""
     observation = await answer
     assert observation.is_error, observation.text
     return observation.text
 
 
 async def done(answer: Awaitable[Observation]) -> str:
-    """What was said of a call that must succeed."""
+    """Return the output of a call that must succeed."""
     observation = await answer
     assert not observation.is_error, observation.text
     return observation.text

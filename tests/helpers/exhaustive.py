@@ -1,4 +1,4 @@
-"""Which tests only an exhaustive run has (`--exhaustive`, as in CI)."""
+"""Which tests run only with `--exhaustive`, as in CI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.helpers.sandboxes import default_kind
 def is_exhaustive(item: pytest.Item) -> bool:
     """Return whether a test is marked `exhaustive`, or is not in the `sample` of its sandbox.
 
-    A sample never shortens what runs with the strongest sandbox of the machine.
+    A sample never reduces the tests of the strongest sandbox on the machine.
     """
     if item.get_closest_marker("exhaustive"):
         return True

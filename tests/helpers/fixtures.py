@@ -1,4 +1,4 @@
-"""Fixtures of a scripted server, and of an agent and a flow on it."""
+"""Fixtures for a scripted server, and for an agent and a flow that use it."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,7 +16,7 @@ from tests.store.postgres_server import PostgresServer, running
 
 @pytest.fixture(autouse=True)
 def unknown_endpoints() -> None:
-    """Nothing is known of any endpoint: another test's server may have had the same port."""
+    """Clear what is known about endpoints: another test's server may have had the same port."""
     tokens._learned.clear()
     tokens._reported.clear()
     window_watch._windows.clear()
@@ -26,14 +26,14 @@ def unknown_endpoints() -> None:
 
 @pytest.fixture
 async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """Checkpoints in a file of the test's own."""
+    """Provide checkpoints in a file of the test's own."""
     async with open_sqlite(tmp_path / "threads.sqlite") as saver:
         yield saver
 
 
 @pytest.fixture
 def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace in the current folder, where no `manus.toml` of the developer lies."""
+    """Provide a workspace in the current folder, which has no `manus.toml` of the developer."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "workspace").mkdir()
     return tmp_path / "workspace"
@@ -43,15 +43,15 @@ def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def agent(
     server: ScriptedServer, saver: SqliteStore, own_workspace: Path
 ) -> AsyncIterator[ScriptedAgent]:
-    """An agent on the scripted server, with the tools of `tests.helpers.tools`."""
-    made = ScriptedAgent(server, own_workspace, saver)
-    yield made
-    await made.graph.close_waiting()
+    """Provide an agent on the scripted server, with the tools of `tests.helpers.tools`."""
+    scripted_agent = ScriptedAgent(server, own_workspace, saver)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 @pytest.fixture
 def consulter(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent with a tool that asks a model."""
+    """Provide an agent with a tool that calls a model."""
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, CONSULTER)
 
 
@@ -59,39 +59,39 @@ def consulter(agent: ScriptedAgent) -> ScriptedAgent:
 async def flow(
     server: ScriptedServer, saver: SqliteStore, own_workspace: Path
 ) -> AsyncIterator[ScriptedFlow]:
-    """A flow with the executors `tester` (the first) and `second`."""
-    made = ScriptedFlow(server, own_workspace, saver, (TESTER, SECOND))
-    yield made
-    await made.graph.close_waiting()
+    """Provide a flow with the executors `tester` (the first) and `second`."""
+    scripted_flow = ScriptedFlow(server, own_workspace, saver, (TESTER, SECOND))
+    yield scripted_flow
+    await scripted_flow.graph.close_waiting()
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """One server for all; each test makes a database of its own."""
-    # not below pytest's folder, which the server's user may not enter
+    """Provide one server for all tests; each creates a database of its own."""
+    # not below pytest's folder, which the server's user cannot access
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
         yield server
 
 
 @pytest.fixture
 def new_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], ScriptedServer]]:
-    """Make scripted servers, as many as wanted; each is closed and verified at the end."""
+    """Create as many scripted servers as needed; each is closed and verified at the end."""
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1,localhost")
-    made: list[ScriptedServer] = []
+    servers: list[ScriptedServer] = []
 
     def make() -> ScriptedServer:
-        made.append(ScriptedServer())
-        return made[-1]
+        servers.append(ScriptedServer())
+        return servers[-1]
 
     yield make
-    for server in made:
+    for server in servers:
         server.close()
-    if complaints := "\n".join(filter(None, (server.complaint() for server in made))):
+    if complaints := "\n".join(filter(None, (server.complaint() for server in servers))):
         pytest.fail(complaints, pytrace=False)
 
 
 @pytest.fixture
 def server(new_server: Callable[[], ScriptedServer]) -> ScriptedServer:
-    """A scripted server; the test fails at its end when not all went by the script."""
+    """Provide a scripted server; the test fails at its end if a request was not in the script."""
     return new_server()

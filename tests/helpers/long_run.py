@@ -1,7 +1,7 @@
-"""A long run for tests and measurements: places to look at, with facts and rules to be kept.
+"""A long run for tests and measurements: places to look at, with facts and rules to retain.
 
-The model is scripted. Asked for notes when the history grows too long, it answers as a model
-might: with the newest facts under a line of prose.
+The model is scripted. When the history grows too long and notes are requested, it replies as a
+model might: with the newest facts under a line of prose.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def fact(place: int) -> str:
 
 
 def look(place: int) -> str:
-    """Look at a place: half a kilobyte, and at some of them a fact in it."""
+    """Look at a place: half a kilobyte, which includes a fact at some of them."""
     planted = fact(place) if place % EVERY == 0 else "Nothing of note."
     return f"Place {place}. " + "A wall, a door, a window. " * 20 + planted
 
@@ -48,7 +48,7 @@ LOOKER = Profile(
 
 
 def write_notes(request: Request) -> Message:
-    """Write what a model might: prose, and the newest facts, each with its message."""
+    """Write notes as a model might: prose, and the newest facts, each with its message."""
     question = str(request.last["content"])
     before = [line for line in question.splitlines() if line.startswith("- The code")]
     pattern = r"\[#(\d+)\] look: [^\[]*?(The code of locker K\d+ is \d+\.)"
@@ -58,13 +58,13 @@ def write_notes(request: Request) -> Message:
 
 
 def looker_on(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent that looks at places, and the one that takes its notes."""
+    """Return an agent that looks at places, with the model that takes its notes."""
     agent.server.when(mentions(SUMMARIZER)).always(write_notes)
     return ScriptedAgent(agent.server, agent.workspace, agent.saver, LOOKER)
 
 
 def look_at(agent: ScriptedAgent, places: int) -> None:
-    """Let the model ask for one place after the other, and end."""
+    """Let the model look at one place after the other, then end."""
     place = iter(range(1, places + 1))
 
     def next_look(_: Request) -> Message:
@@ -75,7 +75,7 @@ def look_at(agent: ScriptedAgent, places: int) -> None:
 
 
 def sent_by(agent: ScriptedAgent) -> list[Request]:
-    """The agent's own requests, without those for its notes."""
+    """Return the agent's own requests, without those for its notes."""
     return [
         request
         for request in agent.server.requests
@@ -86,8 +86,8 @@ def sent_by(agent: ScriptedAgent) -> list[Request]:
 class Retention(NamedTuple):
     """What is still known at the end of a long run.
 
-    `rules` are the standing instructions in the last request, `known` those of the `facts` that
-    stand in the history or that a search of the archive finds.
+    `rules` are the standing instructions in the last request, `known` those of the `facts` that are
+    in the history or are found by a search of the archive.
     """
 
     compactions: int
@@ -103,7 +103,7 @@ async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
     archive = Archive(path)
     facts = {place: fact(place).split()[-1] for place in range(EVERY, steps + 1, EVERY)}
     present = "\n".join(map(get_text, history))
-    known = [
+    recalled = [
         place
         for place, code in facts.items()
         if code in present
@@ -114,23 +114,23 @@ async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
         compactions=compaction["count"],
         rules=sum(rule in last for rule in INSTRUCTIONS),
         facts=len(facts),
-        known=len(known),
+        known=len(recalled),
     )
 
 
 def prefix_share(agent: ScriptedAgent) -> float:
-    """Part of all bytes sent with which a request begins as the one before it did."""
-    sent = [request.raw for request in sent_by(agent)]
+    """Return the share of all sent bytes that repeat the start of the previous request."""
+    requests = [request.raw for request in sent_by(agent)]
     alike = sum(
         len(os.path.commonprefix(pair))  # noqa: RUF071 - these are no paths
-        for pair in itertools.pairwise(sent)
+        for pair in itertools.pairwise(requests)
     )
-    return alike / sum(map(len, sent))
+    return alike / sum(map(len, requests))
 
 
 async def written_by(agent: ScriptedAgent) -> list[int]:
-    """Bytes that each superstep has written to the database, in order."""
-    written = (
+    """Return the bytes that each superstep wrote to the database, in order."""
+    size_query = (
         "SELECT id, sum(bytes) FROM ("
         " SELECT checkpoint_id AS id, length(checkpoint) + length(metadata) AS bytes"
         " FROM checkpoints UNION ALL"
@@ -138,7 +138,7 @@ async def written_by(agent: ScriptedAgent) -> list[int]:
         ") GROUP BY id ORDER BY id"
     )
     saver: Any = agent.saver
-    return [int(row[1]) for row in saver.conn.execute(written)]
+    return [int(row[1]) for row in saver.conn.execute(size_query)]
 
 
 async def long_run(agent: ScriptedAgent, steps: int) -> Outcome:

@@ -1,8 +1,8 @@
-"""Run a program as on a machine whose kernel lacks something, by a filter for system calls.
+"""Run a program as if the kernel lacked a feature, with a filter for system calls.
 
 `python machine.py namespaces,landlock COMMAND...`: without user namespaces, as where AppArmor or a
-container forbids them, or without Landlock, as where the kernel was built without it. All that the
-command starts is affected, and nothing else on the machine.
+container forbids them, or without Landlock, as in a kernel built without it. This affects all
+processes that the command starts, and nothing else on the machine.
 """
 
 import ctypes
@@ -24,11 +24,11 @@ _NEW_USER = 0x10000000
 _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
 
 Line = tuple[int, int, int, int]
-"""An instruction: operation, operand, lines to skip if it holds, and if it does not."""
+"""An instruction: operation, operand, lines to skip if true, and if false."""
 
 
 def lack(*features: str) -> None:
-    """Take features of the kernel from this process, and from all that it starts, for good."""
+    """Disable kernel features for this process and all its descendants, permanently."""
     lines: list[Line] = [(_LOAD, _NUMBER, 0, 0)]
     if LANDLOCK in features:
         lines += [(_EQUAL, _LANDLOCK_CREATE_RULESET, 0, 1), (_RETURN, _FAIL | _ENOSYS, 0, 0)]
@@ -36,7 +36,7 @@ def lack(*features: str) -> None:
         machine = os.uname().machine
         lines += [
             (_EQUAL, _CLONE3, 0, 1),
-            (_RETURN, _FAIL | _ENOSYS, 0, 0),  # its flags lie in memory; clone is used instead
+            (_RETURN, _FAIL | _ENOSYS, 0, 0),  # its flags are in memory; clone is used instead
             (_EQUAL, _CLONE[machine], 1, 0),
             (_EQUAL, _UNSHARE[machine], 0, 3),
             (_LOAD, _FIRST_ARGUMENT, 0, 0),

@@ -1,7 +1,7 @@
-"""Run a program as an ordinary user, where the tests are run by root.
+"""Run a program as an ordinary user if the tests are run by root.
 
-`python ordinary_user.py FOLDER COMMAND...`: as `nobody`, whose home is the folder. What the command
-needs of root's home (this Python, the repository) it finds at the same place, by mounts of its own.
+`python ordinary_user.py FOLDER COMMAND...`: as `nobody`, whose home is the folder. The parts of
+root's home that the command needs (this Python, the repository) are mounted at the same path.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def become(home: Path) -> None:
-    """Make this process, and all that it starts, one of an ordinary user."""
+    """Turn this process, and all its descendants, into processes of an ordinary user."""
     check(libc.unshare(NEW_MOUNTS))
     mount("none", Path("/"), RECURSIVE | PRIVATE)
     show([ROOT, Path(sys.prefix), Path(sys.base_prefix), home])
@@ -31,18 +31,18 @@ def become(home: Path) -> None:
 
 
 def show(folders: list[Path]) -> None:
-    """Let everybody reach folders that lie below a closed one."""
-    wanted = [Path(os.path.realpath(folder)) for folder in folders]
+    """Make folders accessible that are below a private one."""
+    real_folders = [Path(os.path.realpath(folder)) for folder in folders]
     aside = Path(tempfile.mkdtemp())
     aside.chmod(0o755)
-    for number, folder in enumerate(wanted):
+    for number, folder in enumerate(real_folders):
         (aside / str(number)).mkdir()
         mount(str(folder), aside / str(number), BIND | RECURSIVE)
-    closed = {parent for folder in wanted for parent in folder.parents if is_closed(parent)}
-    for parent in sorted(closed):
-        if parent.is_dir() and is_closed(parent):  # not hidden by one above it
+    private = {parent for folder in real_folders for parent in folder.parents if is_closed(parent)}
+    for parent in sorted(private):
+        if parent.is_dir() and is_closed(parent):  # not already hidden by one above it
             mount("none", parent, 0, "tmpfs", "mode=755")
-    for number, folder in enumerate(wanted):
+    for number, folder in enumerate(real_folders):
         folder.mkdir(parents=True, exist_ok=True)
         mount(str(aside / str(number)), folder, BIND | RECURSIVE)
 
@@ -67,6 +67,8 @@ if __name__ == "__main__":
     become(own)
     variables = {"HOME": str(own), "TMPDIR": str(own), "USER": "nobody", "LOGNAME": "nobody"}
     left_out = {name: "" for name in os.environ if name.startswith(("XDG_", "PYTEST_"))}
-    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
     os.chdir(ROOT)
-    os.execvpe(sys.argv[2], sys.argv[2:], {**kept, **variables, "PYTHONDONTWRITEBYTECODE": "1"})
+    os.execvpe(
+        sys.argv[2], sys.argv[2:], {**environment, **variables, "PYTHONDONTWRITEBYTECODE": "1"}
+    )

@@ -1,4 +1,4 @@
-"""Replies of the model that come when a test says so."""
+"""Model replies that are sent when a test releases them."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from tests.server import Request
 
 
 class Pause:
-    """Holds replies back, in their order."""
+    """Holds replies back, in order."""
 
     def __init__(self) -> None:
         self._events: list[threading.Event] = []
@@ -25,5 +25,5 @@ class Pause:
         return answer
 
     def end(self) -> None:
-        """Let the next reply come."""
+        """Release the next reply."""
         self._events.pop(0).set()

@@ -1,4 +1,4 @@
-"""A port for a server that must be told one."""
+"""A port for a server that cannot choose one itself."""
 
 import contextlib
 import random
@@ -6,9 +6,9 @@ import socket
 
 
 def free_port() -> int:
-    """A port of this machine that nobody uses now, unlike what another test asks for meanwhile.
+    """Return an unused port of this machine that no concurrent test uses, either.
 
-    It is below those that the kernel gives to whoever asks for any: none of these can take it.
+    It is below the ephemeral range of the kernel, so that no other socket can be assigned to it.
     """
     while True:
         port = random.SystemRandom().randrange(12_000, 30_000)

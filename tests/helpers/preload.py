@@ -1,4 +1,4 @@
-"""What each process of the program would import and build first, once for all that are forked."""
+"""Import and build once what each process of the program needs first, before all forks."""
 
 import gc
 import importlib
@@ -40,7 +40,7 @@ MODULES = (
 
 
 def load() -> None:
-    """Import modules and fill caches; nothing that is built here is used."""
+    """Import modules and fill caches; the objects built here are not used."""
     for package in (manus.cli, manus.runs):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
@@ -58,7 +58,7 @@ def load() -> None:
 
 
 load()
-tempfile.tempdir = None  # each process has a TMPDIR of its own
-# the collector would touch, and so copy, all of it in each process
+tempfile.tempdir = None  # each process has its own TMPDIR
+# the garbage collector would write to all of it, and so copy it, in each process
 gc.collect()
 gc.freeze()

@@ -1,4 +1,4 @@
-"""What tests ask of processes that a tool has started."""
+"""Helpers for processes that a tool has started."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,30 +8,30 @@ import psutil
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition, and fail if it does not come."""
+    """Wait for a condition, and fail if it does not become true."""
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 
 
 def lives(pid: int | str) -> bool:
-    """Whether a process is there and no zombie: of this machine, or of a sandbox of this test's."""
+    """Return whether a process exists and is no zombie, on the host or in the test's sandbox."""
     below = psutil.Process().children(recursive=True)
     if any(_numbers(process.pid)[1:] == [int(pid)] for process in below):
         return True
-    try:  # those of the kernel, whose numbers are as low as those in a sandbox, have no command
+    try:  # kernel threads, whose ids are as low as those in a sandbox, have no command line
         return _numbers(int(pid)) == [int(pid)] and bool(psutil.Process(int(pid)).cmdline())
     except psutil.NoSuchProcess:
         return False
 
 
 def pid_outside(inside: int | str, folder: Path) -> int:
-    """The number, here, of a process in a folder that has told its own: a sandbox has others."""
+    """Return the id, on the host, of a process in a folder that wrote its own id in a sandbox."""
     return next(pid for pid in working_in(folder) if _numbers(pid)[-1:] == [int(inside)])
 
 
 def working_in(folder: Path) -> list[int]:
-    """The numbers of the processes whose directory is a folder, or lies in it."""
+    """Return the ids of the processes whose working directory is a folder, or inside it."""
     return [
         process.pid
         for process in psutil.process_iter(["cwd"])
@@ -40,7 +40,7 @@ def working_in(folder: Path) -> list[int]:
 
 
 def _numbers(pid: int) -> list[int]:
-    """The numbers of a process: here, and in the namespace that it is in."""
+    """Return the ids of a process: on the host, and in its own namespace."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

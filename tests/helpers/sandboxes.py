@@ -1,8 +1,8 @@
-"""Which sandboxes work on this machine, and which one a test runs with.
+"""Which sandboxes work on this machine, and which one a test uses.
 
-A test with the mark `sandboxes` runs once with each of them, or with those that the mark names. One
-with the mark `sandboxed` needs the strongest that works. Others run with what a user gets who sets
-nothing; where no sandbox works, that is none.
+A test marked `sandboxes` runs once with each of them, or with those that the mark names. One
+marked `sandboxed` needs the strongest that works. Others run with the default of a user without
+settings, which is none if no sandbox works.
 """
 
 import functools
@@ -23,7 +23,7 @@ VARIABLE = "MANUS_SANDBOX"
 
 @functools.cache
 def find_fault(kind: Kind) -> str:
-    """Return why a sandbox does not work on this machine; nothing if it does."""
+    """Return the reason why a sandbox does not work on this machine; empty if it does."""
     try:
         probe_sandbox(SandboxSettings(kind=kind))
     except ToolUnavailableError as error:
@@ -32,7 +32,7 @@ def find_fault(kind: Kind) -> str:
 
 
 def default_kind() -> Kind:
-    """Return the strongest that works here."""
+    """Return the strongest sandbox that works here."""
     return next(kind for kind in KINDS if not find_fault(kind))
 
 
@@ -44,15 +44,15 @@ def require_sandbox(kind: Kind, config: pytest.Config) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables that give a program the sandbox of the running test."""
+    """Return the variables that select the sandbox of the running test for a program."""
     kind = os.environ.get(VARIABLE)
     return {VARIABLE: kind} if kind else {}
 
 
 def with_sandbox(settings: Settings) -> Settings:
-    """Return settings with the sandbox of the running test, unless they choose one."""
+    """Return settings with the sandbox of the running test, unless they select one."""
     kind = os.environ.get(VARIABLE)
     if not kind or settings.sandbox.kind != "auto":
         return settings
-    chosen = settings.sandbox.model_copy(update={"kind": kind})
-    return settings.model_copy(update={"sandbox": chosen})
+    sandbox = settings.sandbox.model_copy(update={"kind": kind})
+    return settings.model_copy(update={"sandbox": sandbox})

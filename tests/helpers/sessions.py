@@ -1,4 +1,4 @@
-"""Sessions of tools, as tests begin them."""
+"""Sessions of tools for tests."""
 
 from pathlib import Path
 from typing import Any

@@ -13,7 +13,7 @@ from tests.helpers.sessions import session_in
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    """A session in an empty workspace, closed at the end."""
+    """Provide a session in an empty workspace, closed at the end."""
     session = session_in(tmp_path)
     yield session
     await session.close()
@@ -21,7 +21,7 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 
 @pytest.fixture
 def root(session: Session) -> Path:
-    """The folder of its workspace."""
+    """Return the folder of its workspace."""
     return session.workspace.root
 
 
@@ -32,7 +32,7 @@ def edit(session: Session) -> Edit:
 
 @pytest.fixture
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser for the pages that tools make."""
+    """Provide a browser for the pages that tools create."""
     async with async_playwright() as playwright:
         browser = await launch(playwright, BrowserSettings())
         yield browser

@@ -1,4 +1,4 @@
-"""Small real tools for tests: each does one thing to a file, or is a fault that tools have."""
+"""Small real tools for tests: each does one thing to a file, or has a typical fault."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ from tests.helpers.processes import until
 RED_DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 )
-"""A picture (PNG) of one point, in base64."""
+"""An image (PNG) of one pixel, in base64."""
 
 
 class FileArgs(Arguments):
@@ -31,7 +31,7 @@ class NoArgs(Arguments):
 
 
 class Append(AgentTool):
-    """Has an effect that shows when it happens twice."""
+    """Has an effect that reveals when it happens twice."""
 
     name: str = "append"
     description: str = "Append a line to a file."
@@ -60,20 +60,20 @@ class Hold(Append):
 
 
 class Consult(Append):
-    """Asks a model, and appends what it says to a file."""
+    """Calls a model, and appends its reply to a file."""
 
     name: str = "consult"
     description: str = "Ask somebody and write down the answer."
 
     async def observe(self, path: str, line: str, **_: Any) -> Observation:
         assert self.session.complete is not None
-        said = await self.session.complete("extract", [HumanMessage(line)])
-        await super().observe(path=path, line=said)
-        return Observation(f"Written down: {said}")
+        answer = await self.session.complete("extract", [HumanMessage(line)])
+        await super().observe(path=path, line=answer)
+        return Observation(f"Written down: {answer}")
 
 
 class Read(AgentTool):
-    """Changes nothing; the same observation as long as the file is the same."""
+    """Changes nothing; the same observation as long as the file is unchanged."""
 
     name: str = "read"
     description: str = "Read a file."
@@ -93,7 +93,7 @@ class Read(AgentTool):
 
 
 class Poll(AgentTool):
-    """The same call with another answer each time."""
+    """The same call with a different result each time."""
 
     name: str = "poll"
     description: str = "How far the work has come."
@@ -101,13 +101,13 @@ class Poll(AgentTool):
 
     async def observe(self, **_: Any) -> Observation:
         file = self.session.workspace.root / "polled"
-        seen = int(file.read_text()) + 1 if file.exists() else 1
-        file.write_text(str(seen))
-        return Observation(f"{seen} %")
+        count = int(file.read_text()) + 1 if file.exists() else 1
+        file.write_text(str(count))
+        return Observation(f"{count} %")
 
 
 class Shelf:
-    """A live thing of a session."""
+    """A live object of a session."""
 
     open = 0
 
@@ -120,7 +120,7 @@ class Shelf:
 
 
 class Keep(AgentTool):
-    """Keeps lines in a live thing of the session and says what it has."""
+    """Stores lines in a live object of the session and returns them all."""
 
     name: str = "keep"
     description: str = "Put a line on the shelf."
@@ -136,17 +136,17 @@ class Keep(AgentTool):
 
 
 async def broken() -> str:
-    """Raises what nobody expects."""
+    """Raise an unexpected exception."""
     raise RuntimeError("the disk is on fire")
 
 
 async def cancelled() -> str:
-    """Is cancelled from inside, as by a library whose own task was."""
+    """Get cancelled from inside, as by a library whose own task was cancelled."""
     raise asyncio.CancelledError
 
 
 class Slow(AgentTool):
-    """Never ends by itself."""
+    """Never returns."""
 
     name: str = "slow"
     description: str = "Takes long."
@@ -159,7 +159,7 @@ class Slow(AgentTool):
 
 
 class Picture(AgentTool):
-    """Gives a picture beside a text."""
+    """Returns an image along with a text."""
 
     name: str = "picture"
     description: str = "Take a picture."

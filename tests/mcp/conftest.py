@@ -26,22 +26,22 @@ ODD_SERVER = (
 ASKING = Profile("asking", "Has MCP tools.", ("mcp", "terminate"), "You work.", "What next?")
 
 SEEN = SandboxSettings(read=(str(Path(ODD).parent), str(Path(ODD).parents[1] / "safety")))
-"""The servers' programs lie outside of the workspace."""
+"""The servers' programs are outside the workspace."""
 
 Connect = Callable[..., Awaitable[tuple[Catalog, Session]]]
 
 
-def odd(**more: object) -> McpServer:
-    """The odd server as a program."""
-    # on a busy machine a start takes its time
-    given = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90}
-    # it keeps its notes where it is started
-    return McpServer.model_validate({**given, "directory": ".", **more})
+def odd(**options: object) -> McpServer:
+    """Return the odd server as a program."""
+    # starting takes a while on a busy machine
+    defaults = {"command": sys.executable, "args": (ODD, "stdio"), "connect_timeout": 90}
+    # it stores its notes where it is started
+    return McpServer.model_validate({**defaults, "directory": ".", **options})
 
 
 @contextmanager
 def odd_at_address(kind: str, port: int = 0, **env: str) -> Iterator[tuple[str, int]]:
-    """The odd server at an address; it is killed at the end."""
+    """Provide the odd server at an address; it is killed at the end."""
     process = subprocess.Popen(
         [sys.executable, ODD, kind, str(port)],
         stdout=subprocess.PIPE,
@@ -58,7 +58,7 @@ def odd_at_address(kind: str, port: int = 0, **env: str) -> Iterator[tuple[str, 
 
 
 async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Session]:
-    """A catalogue with the tools of servers, and the session that must be closed."""
+    """Return a catalog with the tools of servers, and the session, which must be closed."""
     session = session_in(folder, profile=ASKING, settings=Settings(mcp=servers, sandbox=SEEN))
     catalog = build_catalog(ASKING.tools, session)
     await load_mcp_tools(catalog, session)
@@ -67,7 +67,7 @@ async def connected_to(folder: Path, **servers: McpServer) -> tuple[Catalog, Ses
 
 @pytest.fixture
 async def connect(tmp_path: Path) -> AsyncIterator[Connect]:
-    """Connects servers by name, in a session that is closed at the end."""
+    """Connect servers by name, in a session that is closed at the end."""
     sessions: list[Session] = []
 
     async def connected(**servers: McpServer) -> tuple[Catalog, Session]:

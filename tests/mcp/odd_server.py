@@ -1,7 +1,7 @@
-"""A real MCP server (the protocol's Python SDK) with the faults that servers have.
+"""A real MCP server (the protocol's Python SDK) with typical faults.
 
-`python odd_server.py stdio | http [PORT] | sse [PORT]`; over HTTP its port is the first line it
-prints. With TOKEN in the environment it wants that as a bearer token.
+`python odd_server.py stdio | http [PORT] | sse [PORT]`; over HTTP, the first line that it prints
+is its port. With TOKEN in the environment it requires that as a bearer token.
 """
 
 import os
@@ -38,21 +38,21 @@ def note(line: str) -> str:
 
 @mcp.tool()
 def note_and_die(line: str) -> str:
-    """Have an effect, and end before it can be said."""
+    """Have an effect, and exit before reporting it."""
     note(line)
     os._exit(7)
 
 
 @mcp.tool()
 def freeze() -> str:
-    """Answer nothing at all any more."""
+    """Stop responding."""
     threading.Event().wait()
     return "never"
 
 
 @mcp.tool()
 def note_and_freeze(line: str) -> str:
-    """Have an effect, and never say so."""
+    """Have an effect, and never report it."""
     note(line)
     threading.Event().wait()
     return "never"
@@ -66,7 +66,7 @@ def fail() -> str:
 
 @mcp.tool()
 def picture() -> Image:
-    """A picture."""
+    """Return an image."""
     return Image(data=PIXEL, format="png")
 
 
@@ -76,32 +76,34 @@ class Colour(BaseModel):
 
 @mcp.tool()
 async def paint(context: Context) -> str:  # type: ignore[type-arg]
-    """Paint in a colour that the user chooses."""
+    """Paint in a color that the user chooses."""
     answer = await context.elicit("Which\ncolour?", Colour)
     return f"painted, {answer.action}"
 
 
 @mcp.tool()
 async def think(context: Context) -> str:  # type: ignore[type-arg]
-    """Have the client's model think."""
-    asked = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))
-    return str(await context.session.create_message([asked], max_tokens=10))
+    """Let the client's model think."""
+    request = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))
+    return str(await context.session.create_message([request], max_tokens=10))
 
 
 @mcp.tool()
 async def grow(context: Context) -> str:  # type: ignore[type-arg]
-    """Offer one more tool, and say so."""
+    """Add a tool, and announce it."""
     mcp.add_tool(lambda: "grown", name="grown", description="New.")
     await context.session.send_tool_list_changed()
     return "there is one more"
 
 
 def guarded(app: ASGIApp, token: str) -> ASGIApp:
-    """Refuse who does not bear the token."""
+    """Reject requests without the bearer token."""
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        given = Request(scope).headers.get("authorization") if scope["type"] == "http" else None
-        bears = scope["type"] != "http" or given == f"Bearer {token}"
+        authorization = (
+            Request(scope).headers.get("authorization") if scope["type"] == "http" else None
+        )
+        bears = scope["type"] != "http" or authorization == f"Bearer {token}"
         await (app if bears else PlainTextResponse("no", 401))(scope, receive, send)
 
     return guard

@@ -1,4 +1,4 @@
-"""Tools of real servers: what comes back, what goes wrong, and what is left afterwards."""
+"""Tools of real servers: results, failures, and what remains afterwards."""
 
 import base64
 import logging
@@ -28,28 +28,28 @@ from tests.server import replies
 
 
 def running_server() -> psutil.Process:
-    """The server that this process has started; other tests' children are not counted."""
-    [found] = [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
-    return found
+    """Return the server that this process started; other tests' children are not counted."""
+    [process] = [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
+    return process
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
 @pytest.mark.environ(THE_TOKEN="open sesame")
-async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
+async def test_a_server_at_an_address_requires_a_token_and_is_reconnected(
     connect: Connect, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with odd_at_address(kind, TOKEN="open sesame") as (url, port):
-        given = {"url": url, "transport": kind}
-        mine = McpServer.model_validate({**given, "token": "${THE_TOKEN}"})
-        catalog, _ = await connect(mine=mine, other=McpServer.model_validate(given))
+        options = {"url": url, "transport": kind}
+        mine = McpServer.model_validate({**options, "token": "${THE_TOKEN}"})
+        catalog, _ = await connect(mine=mine, other=McpServer.model_validate(options))
         assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
         assert not any(name.startswith("mcp_other") for name in catalog.names())
     [line] = warnings(caplog)
     assert f"`other` ({url})" in line
     assert "401" in line
-    gone = await catalog.execute("mcp_mine_note", {"line": "x"})
-    assert gone.is_error
-    assert "`mine`" in gone.text
+    observation = await catalog.execute("mcp_mine_note", {"line": "x"})
+    assert observation.is_error
+    assert "`mine`" in observation.text
     if kind == "http":
         with odd_at_address(kind, port, TOKEN="open sesame"):
             assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
@@ -58,11 +58,13 @@ async def test_a_server_at_an_address_wants_a_token_and_is_started_again(
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    told = (r.message for r in caplog.records if r.name == "manus" and r.levelno >= logging.WARNING)
-    return sorted(told)
+    messages = (
+        r.message for r in caplog.records if r.name == "manus" and r.levelno >= logging.WARNING
+    )
+    return sorted(messages)
 
 
-async def test_those_that_are_down_are_told(
+async def test_unavailable_servers_are_reported(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     catalog, session = await connect(
@@ -72,7 +74,7 @@ async def test_those_that_are_down_are_told(
         nowhere=McpServer(url="http://127.0.0.1:9/mcp"),
         off=McpServer(url="http://127.0.0.1:9/mcp", enabled=False),
     )
-    await load_mcp_tools(catalog, session)  # the next step: not tried again
+    await load_mcp_tools(catalog, session)  # the next step: not retried
     assert catalog.names() == ["terminate"]
     lines = warnings(caplog)
     assert [line.split("`")[1] for line in lines] == ["failing", "missing", "nowhere", "silent"]
@@ -80,31 +82,31 @@ async def test_those_that_are_down_are_told(
     assert "within 0.3 s" in lines[3]
 
 
-async def test_a_server_that_died_or_hangs_is_started_again(
+async def test_a_server_that_died_or_hangs_is_restarted(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no call is made twice."""
+    """And no call is executed twice."""
     catalog, session = await connect(odd=odd())
     died = await catalog.execute("mcp_odd_note_and_die", {"line": "once"})
     assert died.is_error
     assert "may have taken effect" in died.text
     assert (session.workspace.root / "noted").read_text() == "once\n"
-    # the next call starts it again; so does one after it died between two calls
+    # the next call starts it again, also after it died between two calls
     assert (await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})).text == "5"
     server = running_server()
-    inside = server.children(recursive=True)  # which end a moment after the sandbox around them
+    inside = server.children(recursive=True)  # which end shortly after the sandbox around them
     server.kill()
     psutil.wait_procs([server, *inside])
-    said = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
-    assert said[-1].text == "5"
-    # one that hangs is ended too
-    hanging, known = running_server(), session.peek("mcp:odd")
-    known.settings = odd(call_timeout=0.5)
+    observations = [await catalog.execute("mcp_odd_add", {"a": 2, "b": 3}) for _ in range(2)]
+    assert observations[-1].text == "5"
+    # a hanging one is ended, too
+    hanging, connection = running_server(), session.peek("mcp:odd")
+    connection.settings = odd(call_timeout=0.5)
     frozen = await catalog.execute("mcp_odd_freeze")
     assert frozen.is_error
     assert "within 0.5 s" in frozen.text
     assert not hanging.is_running()
-    # one that never takes a call has not carried it out, either
+    # a server that never accepts a call has not executed it, either
     monkeypatch.setattr(Connection, "request", AsyncMock(side_effect=NotSentError))
     refused = await catalog.execute("mcp_odd_add", {"a": 2, "b": 3})
     assert "do without it" in refused.text
@@ -113,15 +115,15 @@ async def test_a_server_that_died_or_hangs_is_started_again(
 @pytest.mark.sandboxes
 @pytest.mark.environ(OPENAI_API_KEY="secret")
 async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect) -> None:
-    given = odd(env={"GIVEN": "for the server"}, read_only=["add"])
-    catalog, session = await connect(odd=given)
+    settings = odd(env={"GIVEN": "for the server"}, read_only=["add"])
+    catalog, session = await connect(odd=settings)
     server = running_server()
     assert server.environ()["GIVEN"] == "for the server"
     assert "OPENAI_API_KEY" not in server.environ()
     trusted = catalog.find("mcp_odd_add")
     assert isinstance(trusted, AgentTool)
     assert trusted.read_only({})
-    for _ in range(2):  # new tools are offered once they are trusted
+    for _ in range(2):  # new tools are available once they are trusted
         assert catalog.find("mcp_odd_grown") is None
         await catalog.execute("mcp_odd_grow")
         await load_mcp_tools(catalog, session)
@@ -135,19 +137,19 @@ async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect
 
 NAMES = {
     ("a", "b_c"): r"mcp_a_b_c",
-    ("a_b", "c"): r"mcp_a_b_c_[0-9a-f]{8}",  # taken
+    ("a_b", "c"): r"mcp_a_b_c_[0-9a-f]{8}",  # already used
     ("海", "a b/c"): r"mcp___a_b_c",
     ("a", "x" * 80): r"mcp_a_x{49}_[0-9a-f]{8}",
 }
 
 
-def test_names_fit_for_any_provider_and_are_no_other_tools(subtests: pytest.Subtests) -> None:
+def test_names_are_valid_for_any_provider_and_unique(subtests: pytest.Subtests) -> None:
     for (server, tool), name in NAMES.items():
         with subtests.test(server=server, tool=tool):
-            taken = {"mcp_a_b_c"} if server == "a_b" else set[str]()
-            made = tool_name(server, tool, taken.__contains__)
-            assert re.fullmatch(name, made)
-            assert len(made) <= MAX_NAME
+            names = {"mcp_a_b_c"} if server == "a_b" else set[str]()
+            full_name = tool_name(server, tool, names.__contains__)
+            assert re.fullmatch(name, full_name)
+            assert len(full_name) <= MAX_NAME
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -173,17 +175,17 @@ async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
 async def test_a_program_is_started_in_a_folder_of_its_own(
     connect: Connect, tmp_path: Path
 ) -> None:
-    """Its folder lies outside of the workspace, and is there to be read."""
+    """The folder is outside the workspace, and can be read."""
     folder = tmp_path / "服务 server"
     folder.mkdir()
     shutil.copy(ODD, folder / "mine.py")
-    (folder / ".env").write_text("DEPTH=3\n")  # which the protocol's SDK reads where it starts
+    (folder / ".env").write_text("DEPTH=3\n")  # read by the protocol's SDK at startup
     here = odd(args=("mine.py", "stdio"), directory=str(folder))
     catalog, _ = await connect(here=here)
     assert (await catalog.execute("mcp_here_add", {"a": 2, "b": 3})).text == "5"
 
 
-async def test_what_a_server_answers_and_cannot_have(
+async def test_results_of_a_server_and_requests_it_may_not_make(
     connect: Connect, subtests: pytest.Subtests
 ) -> None:
     catalog, _ = await connect(odd=odd())
@@ -192,31 +194,31 @@ async def test_what_a_server_answers_and_cannot_have(
     refused: list[tuple[str, dict[str, str], str]] = [
         ("fail", {}, "the tide is out"),
         ("add", {"a": "x"}, "valid integer"),
-        ("paint", {}, "Elicitation not supported"),  # the user is not at the servers' disposal
-        ("think", {}, "Sampling not supported"),  # nor is the model
+        ("paint", {}, "Elicitation not supported"),  # servers cannot ask the user
+        ("think", {}, "Sampling not supported"),  # nor the model
     ]
-    for tool, arguments, said in refused:
+    for tool, arguments, message in refused:
         with subtests.test(tool=tool, arguments=arguments):
-            found = await catalog.execute(f"mcp_odd_{tool}", arguments)
-            assert found.is_error
-            assert said in found.text
+            observation = await catalog.execute(f"mcp_odd_{tool}", arguments)
+            assert observation.is_error
+            assert message in observation.text
 
 
-async def test_what_is_no_text_is_kept_as_picture_or_file(tmp_path: Path) -> None:
+async def test_other_content_than_text_is_kept_as_image_or_file(tmp_path: Path) -> None:
     workspace = session_in(tmp_path).workspace
     data, uri = base64.b64encode(b"RIFF").decode(), AnyUrl("odd://tides")
     text = types.TextResourceContents(uri=uri, text="Das Meer 海")
     png = types.BlobResourceContents(uri=uri, mimeType="image/png", blob=data)
     content: list[types.ContentBlock] = [
         types.ResourceLink(type="resource_link", uri=uri, name="tides", mimeType="text/csv"),
-        *(types.EmbeddedResource(type="resource", resource=found) for found in (text, png)),
+        *(types.EmbeddedResource(type="resource", resource=result) for result in (text, png)),
         types.AudioContent(type="audio", data=data, mimeType="audio/x-wav"),
     ]
-    seen = await to_observation(types.CallToolResult(content=content), workspace)
-    link, embedded, poem, sound = seen.text.splitlines()
+    observation = await to_observation(types.CallToolResult(content=content), workspace)
+    link, embedded, poem, sound = observation.text.splitlines()
     assert link == "[resource tides (text/csv): odd://tides]"
     assert (embedded, poem) == ("[resource odd://tides]", "Das Meer 海")
-    assert [image.mime for image in seen.images] == ["image/png"]
+    assert [image.mime for image in observation.images] == ["image/png"]
     assert (tmp_path / sound.rpartition(" in ")[2].rstrip("]")).read_bytes() == b"RIFF"
 
 
@@ -239,5 +241,5 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedA
     assert not [p for p in psutil.Process().children() if "odd_server.py" in str(p.cmdline())]
 
     await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."), thread="other")
-    [said] = await agent.observations("other")
-    assert said.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"
+    [observation] = await agent.observations("other")
+    assert observation.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"

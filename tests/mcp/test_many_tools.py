@@ -1,4 +1,4 @@
-"""A server with many tools: requests list them, and one is described when it is used."""
+"""A server with many tools: requests list them, and a tool is described when it is used."""
 
 import json
 import sys
@@ -19,9 +19,9 @@ MANY = str(Path(__file__).with_name("many_tools.py"))
 PARCEL: dict[str, Any] = {"count": 2, "to": {"street": "Hauptstr. 1", "zip_code": "10115"}}
 
 
-def many(count: int, **more: Any) -> McpServer:
-    given = {"command": sys.executable, "args": (MANY, str(count)), "connect_timeout": 90}
-    return McpServer.model_validate({**given, **more})
+def many(count: int, **options: Any) -> McpServer:
+    defaults = {"command": sys.executable, "args": (MANY, str(count)), "connect_timeout": 90}
+    return McpServer.model_validate({**defaults, **options})
 
 
 def offered(catalog: Catalog) -> list[str]:
@@ -48,9 +48,9 @@ async def test_when_the_tools_of_a_server_are_only_listed(
 
 async def test_the_request_with_sixty_tools_is_small(connect: Connect) -> None:
     catalog, session = await connect(depot=many(60))
-    whole, _ = await connect(depot=many(60, on_demand=False))
+    full_catalog, _ = await connect(depot=many(60, on_demand=False))
     size = len(json.dumps(catalog.schemas(), ensure_ascii=False))
-    assert size < len(json.dumps(whole.schemas(), ensure_ascii=False)) / 4
+    assert size < len(json.dumps(full_catalog.schemas(), ensure_ascii=False)) / 4
     description = catalog.schemas()[-1]["function"]["description"]
     assert description.count("\n- mcp_depot_ship_") == 60
     assert "- mcp_depot_ship_07(count, to, …): Ship parcels from depot 07.\n" in description

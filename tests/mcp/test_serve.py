@@ -50,7 +50,7 @@ def environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> dict
 
 @pytest.fixture
 def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
-    """A client of a server in this process, by the profile that is served."""
+    """Provide a client of a server in this process, which serves a profile."""
 
     def serving(profile: str) -> AbstractAsyncContextManager[ClientSession]:
         workspace = Workspace(tmp_path / "work")
@@ -62,7 +62,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
 
 
 class Heard(list[str]):
-    """The lines of progress."""
+    """The reported lines of progress."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         self.append(str(message))
@@ -83,12 +83,14 @@ async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
         assert unfit.isError
         assert "`command`?" in said(unfit)
         assert (await client.call_tool("nothing", {})).isError
-        seen = await client.call_tool("str_replace_editor", {"command": "view", "path": "dot.png"})
-        assert [p.mimeType for p in seen.content if p.type == "image"] == ["image/png"]
+        result = await client.call_tool(
+            "str_replace_editor", {"command": "view", "path": "dot.png"}
+        )
+        assert [p.mimeType for p in result.content if p.type == "image"] == ["image/png"]
     assert (tmp_path / "work" / "a.txt").read_text() == "1\n"
 
 
-async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedServer) -> None:
+async def test_runs_report_their_progress_and_ask(served: Serve, server: ScriptedServer) -> None:
     server.script(replies.call("bash", command="echo hello"), replies.text("It says hello."))
     lines = Heard()
     async with served("manus") as client:
@@ -114,8 +116,8 @@ async def test_runs_tell_their_progress_and_ask(served: Serve, server: ScriptedS
         assert not waiting.isError
         assert said(waiting).startswith("Which colour?")
         thread = (waiting.structuredContent or {})["thread_id"]
-        ended = await client.call_tool("run", {"thread": thread, "request": "blue"})
-        assert said(ended) == "Blue it is."
+        answer = await client.call_tool("run", {"thread": thread, "request": "blue"})
+        assert said(answer) == "Blue it is."
 
 
 HELLO = {
@@ -153,7 +155,7 @@ class Pipes:
 
 @pytest.fixture
 def pipes(tmp_path: Path, environment: dict[str, str]) -> Iterator[Pipes]:
-    """A server over pipes; what it prints on stderr goes to the file `err`."""
+    """Provide a server over pipes; its stderr goes to the file `err`."""
     streams: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     command = [sys.executable, *COMMAND]
     with (
@@ -175,25 +177,25 @@ def test_over_pipes_until_a_signal(pipes: Pipes) -> None:
     assert started
     pipes.process.send_signal(signal.SIGTERM)
     assert pipes.process.wait(60) == 0
-    _, left = psutil.wait_procs(started, timeout=10)
-    assert left == []
+    _, remaining = psutil.wait_procs(started, timeout=10)
+    assert remaining == []
 
 
-@pytest.mark.parametrize("closed", [("stdin",), ("stdout",), ("stdout", "stdin")])
+@pytest.mark.parametrize("private", [("stdin",), ("stdout",), ("stdout", "stdin")])
 @pytest.mark.parametrize(
     "when", [pytest.param("greeted", marks=pytest.mark.exhaustive), "in a call"]
 )
-async def test_a_client_that_goes_ends_the_server_without_a_word(
-    pipes: Pipes, tmp_path: Path, when: str, closed: tuple[str, ...]
+async def test_a_client_that_disconnects_ends_the_server_silently(
+    pipes: Pipes, tmp_path: Path, when: str, private: tuple[str, ...]
 ) -> None:
     pipes.send(*OPENING)
     assert pipes.answer()["id"] == 1
     if when == "in a call":
         pipes.send(build_bash_call("echo 1 > begun; until [ -e go ]; do sleep 0.05; done"))
         wait_for_file(tmp_path / "work" / "begun")
-    for name in closed:
+    for name in private:
         getattr(pipes, name).close()
-    if closed == ("stdout",):  # it is noticed at the next answer
+    if private == ("stdout",):  # noticed at the next reply
         (tmp_path / "work" / "go").write_text("")
         pipes.send({"id": 3, "method": "tools/list"})
     assert pipes.process.wait(60) == 0
@@ -201,7 +203,7 @@ async def test_a_client_that_goes_ends_the_server_without_a_word(
     await until(lambda: not working_in(tmp_path))
 
 
-async def test_over_http_with_a_token_that_is_made(
+async def test_over_http_with_a_generated_token(
     tmp_path: Path, environment: dict[str, str], server: ScriptedServer
 ) -> None:
     server.script(replies.call("bash", command="true"), replies.text("Good day."))
@@ -229,7 +231,7 @@ async def test_over_http_with_a_token_that_is_made(
                 assert lines == ["bash: true"]
             async with httpx.AsyncClient(timeout=60) as stranger:
                 assert (await stranger.post(url, json={})).status_code == 401
-                # a page of a foreign name that leads here
+                # a page from another origin that leads here
                 foreign = {"Host": "evil.example", **bearing}
                 assert (await stranger.post(url, json={}, headers=foreign)).status_code == 403
             process.send_signal(signal.SIGTERM)
@@ -239,7 +241,7 @@ async def test_over_http_with_a_token_that_is_made(
             process.kill()
 
 
-async def test_no_open_door_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_remote_access_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     server = ToolServer(Settings(), "swe", Workspace("work"))
     with pytest.raises(UsageError, match=TOKEN):
         await serve_http(server, "0.0.0.0", 0)

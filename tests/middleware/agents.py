@@ -1,4 +1,4 @@
-"""Agents of LangChain and deepagents on a model that reads its next call from the conversation."""
+"""Agents of LangChain and deepagents, whose model derives its next call from the conversation."""
 
 import asyncio
 import importlib
@@ -28,7 +28,7 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
 class Planned(BaseChatModel):
-    """Makes the steps of its plan, one after each other, and then says that it is done."""
+    """Makes the calls of its plan, one after the other, and then reports that it is done."""
 
     plan: list[list[Call]]
 
@@ -52,7 +52,7 @@ class Planned(BaseChatModel):
 
 
 class KillsAt(AgentMiddleware):
-    """Kills the process before or after a call of a tool, outside of the journal."""
+    """Kills the process before or after a tool call, outside the journal."""
 
     def __init__(self, name: str, moment: str) -> None:
         self.tools = []
@@ -107,7 +107,7 @@ def make_tools(folder: Path) -> list[BaseTool]:
 
     @tool
     def note(line: str, call_id: Annotated[str, InjectedToolCallId]) -> Any:
-        """Append a line, and add to the conversation."""
+        """Append a line, and add a message to the conversation."""
         write(line)
         answer = ToolMessage("Noted.", tool_call_id=call_id, name="note")
         return Command(update={"messages": [answer, HumanMessage("A note.")]})
@@ -160,10 +160,10 @@ class Setup:
             return state
 
     async def arun(self, start: Any) -> dict[str, Any]:
-        opened: Any = AsyncSqliteSaver.from_conn_string(self.database)
+        store: Any = AsyncSqliteSaver.from_conn_string(self.database)
         if self.url:
-            opened = AsyncPostgresSaver.from_conn_string(self.url)
-        async with opened as saver:
+            store = AsyncPostgresSaver.from_conn_string(self.url)
+        async with store as saver:
             if self.url:
                 await saver.setup()
             state: dict[str, Any] = await self.build(saver).ainvoke(

@@ -1,4 +1,4 @@
-"""The journal in other people's agents: a process is killed, another one resumes the run."""
+"""The journal in other people's agents: a process is killed, and another one resumes the run."""
 
 import importlib.util
 import signal
@@ -60,7 +60,7 @@ def test_killed_in_a_tool(tmp_path: Path, library: str, is_async: bool, has_jour
 
 @pytest.mark.parametrize(("name", "answer"), [("append", "Appended 2."), ("note", "Noted.")])
 def test_killed_after_a_tool(tmp_path: Path, name: str, answer: str) -> None:
-    """The result is answered from the record, with what else the tool returned."""
+    """The result is taken from the journal, including the rest of what the tool returned."""
     setup = Setup(tmp_path, [[call(name, "2")]])
     with forked(run, replace(setup, kills_at=(name, "after")), START) as child:
         wait_for_end(child)
@@ -95,7 +95,7 @@ def test_a_tool_that_asks_a_person(tmp_path: Path, is_async: bool) -> None:
 
 
 def test_checkpoints_that_were_lost(tmp_path: Path) -> None:
-    """The same calls are answered from the record; the first other one is refused."""
+    """The same calls are answered from the journal; the first different one is refused."""
     plan = [[call("append", "1")], [call("append", "2")], [call("hold", "3")]]
     setup = Setup(tmp_path, plan, durability="exit")
     with forked(run, setup, START) as child:
@@ -137,7 +137,7 @@ def test_two_processes_that_resume_at_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_postgres
 def test_in_a_postgres_database(tmp_path: Path, postgres: PostgresServer) -> None:
-    """The records are beside the checkpoints; a worker that comes back records nothing."""
+    """The journal is stored with the checkpoints; a worker that comes back records nothing."""
     url = postgres.new_database()
     setup = Setup(tmp_path, [[call("hold", "1")], [call("append", "2")]], url=url)
     with forked(run, setup, START) as child:
@@ -164,7 +164,7 @@ def test_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     assert setup.effects() == []
 
 
-def test_a_checkpointer_that_has_no_place_for_records() -> None:
+def test_a_checkpointer_without_a_location_for_records() -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
     with pytest.raises(UsageError, match="give the path of its SQLite file"):

@@ -15,7 +15,7 @@ START: Any = {"messages": [("user", "Go.")]}
 
 
 class Listening(Planned):
-    """Notes the last message of each request."""
+    """Records the last message of each request."""
 
     last: list[str]
 
@@ -46,7 +46,7 @@ async def test_a_loop_gets_a_hint_then_a_refusal_then_the_end(
     assert len(hints) == 1, "a hint is not stored"
 
 
-async def test_work_that_goes_on_is_no_loop(tmp_path: Path) -> None:
+async def test_progress_is_not_a_loop(tmp_path: Path) -> None:
     plan: list[list[Call]] = [[("append", {"line": str(number)})] for number in range(8)]
     state, last = await work(tmp_path, plan, is_async=True)
     assert state["messages"][-1].content == "Done."

@@ -1,4 +1,4 @@
-"""A stream that ends before its reply is complete, one without a reply, one that never ends."""
+"""Streams that end before their reply is complete, that contain none, or that never end."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ NO_CHOICES = reply_stream({"choices": []})
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tries follow one another at once."""
+    """Retry without delay."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
     monkeypatch.setattr("manus.models.retry.LONGEST_WAIT", 0.02)
 

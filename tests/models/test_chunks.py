@@ -1,4 +1,4 @@
-"""Replies as compatible servers send them, and what they say that a call used."""
+"""Replies in the formats of compatible servers, and the usage that they report."""
 
 import json
 from pathlib import Path
@@ -20,32 +20,34 @@ ARGS, OTHER = json.dumps(ONE), json.dumps(TWO)
 Chunk = dict[str, Any]
 
 
-def piece(name: str | None = None, arguments: Any = None, **more: Any) -> Chunk:
-    """A piece of a call."""
-    given = {"name": name, "arguments": arguments}
-    function = {key: value for key, value in given.items() if value is not None}
-    return said({"tool_calls": [{"type": "function", "function": function, **more}]})
+def piece(name: str | None = None, arguments: Any = None, **options: Any) -> Chunk:
+    """Return a chunk of a call."""
+    fields = {"name": name, "arguments": arguments}
+    function = {key: value for key, value in fields.items() if value is not None}
+    return said({"tool_calls": [{"type": "function", "function": function, **options}]})
 
 
 def whole(reason: str = "stop", **message: Any) -> Chunk:
-    """A reply in one piece."""
+    """Return a reply in one chunk."""
     return {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
 
 
-def called(**made: Any) -> Chunk:
-    """A call in one piece."""
-    return whole("tool_calls", content=None, tool_calls=[{"id": "x", "type": "function", **made}])
+def called(**options: Any) -> Chunk:
+    """Return a call in one chunk."""
+    return whole(
+        "tool_calls", content=None, tool_calls=[{"id": "x", "type": "function", **options}]
+    )
 
 
 STOP, CALLED = said({}, "stop"), said({}, "tool_calls")
 
 
 def read(*chunks: Chunk) -> tuple[AIMessage, list[AIMessageChunk]]:
-    """The reply of these chunks, and what is shown of it meanwhile."""
+    """Return the reply in these chunks, and the parts that were streamed meanwhile."""
     reader = ReplyReader()
-    shown = [part for chunk in chunks if (part := reader.feed(chunk)) is not None]
-    shown.append(reader.end())
-    return reader.message(), shown
+    parts = [part for chunk in chunks if (part := reader.feed(chunk)) is not None]
+    parts.append(reader.end())
+    return reader.message(), parts
 
 
 TWO_CALLS: dict[str, list[Chunk]] = {
@@ -74,9 +76,9 @@ TWO_CALLS: dict[str, list[Chunk]] = {
 def test_two_calls_stay_two(subtests: pytest.Subtests) -> None:
     for chunks in TWO_CALLS.values():
         with subtests.test(chunks=chunks):
-            message, shown = read(*chunks, CALLED)
+            message, parts = read(*chunks, CALLED)
             assert [c["args"] for c in message.tool_calls] == [ONE, TWO]
-            pieces = [call for chunk in shown for call in chunk.tool_call_chunks]
+            pieces = [call for chunk in parts for call in chunk.tool_call_chunks]
             assert {call["index"] for call in pieces} == {0, 1}
             assert [call["name"] for call in pieces if call["name"]] == ["append", "append"]
 
@@ -98,14 +100,16 @@ def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
             message, _ = read(*chunks, CALLED)
             [call] = list_calls(message)
             assert (call["name"], call["args"]) == ("append", ONE)
-    for given in ({"arguments": None}, {}, {"arguments": " "}):
-        with subtests.test(given=given):
-            message, _ = read(called(function={"name": "poll", **given}))
+    for arguments in ({"arguments": None}, {}, {"arguments": " "}):
+        with subtests.test(arguments=arguments):
+            message, _ = read(called(function={"name": "poll", **arguments}))
             assert [c["args"] for c in message.tool_calls] == [{}]
 
 
-async def test_half_a_call_is_no_call_though_its_end_has_another_id(agent: ScriptedAgent) -> None:
-    """LangChain would make a whole call of each half."""
+async def test_half_a_call_is_not_a_call_even_if_its_end_has_another_id(
+    agent: ScriptedAgent,
+) -> None:
+    """LangChain would turn each half into a whole call."""
     half = piece(None, ARGS[9:14], id="y", index=0)
     await agent.watched(reply_stream(BEGUN, half, said({}, "length")), text("done"))
     assert agent.lines("a") == []
@@ -129,19 +133,19 @@ HELLO: dict[str, list[Chunk]] = {
 def test_the_text_arrives(subtests: pytest.Subtests) -> None:
     for chunks in HELLO.values():
         with subtests.test(chunks=chunks):
-            message, shown = read(*chunks)
-            assert message.text == "".join(chunk.text for chunk in shown) == "Hello."
+            message, parts = read(*chunks)
+            assert message.text == "".join(chunk.text for chunk in parts) == "Hello."
             assert list_calls(message) == []
 
 
 async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
     alive = ": OPENROUTER PROCESSING\n\n"
-    shown = await agent.watched(
+    parts = await agent.watched(
         reply_stream(alive, said({"content": "Hello."}), alive, STOP, has_end=False)
     )
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Hello.")
-    assert "".join(chunk.text for chunk in shown) == "Hello."
+    assert "".join(chunk.text for chunk in parts) == "Hello."
 
 
 HI = said({"content": "Hi."})
@@ -158,11 +162,11 @@ THOUGHT: dict[str, list[Chunk]] = {
 }
 
 
-def test_what_is_thought_is_told_from_what_is_said(subtests: pytest.Subtests) -> None:
+def test_reasoning_is_separated_from_the_text(subtests: pytest.Subtests) -> None:
     for chunks in THOUGHT.values():
         with subtests.test(chunks=chunks):
-            message, shown = read(*chunks, STOP)
-            assert message.text == "".join(chunk.text for chunk in shown) == "Hi."
+            message, parts = read(*chunks, STOP)
+            assert message.text == "".join(chunk.text for chunk in parts) == "Hi."
             assert message.additional_kwargs[REASONING] == "So."
 
 
@@ -180,19 +184,22 @@ PARTS = {
 }
 
 
-def test_a_thought_is_told_however_it_is_cut(subtests: pytest.Subtests) -> None:
+def test_reasoning_is_recognized_however_it_is_split(subtests: pytest.Subtests) -> None:
     for words, parts in PARTS.items():
         for size in (1, 3, 1000):
             with subtests.test(words=words, parts=parts):
                 reader = ReasoningSplitter()
-                found = [
+                parts_read = [
                     reader.feed(words[start : start + size]) for start in range(0, len(words), size)
                 ]
-                found.append(reader.feed("", is_last=True))
-                assert ("".join(t for t, _ in found), "".join(s for _, s in found)) == parts
+                parts_read.append(reader.feed("", is_last=True))
+                assert (
+                    "".join(t for t, _ in parts_read),
+                    "".join(s for _, s in parts_read),
+                ) == parts
         with subtests.test("whole", words=words):
             assert split_reasoning(words) == parts
-    # its beginning is in the template
+    # its start is in the chat template
     assert split_reasoning("So I look.\n</think>\n\nHi.") == ("So I look.", "Hi.")
     assert split_reasoning("Write </think> there.") == ("", "Write </think> there.")
 
@@ -218,8 +225,10 @@ async def test_an_error_in_a_reply(
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
     replies = [reply for reply, _ in BROKEN]
     parts = await agent.parts(["messages", "custom"], *replies, text("Whole."))
-    told = [data["reason"] for mode, data in parts if mode == "custom" and data["type"] == "retry"]
-    for (_, words), reason in zip(BROKEN, told, strict=True):
+    reasons = [
+        data["reason"] for mode, data in parts if mode == "custom" and data["type"] == "retry"
+    ]
+    for (_, words), reason in zip(BROKEN, reasons, strict=True):
         with subtests.test(words=words, reason=reason):
             assert words in reason
     assert (await agent.outcome()).output == "Whole."
@@ -229,11 +238,11 @@ Said = dict[str, Any]
 OK = {"prompt_tokens": 50, "completion_tokens": 3, "total_tokens": 53}
 
 
-def details(**more: Any) -> Said:
-    return {**OK, "prompt_tokens_details": more}
+def details(**options: Any) -> Said:
+    return {**OK, "prompt_tokens_details": options}
 
 
-# figures, and what they mean: input, output, read from the cache, written to it
+# usage, and the meaning: input, output, read from the cache, written to it
 FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
     "OpenRouter": (details(cached_tokens=20, cache_write_tokens=30), (50, 3, 20, 30)),
     "DeepSeek": ({**OK, "prompt_cache_hit_tokens": 20}, (50, 3, 20, 0)),
@@ -247,14 +256,16 @@ FIGURES: dict[str, tuple[Said, tuple[int, int, int, int]]] = {
 }
 
 
-def test_what_figures_mean(subtests: pytest.Subtests) -> None:
-    for name, (usage, meant) in FIGURES.items():
+def test_the_meaning_of_usage_figures(subtests: pytest.Subtests) -> None:
+    for name, (usage, expected) in FIGURES.items():
         with subtests.test(name=name, usage=usage):
-            found = usage_metadata(usage)
-            assert found is not None
-            read, written = cache_tokens(dict(found["input_token_details"]))
-            assert (found["input_tokens"], found["output_tokens"], read, written) == meant, name
-    # Anthropic's package leaves the sum at nothing where it names the kinds
+            result = usage_metadata(usage)
+            assert result is not None
+            read, creation = cache_tokens(dict(result["input_token_details"]))
+            assert (result["input_tokens"], result["output_tokens"], read, creation) == expected, (
+                name
+            )
+    # Anthropic's package leaves the sum at zero if the kinds are given
     kinds = {"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4}
     assert cache_tokens({"cache_read": 5, "cache_creation": 0, **kinds}) == (5, 7)
 
@@ -293,10 +304,10 @@ async def test_a_reply_with_and_without_figures(
             assert usage["output_tokens"] > 3
 
 
-async def test_the_model_that_is_asked_where_none_is_named_has_its_price(
+async def test_the_default_model_has_its_price(
     agent: ScriptedAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A limit of cost was taken, and could not be held: the calls had no cost."""
+    """A cost limit was accepted but could not be enforced: the calls had no cost."""
     (tmp_path / "manus.toml").write_text("[prices.gpt-5]\ninput = 1.0\noutput = 10.0\n")
     monkeypatch.setenv("MANUS_API_KEY", "sk-x")
     monkeypatch.setenv("MANUS_BASE_URL", agent.server.base_url)

@@ -1,4 +1,4 @@
-"""Asking the model: what is tried again, how often, after which wait, and what is said then."""
+"""Model calls: what is retried, how often, after which delay, and what is reported."""
 
 import asyncio
 from typing import Any
@@ -16,13 +16,13 @@ def retries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tries follow one another at once."""
+    """Retry without delay."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.001)
     monkeypatch.setattr("manus.models.retry.LONGEST_WAIT", 0.02)
 
 
 @pytest.mark.usefixtures("soon")
-async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: ScriptedAgent) -> None:
+async def test_temporarily_rejected_calls_are_retried_and_not_counted(agent: ScriptedAgent) -> None:
     busy = (fail(429), fail(500), fail(503), raw(b"<html>Bad gateway</html>", 502))
     events = await agent.events(*busy, text("Here I am."))
     outcome = await agent.outcome()
@@ -33,18 +33,20 @@ async def test_what_is_refused_for_now_is_asked_again_and_not_billed(agent: Scri
 
 
 @pytest.mark.usefixtures("soon")
-@pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough to answer in
-async def test_what_breaks_off_is_begun_anew(agent: ScriptedAgent) -> None:
+@pytest.mark.environ(MANUS_RETRY_FOR="60", MANUS_TIMEOUT="1")  # which is enough time for a reply
+async def test_broken_streams_are_retried(agent: ScriptedAgent) -> None:
     write = call("append", path="a", line="1")
-    lost = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
-    events = await agent.events(*lost, text("All of it."))
+    failures = (cut(0), cut(4), cut(6, reply=write), hang(), hang(after_chunks=4))
+    events = await agent.events(*failures, text("All of it."))
     assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5]
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
     assert (await agent.outcome()).usage["model_calls"] == 1
     assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
 
 
-async def test_what_cannot_pass_is_not(agent: ScriptedAgent, subtests: pytest.Subtests) -> None:
+async def test_permanent_errors_are_not_retried(
+    agent: ScriptedAgent, subtests: pytest.Subtests
+) -> None:
     refusals = (fail(400, message="No."), fail(401), fail(400, code="context_length_exceeded"))
     for number, reply in enumerate(refusals, start=1):
         with subtests.test(number=number, reply=reply):
@@ -58,23 +60,23 @@ async def test_what_cannot_pass_is_not(agent: ScriptedAgent, subtests: pytest.Su
             assert agent.server.base_url in outcome.output or "`scripted`" in outcome.output
 
 
-async def test_the_servers_own_wait_is_kept_unless_it_is_none(agent: ScriptedAgent) -> None:
-    """Without one all tries would be made at once: they are made after waits of our own."""
+async def test_the_servers_retry_delay_is_respected_unless_it_is_zero(agent: ScriptedAgent) -> None:
+    """Without one, all retries would follow immediately: they use our own delays."""
     waits = ((503, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), (429, "0.4"))
     busy = [fail(status, headers={"Retry-After": wait}) for status, wait in waits]
-    told = retries(await agent.events(*busy, text("So.")))
-    first, second, kept = [event["wait"] for event in told]
+    events = retries(await agent.events(*busy, text("So.")))
+    first, second, third = [event["wait"] for event in events]
     assert 0.025 <= first <= 0.05 <= second <= 0.1
-    assert 0.4 <= kept <= 0.46
+    assert 0.4 <= third <= 0.46
     assert agent.server.requests[3].at - agent.server.requests[2].at >= 0.4
-    assert "429" in told[2]["reason"]
+    assert "429" in events[2]["reason"]
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0")
-async def test_a_server_that_is_away_interrupts_the_run(
+async def test_an_unavailable_server_interrupts_the_run(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Resumed, its step is the next one, however often the server is still away."""
+    """When resumed, its step is the next one, however often the server is still unavailable."""
     down = fail(503, message="Sorry.")
     outcome = await agent.run(call("append", path="a", line="1"), down)
     assert (outcome.stop_reason, outcome.success) == ("interrupted", False)
@@ -92,8 +94,8 @@ async def test_a_server_that_is_away_interrupts_the_run(
 
 @pytest.mark.usefixtures("soon")
 @pytest.mark.environ(MANUS_RETRY_FOR="0.3")
-async def test_it_is_tried_again_no_longer_than_is_set(agent: ScriptedAgent) -> None:
-    """All tries together, and not each after the one before."""
+async def test_retries_stop_after_the_configured_time(agent: ScriptedAgent) -> None:
+    """All attempts together, not each one after the one before."""
     agent.server.always(fail(503, headers={"Retry-After": "0"}))
     async with asyncio.timeout(20):
         outcome = await agent.run()
@@ -103,7 +105,7 @@ async def test_it_is_tried_again_no_longer_than_is_set(agent: ScriptedAgent) -> 
 
 @pytest.mark.environ(MANUS_TIMEOUT="1")
 async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
-    """The limit is on silence: a reply that takes longer than it comes in one try, unwatched."""
+    """The limit is on silence: a reply that takes longer succeeds at the first attempt."""
     long = "word " * 8
     agent.server.always(text(long, pace=0.12))
     outcome = await agent.run()
@@ -115,11 +117,11 @@ async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
 NO_ANSWERS = [
     (text("Half of", finish_reason="length"), "cut off"),
     (text("So it begins. " + "I will look at the file again. " * 60), "repeats"),
-    (text(" ".join(map(str, range(2_000)))), "cut off"),  # without an end
+    (text(" ".join(map(str, range(2_000)))), "cut off"),  # endless
 ]
 
 
-async def test_a_reply_that_is_no_answer_is_asked_for_once_more(
+async def test_a_reply_that_is_not_an_answer_is_requested_once_more(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.setattr("manus.models.normalize.MAX_REPLY", 3_000)

@@ -1,4 +1,4 @@
-"""Models from settings and by role, endpoints that fail and what is asked instead."""
+"""Models from settings and by role, failing endpoints, and their fallbacks."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,9 @@ from tests.helpers.agent import ScriptedAgent
 from tests.server import Scripted, ScriptedServer, call, calls, fail, reply_stream, text
 
 
-async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
+async def test_an_endpoint_that_rejects_is_skipped(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
     second.script(call("append", path="a.txt", line="one"), text("done"))
     events = await configured.events(fail(401), fail(404))
     outcome = await configured.outcome()
@@ -24,12 +26,14 @@ async def test_one_that_refuses_is_left(configured: ScriptedAgent, second: Scrip
     assert len(configured.server.requests) == 2, "once a step"
     assert [request.model for request in second.requests] == ["other", "other"]
     assert all("sk-main" not in r.headers.get("authorization", "") for r in second.requests)
-    told, _ = [event for event in events if event["type"] == "retry"]
-    assert told["reason"].endswith("Asking `other` instead.")
+    first, _ = [event for event in events if event["type"] == "retry"]
+    assert first["reason"].endswith("Asking `other` instead.")
 
 
 @pytest.mark.environ(MANUS_RETRY_FOR="0.5")
-async def test_one_that_is_down_is_left(configured: ScriptedAgent, second: ScriptedServer) -> None:
+async def test_an_unavailable_endpoint_is_skipped(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
     second.script(text("done"))
     configured.server.always(fail(503))
     outcome = await configured.run()
@@ -37,7 +41,9 @@ async def test_one_that_is_down_is_left(configured: ScriptedAgent, second: Scrip
     assert len(configured.server.requests) >= 2
 
 
-async def test_if_all_fail_each_is_named(configured: ScriptedAgent, second: ScriptedServer) -> None:
+async def test_if_all_fail_each_error_is_listed(
+    configured: ScriptedAgent, second: ScriptedServer
+) -> None:
     second.script(fail(401))
     outcome = await configured.run(fail(404))
     assert outcome.stop_reason == "error"
@@ -54,7 +60,7 @@ async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: Scri
     assert (await agent.run(text("Here."))).output == "Here.", "the thread stays usable"
 
 
-async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
+async def test_silence_and_a_content_filter_skip_the_endpoint_for_one_request(
     configured: ScriptedAgent, second: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     second.script(text("done"))
@@ -76,10 +82,10 @@ async def test_silence_and_a_content_filter_leave_the_endpoint_for_a_request(
             assert outcome.output == "mine"
 
 
-async def test_a_filtered_or_cut_off_reply_carries_nothing_out(
+async def test_a_filtered_or_truncated_reply_executes_nothing(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Whatever the end is called: by OpenAI, Anthropic, Google, Bedrock, Zhipu."""
+    """Whatever the finish reason is called by OpenAI, Anthropic, Google, Bedrock or Zhipu."""
     names = ("content_filter", "refusal", "SAFETY", "RECITATION", "guardrail_intervened")
     for name in (*names, "sensitive"):
         with subtests.test(name=name):
@@ -95,7 +101,7 @@ async def test_a_filtered_or_cut_off_reply_carries_nothing_out(
     assert agent.lines("a.txt") == []
 
 
-async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
+async def test_a_cost_limit_also_requires_the_price_of_a_fallback(
     configured: ScriptedAgent, second: ScriptedServer, tmp_path: Path
 ) -> None:
     with (tmp_path / "manus.toml").open("a") as file:
@@ -104,10 +110,10 @@ async def test_a_limit_of_cost_wants_the_price_of_a_fallback_too(
         await configured.run(budget={"cost": 1.0})
 
 
-def test_a_fallback_takes_what_it_does_not_set_but_no_key_for_another_place() -> None:
-    others = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
-    given = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
-    main = ModelSettings.model_validate({**given, "fallback": others})
+def test_a_fallback_inherits_settings_but_no_key_for_another_address() -> None:
+    models = ["gpt-4o", "anthropic:claude", {"model": "m", "base_url": "http://b/v1"}]
+    primary = {"model": "gpt-5", "base_url": "http://a/v1", "api_key": "k", "timeout": 3}
+    main = ModelSettings.model_validate({**primary, "fallback": models})
     own, same, other, moved = main.with_fallbacks()
     assert own.fallback == ()
     assert (same.base_url, same.api_key, same.timeout) == ("http://a/v1", main.api_key, 3)
@@ -134,11 +140,11 @@ async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAg
     outcome = await consulter.run(call("consult", path="said", line="What?"), text("Done."))
     assert outcome.output == "Done."
     assert consulter.lines("said") == ["A page."]
-    asked = consulter.server.requests
-    assert [r.model for r in asked] == ["scripted", "small", "smaller", "scripted"]
-    effort = [r.body.get("reasoning_effort") for r in asked]
+    requests = consulter.server.requests
+    assert [r.model for r in requests] == ["scripted", "small", "smaller", "scripted"]
+    effort = [r.body.get("reasoning_effort") for r in requests]
     assert effort == ["high", "low", "low", "high"]
-    assert [r.body.get("temperature") for r in asked] == [None, 0.5, 0.5, None]
+    assert [r.body.get("temperature") for r in requests] == [None, 0.5, 0.5, None]
     assert outcome.usage["roles"]["extract"]["model_calls"] == 1
 
 
@@ -152,9 +158,9 @@ async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
     await flow.run(succeeds("Packed."), text("You can go."))
     first = flow.server.requests[0]
     assert (first.model, first.body["reasoning_effort"]) == ("planner", "high")
-    others = flow.server.requests[1:]
-    assert "scripted" in {request.model for request in others}
-    assert all(r.body.get("reasoning_effort") is None for r in others if r.model == "scripted")
+    rest = flow.server.requests[1:]
+    assert "scripted" in {request.model for request in rest}
+    assert all(r.body.get("reasoning_effort") is None for r in rest if r.model == "scripted")
     assert await flow.statuses() == ["completed"]
 
 
@@ -216,18 +222,18 @@ CHOSEN: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
-async def test_what_was_chosen_is_sent_under_the_models_own_name(
+async def test_parameters_are_sent_under_the_models_own_names(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     always = {"messages", "model", "tools", "stream", "stream_options"}
-    for number, (model, chosen, sent) in enumerate(CHOSEN):
+    for number, (model, options, expected) in enumerate(CHOSEN):
         with subtests.test(number=number, model=model):
             with pytest.MonkeyPatch.context() as patch:
-                for name, value in chosen.items():
+                for name, value in options.items():
                     patch.setenv(f"MANUS_{name}", value)
                 await agent.run(text("Hello."), model=model, thread=str(number))
             body = agent.server.requests[-1].body
-            assert {k: v for k, v in body.items() if k not in always} == sent
+            assert {k: v for k, v in body.items() if k not in always} == expected
 
 
 async def test_a_key_and_its_address(agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,13 +252,13 @@ PACKAGES = {
 }
 
 
-async def test_what_a_provider_lacks_is_said(
+async def test_missing_features_of_a_provider_are_reported(
     monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     with pytest.raises(SettingsError, match="its endpoint"):
         await build_model(ModelSettings(model="azure:mine", api_key=KEY), Path())
     for provider, package in PACKAGES.items():
-        # what Python itself has for "not to be found"
+        # Python's own exception for "not found"
         with subtests.test(provider=provider):
             monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
             with pytest.raises(SettingsError, match=f"`{provider}` needs .*pip install {package}"):

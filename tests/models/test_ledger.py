@@ -9,14 +9,14 @@ from manus.state.errors import BudgetError
 from manus.state.usage import Budget, Spending, no_usage
 
 
-def spending(role: str, tokens: int, **others: float) -> Spending:
+def spending(role: str, tokens: int, **options: float) -> Spending:
     entry = Spending(
         role=role, input_tokens=tokens, output_tokens=0, cached_tokens=0, model_calls=1
     )
-    return {**entry, **others}  # type: ignore[typeddict-item]
+    return {**entry, **options}  # type: ignore[typeddict-item]
 
 
-def test_a_call_is_booked_in_the_run_and_in_its_node() -> None:
+def test_a_call_is_recorded_for_the_run_and_its_node() -> None:
     ledger = UsageLedger(Budget(tokens=100))
     entries = ledger.start(no_usage())
     ledger.book(spending("main", 40, cost=0.25))

@@ -1,4 +1,4 @@
-"""What a failed model call means, as tables; the errors are those of the real client.
+"""The meaning of failed model calls, as tables; the errors are those of the real client.
 
 The bodies are as the products send them, or as users have reported them.
 """
@@ -30,14 +30,14 @@ THERE = ModelSettings(model="scripted", base_url="there")
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[ScriptedServer]:
-    """One server, with one client of it, for all of these."""
+    """Provide one server, with one client, for all of these tests."""
     with ScriptedServer() as server:
         yield server
         server.verify()
 
 
 async def failure(server: ScriptedServer, reply: Scripted, timeout: float = 30.0) -> Exception:
-    """What the real client raises."""
+    """Return the exception that the real client raises."""
     server.script(reply)
     return await failure_at(server.base_url, timeout)
 
@@ -74,14 +74,14 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
 
 
 def sent(status: int, body: Any) -> Raw:
-    """An answer of this body; a text is sent as it is."""
+    """Return a response with this body; a text is sent unchanged."""
     if isinstance(body, str):
         return raw(body.encode(), status, "text/html" if body.startswith("<") else "text/plain")
     return raw(json.dumps(body).encode(), status, "application/json")
 
 
-def error(message: Any, **more: Any) -> dict[str, Any]:
-    return {"error": {"message": message, **more}}
+def error(message: Any, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
 
 
 SPENT = "TPM: Limit 30000, Requested 53000. The input or output tokens must be reduced in order"
@@ -122,7 +122,7 @@ REFUSED = {
 }
 SAID: list[tuple[Scripted, Kind, str]] = [
     *TABLE,
-    *((sent(*given), ContextOverflowError, "") for given in TOO_LARGE.values()),
+    *((sent(*case), ContextOverflowError, "") for case in TOO_LARGE.values()),
     *((sent(s, body), ModelRefusedError, words) for s, body, words in REFUSED.values()),
     (sent(500, "Out of memory"), ModelUnavailableError, "failed (500): Out of memory"),
     (sent(400, NO_CALL), ModelUnavailableError, "failed (400): Failed to call"),  # Groq
@@ -132,10 +132,10 @@ SAID: list[tuple[Scripted, Kind, str]] = [
 @pytest.mark.parametrize(("reply", "kind", "words"), SAID)
 async def test_sentences(shared: ScriptedServer, reply: Scripted, kind: Kind, words: str) -> None:
     patience = 0.3 if isinstance(reply, Cut) and reply.hangs else 30.0
-    found = explain(await failure(shared, reply, patience), THERE)
-    assert type(found) is kind
-    assert words in str(found)
-    assert "\n" not in str(found)
+    error = explain(await failure(shared, reply, patience), THERE)
+    assert type(error) is kind
+    assert words in str(error)
+    assert "\n" not in str(error)
 
 
 NOWHERE: dict[str, tuple[Kind, str]] = {
@@ -146,16 +146,16 @@ NOWHERE: dict[str, tuple[Kind, str]] = {
 }
 
 
-async def test_nobody_there_and_how_long_to_wait(
+async def test_unreachable_servers_and_the_retry_delay(
     shared: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     for address, (kind, words) in NOWHERE.items():
         with subtests.test(address=address, kind=kind):
-            there = ModelSettings(model="scripted", base_url=address)
-            found = explain(await failure_at(address), there)
-            assert type(found) is kind
-            assert words in str(found)
-            assert "MANUS_BASE_URL" in str(found)
+            settings = ModelSettings(model="scripted", base_url=address)
+            error = explain(await failure_at(address), settings)
+            assert type(error) is kind
+            assert words in str(error)
+            assert "MANUS_BASE_URL" in str(error)
     for header, wait in (("2", 2.0), ("soon", 0.0), ("", 0.0)):
         with subtests.test(header=header, wait=wait):
             raised = await failure(shared, fail(429, headers={"Retry-After": header}))

@@ -1,4 +1,4 @@
-"""Recording a model's turns and playing them again: the same run, or a loud difference."""
+"""Recording a model's turns and replaying them: the same run, or a clear error."""
 
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ WORK: list[Scripted] = [
 
 
 @pytest.mark.parametrize("mode", ["values", "messages"], ids=["whole", "streamed"])
-async def test_a_run_can_be_played_again(
+async def test_a_run_can_be_replayed(
     agent: ScriptedAgent, mode: Any, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     recorded = await agent.run(*WORK, record=FILE)
     agent.server.close()
     elsewhere = tmp_path / "elsewhere"
-    chosen = {"model": f"replay:{FILE}", "workspace": str(elsewhere)}
-    await agent.parts(mode, thread="again", **chosen)
+    settings = {"model": f"replay:{FILE}", "workspace": str(elsewhere)}
+    await agent.parts(mode, thread="again", **settings)
     played = await agent.outcome("again")
     assert (played.stop_reason, played.output) == (recorded.stop_reason, recorded.output)
     assert played.results == recorded.results
@@ -41,7 +41,7 @@ async def test_a_run_can_be_played_again(
     assert normalize_messages(first, "nowhere") == normalize_messages(second, "nowhere")
 
 
-async def test_the_workspaces_place_in_it_is_moved(agent: ScriptedAgent, tmp_path: Path) -> None:
+async def test_the_workspace_path_is_adapted(agent: ScriptedAgent, tmp_path: Path) -> None:
     absolute = str(agent.workspace / "a")
     await agent.run(
         calls(call("append", path=absolute, line="1"), text=f"To {absolute}."),
@@ -77,7 +77,7 @@ async def test_another_conversation_fails_with_what_differs(agent: ScriptedAgent
 NO_RECORDINGS = ("no JSON", "[]", "{}", '{"after": 7, "messages": [], "reply": {}}', "7")
 
 
-def test_what_is_no_whole_recording(
+def test_incomplete_recordings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,7 +86,7 @@ def test_what_is_no_whole_recording(
     recorder.add("main", [HumanMessage("One?")], AIMessage("One."))
     recorder.add("main", [HumanMessage("Two?")], AIMessage("Two."))
     turns = tmp_path / FILE
-    turns.write_text(turns.read_text()[:-20])  # the last line was under way: it is left out
+    turns.write_text(turns.read_text()[:-20])  # the last line was being written: it is left out
     played = ReplayModel.load(FILE, "/w")
     assert played.invoke([HumanMessage("One?")]).text == "One."
     with pytest.raises(ReplayMismatchError):
@@ -107,13 +107,13 @@ ALIKE = {
 
 
 def test_only_what_differs_from_run_to_run_does_not_count() -> None:
-    def form(said: str) -> str:
-        return str(normalize_messages([ToolMessage(said, tool_call_id="1")], "/w"))
+    def form(text: str) -> str:
+        return str(normalize_messages([ToolMessage(text, tool_call_id="1")], "/w"))
 
-    assert all(form(one) == form(other) for one, other in ALIKE.items())
-    assert len({form(said) for said in ("12 files", "13 files", "0x1")}) == 3
-    said = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
-    assert normalize_messages(said, "/w") == [{"role": "human", "text": "Hi."}], (
+    assert all(form(first) == form(second) for first, second in ALIKE.items())
+    assert len({form(text) for text in ("12 files", "13 files", "0x1")}) == 3
+    messages = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
+    assert normalize_messages(messages, "/w") == [{"role": "human", "text": "Hi."}], (
         "of one request alone"
     )
-    assert [is_ephemeral(message) for message in said] == [False, False, True]
+    assert [is_ephemeral(message) for message in messages] == [False, False, True]

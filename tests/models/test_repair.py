@@ -1,4 +1,4 @@
-"""Tool calls with one reading are repaired, others told; models without tools call in words."""
+"""Unambiguous tool calls are repaired, others rejected; models without tools call in text."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ NOT_READ = (
 )
 
 
-def test_what_has_one_reading_is_repaired_and_nothing_else() -> None:
+def test_only_unambiguous_arguments_are_repaired() -> None:
     assert {args: repair_arguments(args) for args in READ} == READ
     assert [args[:40] for args in NOT_READ if repair_arguments(args) is not None] == []
 
@@ -57,13 +57,15 @@ VALUES = st.recursive(
 
 @settings(max_examples=8, deadline=None)
 @given(st.dictionaries(st.text(), VALUES, min_size=1, max_size=4), st.data())
-def test_no_beginning_of_arguments_is_ever_read(args: dict[str, Any], data: st.DataObject) -> None:
-    for whole in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
-        end = data.draw(st.integers(1, len(whole) - 1))
-        assert repair_arguments(whole[:end]) is None, whole[:end]
+def test_a_prefix_of_arguments_is_never_parsed(args: dict[str, Any], data: st.DataObject) -> None:
+    for encoded in (json.dumps(args), json.dumps(args, ensure_ascii=False), repr(args)):
+        end = data.draw(st.integers(1, len(encoded) - 1))
+        assert repair_arguments(encoded[:end]) is None, encoded[:end]
 
 
-async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: ScriptedAgent) -> None:
+async def test_unreadable_calls_are_reported_and_a_repaired_one_executed(
+    agent: ScriptedAgent,
+) -> None:
     unread = {
         "infinite": '{"path": "a", "line": "x", "n": 1e999}',
         "too large": '{"path": "a", "line": "x", "n": -100000000000000000000}',
@@ -72,18 +74,21 @@ async def test_what_cannot_be_read_is_told_and_a_repaired_call_made(agent: Scrip
         "200,000 brackets": '{"path": "a", "line": ' + "[" * 200_000,
         "too deep": '{"path": "a", "line": ' + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1) + "}",
     }
-    made = [call("append", raw=raw) for raw in unread.values()]
+    unreadable = [call("append", raw=raw) for raw in unread.values()]
     repaired = call("append", raw="{'path': 'a', 'line': 'one'} ")
-    outcome = await agent.run(calls(*made, repaired), text("done"))
+    outcome = await agent.run(calls(*unreadable, repaired), text("done"))
     assert (outcome.stop_reason, outcome.output) == ("answered", "done")
-    told = await agent.observations()
-    assert ["cannot be read: " in said for said in told] == [*[True] * len(unread), False]
-    assert "`line` is given twice" in told[2]
+    observations = await agent.observations()
+    assert ["cannot be read: " in observation for observation in observations] == [
+        *[True] * len(unread),
+        False,
+    ]
+    assert "`line` is given twice" in observations[2]
     assert agent.lines("a") == ["one"]
     assert_paired(await agent.messages())
-    sent = agent.server.requests[1].messages[-3:-1]
-    assert "cannot be read" in sent[0]["content"]
-    assert "Appended" in sent[1]["content"]
+    messages = agent.server.requests[1].messages[-3:-1]
+    assert "cannot be read" in messages[0]["content"]
+    assert "Appended" in messages[1]["content"]
 
 
 def block(name: str, **arguments: str) -> str:
@@ -113,7 +118,7 @@ async def test_by_setting(prompted: ScriptedAgent) -> None:
     assert "Result of `append`:\n\nAppended to a." in second.messages[3]["content"]
 
 
-async def test_a_call_that_is_cut_off_is_not_carried_out(prompted: ScriptedAgent) -> None:
+async def test_a_truncated_call_is_not_executed(prompted: ScriptedAgent) -> None:
     half = '<tool_call>\n{"name": "append", "arguments": {"path": "a", "line": "1'
     outcome = await prompted.run(text(half, finish_reason="length"), text("done"))
     assert outcome.stop_reason == "answered"
@@ -136,21 +141,21 @@ PROMPTED: list[tuple[str, list[tuple[str, dict[str, int]]]]] = [
 ]
 
 
-def test_what_is_read(subtests: pytest.Subtests) -> None:
-    for said, made in PROMPTED:
-        with subtests.test(said=said, made=made):
-            message = with_prompted_calls(AIMessage(said))
-            assert [(c["name"], c["args"]) for c in message.tool_calls] == made
-            assert len(message.invalid_tool_calls) == (0 if made else 1), "what cannot be read"
+def test_calls_in_text(subtests: pytest.Subtests) -> None:
+    for content, expected in PROMPTED:
+        with subtests.test(content=content, expected=expected):
+            message = with_prompted_calls(AIMessage(content))
+            assert [(c["name"], c["args"]) for c in message.tool_calls] == expected
+            assert len(message.invalid_tool_calls) == (0 if expected else 1), "what cannot be read"
 
 
-async def test_what_is_repaired_and_what_is_but_a_thought(
+async def test_repaired_calls_and_calls_in_thoughts(
     prompted: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     only, own = block("append", path="a", line="1"), block("append", path="b", line="2")
     fenced = own.replace(">\n{", ">\n```json\n{").replace("\n<", "\n```\n<")
     in_python = "<tool_call>{'name': 'append', 'arguments': {'path': 'b', 'line': '2'}}</tool_call>"
-    for thread, said in enumerate(
+    for thread, reply in enumerate(
         (
             f"<think>I could {only}.</think>\n\n{own}",
             f"I could {only}.\n</think>\n\n{own}",
@@ -158,13 +163,13 @@ async def test_what_is_repaired_and_what_is_but_a_thought(
             in_python,
         )
     ):
-        with subtests.test(thread=thread, said=said):
-            await prompted.run(text(said), text("done"), thread=str(thread))
+        with subtests.test(thread=thread, reply=reply):
+            await prompted.run(text(reply), text("done"), thread=str(thread))
             assert (prompted.lines("a"), prompted.lines("b")) == ([], ["2"] * (thread + 1))
             assert_paired(await prompted.messages(str(thread)))
 
 
-async def test_without_tools_the_history_is_in_words_too(prompted: ScriptedAgent) -> None:
+async def test_without_tools_the_history_is_text_as_well(prompted: ScriptedAgent) -> None:
     """A server without tools is not sent calls and tool messages in a request without tools."""
     await prompted.run(text(block("append", path="a", line="1")), text("done"))
     await prompted.run(text("Bye."), tool_choice="none")

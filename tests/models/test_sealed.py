@@ -1,4 +1,4 @@
-"""What is signed or encrypted goes back to the server that gave it, as it came."""
+"""Signed or encrypted content goes back unchanged to the server that sent it."""
 
 import json
 from typing import Any
@@ -21,26 +21,26 @@ def signed(signature: str) -> Json:
     return {"extra_content": {"google": {"thought_signature": signature}}}
 
 
-def made(place: int, **more: Any) -> Json:
-    """A call in a reply; `index` is what a stream has in it."""
+def made(place: int, **fields: Any) -> Json:
+    """Return a call in a reply; `index` is its position in a stream."""
     function = {"name": "append", "arguments": json.dumps({"path": "a", "line": str(place)})}
-    return {"id": f"c{place}", "type": "function", "function": function, **more}
+    return {"id": f"c{place}", "type": "function", "function": function, **fields}
 
 
 def streamed(*deltas: Json) -> Scripted:
-    """A reply with a call, in these pieces."""
+    """Return a reply with a call, in these chunks."""
     return reply_stream(*map(said, deltas), said({}, "tool_calls"))
 
 
 @pytest.fixture
 def lax(agent: ScriptedAgent) -> ScriptedAgent:
-    """An agent whose server takes fields that OpenAI's does not know."""
+    """Provide an agent whose server accepts fields that OpenAI's does not know."""
     agent.server.strict = False
     return agent
 
 
 def assistants(server: ScriptedServer) -> list[Json]:
-    """Those of the last request."""
+    """Return the assistant messages of the last request."""
     return [m for m in server.requests[-1].messages if m["role"] == "assistant"]
 
 
@@ -68,15 +68,15 @@ PIECES: dict[str, tuple[list[Json], list[Json]]] = {
 def test_pieces_become_entries(subtests: pytest.Subtests) -> None:
     for name, (pieces, entries) in PIECES.items():
         with subtests.test(name=name, pieces=pieces):
-            found = SealedReader()
+            reader = SealedReader()
             for piece in pieces:
-                found.feed({"reasoning_details": [piece]})
-            assert found.fields()["reasoning_details"] == entries, name
+                reader.feed({"reasoning_details": [piece]})
+            assert reader.fields()["reasoning_details"] == entries, name
 
 
-async def test_details_go_back_as_they_came(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
-    thought = {"reasoning_details": DETAILS, "reasoning": "First I look."}
-    at_once = reply_message("tool_calls", **thought, tool_calls=[made(0)])
+async def test_details_go_back_unchanged(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
+    reasoning = {"reasoning_details": DETAILS, "reasoning": "First I look."}
+    at_once = reply_message("tool_calls", **reasoning, tool_calls=[made(0)])
     pieces: list[Json] = [
         {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
         {"reasoning": " I look.", "reasoning_details": [{**TEXT, "text": " I look."}]},
@@ -86,82 +86,82 @@ async def test_details_go_back_as_they_came(lax: ScriptedAgent, subtests: pytest
     for thread, first in (("whole", at_once), ("streamed", streamed(*pieces))):
         with subtests.test(thread=thread, first=first):
             await lax.run(first, text("done"), thread=thread)
-            [sent] = assistants(lax.server)
-            assert sent["reasoning_details"] == DETAILS
-            assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
-            kept = (await lax.messages(thread))[1]
-            assert kept.additional_kwargs[REASONING] == "First I look."
+            [message] = assistants(lax.server)
+            assert message["reasoning_details"] == DETAILS
+            assert set(message) == {"role", "content", "tool_calls", "reasoning_details"}
+            stored_message = (await lax.messages(thread))[1]
+            assert stored_message.additional_kwargs[REASONING] == "First I look."
 
 
 async def test_a_signature_goes_back_on_its_call(
     lax: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """Of calls side by side the first alone has one; Google's streams give all of them index 0."""
+    """Of parallel calls only the first has one; Google's streams give all of them index 0."""
     both = [made(0, **signed("AbC+/=")), made(1)]
-    in_pieces = streamed(*({"tool_calls": [{**one, "index": 0}]} for one in both))
+    in_pieces = streamed(*({"tool_calls": [{**call, "index": 0}]} for call in both))
     at_once = reply_message("tool_calls", tool_calls=both)
     for thread, first in (("whole", at_once), ("streamed", in_pieces)):
         with subtests.test(thread=thread, first=first):
             await lax.run(first, text("done"), thread=thread)
-            one, two = assistants(lax.server)[0]["tool_calls"]
-            assert one["extra_content"] == signed("AbC+/=")["extra_content"]
-            assert "extra_content" not in two
-            assert [one["id"], two["id"]] == ["c0", "c1"]
+            first_call, second_call = assistants(lax.server)[0]["tool_calls"]
+            assert first_call["extra_content"] == signed("AbC+/=")["extra_content"]
+            assert "extra_content" not in second_call
+            assert [first_call["id"], second_call["id"]] == ["c0", "c1"]
 
 
-async def test_googles_thoughts_in_the_text_are_no_answer(lax: ScriptedAgent) -> None:
-    """Its endpoint writes them there with tags; a flag says so of a piece, not of the reply."""
+async def test_googles_thoughts_in_the_text_are_not_an_answer(lax: ScriptedAgent) -> None:
+    """Its endpoint marks them with tags; a flag is set on the chunk, not on the reply."""
     flag = {"extra_content": {"google": {"thought": True}}}
     parts: list[Json] = [
         {"content": "<thought>First I look.", **flag},
         {"content": "</thought>Hello.", **signed("of the text")},
     ]
     assert (await lax.run(streamed(*parts))).output == "Hello."
-    kept = (await lax.messages())[1].additional_kwargs
-    assert kept[REASONING] == "First I look."
+    extra = (await lax.messages())[1].additional_kwargs
+    assert extra[REASONING] == "First I look."
     await lax.run(text("done"))
-    [sent] = assistants(lax.server)
-    assert sent["content"] == "Hello."
-    assert sent["extra_content"] == signed("of the text")["extra_content"]
+    [message] = assistants(lax.server)
+    assert message["content"] == "Hello."
+    assert message["extra_content"] == signed("of the text")["extra_content"]
 
 
 @pytest.mark.environ(MANUS_SEND_REASONING="false")
-async def test_never_if_it_is_not_to_be_sent(lax: ScriptedAgent) -> None:
-    one = made(0, index=0, **signed("AbC"))
-    await lax.run(streamed({"reasoning_details": DETAILS, "tool_calls": [one]}), text("done"))
-    [sent] = assistants(lax.server)
-    assert set(sent) == {"role", "content", "tool_calls"}
-    kept = (await lax.messages())[1].additional_kwargs
-    assert kept[REASONING] == "First I look.", "it is still shown"
-    assert "reasoning_details" not in kept
+async def test_never_if_sending_is_disabled(lax: ScriptedAgent) -> None:
+    call = made(0, index=0, **signed("AbC"))
+    await lax.run(streamed({"reasoning_details": DETAILS, "tool_calls": [call]}), text("done"))
+    [message] = assistants(lax.server)
+    assert set(message) == {"role", "content", "tool_calls"}
+    extra = (await lax.messages())[1].additional_kwargs
+    assert extra[REASONING] == "First I look.", "it is still shown"
+    assert "reasoning_details" not in extra
 
 
 @pytest.mark.usefixtures("configured")
 @pytest.mark.environ(MANUS_SEND_REASONING="true")
 async def test_no_other_server_gets_it(lax: ScriptedAgent, second: ScriptedServer) -> None:
-    """Neither what is sealed nor what can be read; the first one has it again afterwards."""
+    """Neither sealed nor readable content; the first server gets it again afterwards."""
     second.strict = False
-    one = made(0, index=0, **signed("AbC"))
-    first = streamed({"reasoning_details": DETAILS, "tool_calls": [one]})
-    theirs = [{**one, "id": "d0", **signed("of the other")}]
-    second.script(streamed({**one, "reasoning_details": [SECRET], "tool_calls": theirs}))
+    call = made(0, index=0, **signed("AbC"))
+    first = streamed({"reasoning_details": DETAILS, "tool_calls": [call]})
+    theirs = [{**call, "id": "d0", **signed("of the other")}]
+    second.script(streamed({**call, "reasoning_details": [SECRET], "tool_calls": theirs}))
     await lax.run(first, fail(403, message="flagged"), text("done"), base_url=None)
-    [given] = assistants(second)
-    assert given[REASONING] == ""
-    assert "reasoning_details" not in given
-    assert "extra_content" not in given["tool_calls"][0]
-    mine, others = assistants(lax.server)
+    [message] = assistants(second)
+    assert message[REASONING] == ""
+    assert "reasoning_details" not in message
+    assert "extra_content" not in message["tool_calls"][0]
+    mine, rest = assistants(lax.server)
     assert (mine["reasoning_details"], mine[REASONING]) == (DETAILS, "First I look.")
     assert mine["tool_calls"][0]["extra_content"] == signed("AbC")["extra_content"]
-    assert "reasoning_details" not in others
-    assert "extra_content" not in others["tool_calls"][0]
-    assert "of the other" not in json.dumps(others)
+    assert "reasoning_details" not in rest
+    assert "extra_content" not in rest["tool_calls"][0]
+    assert "of the other" not in json.dumps(rest)
 
 
-def test_what_belongs_to_a_call_follows_it_to_another_id() -> None:
+def test_data_of_a_call_follows_it_to_another_id() -> None:
     googles = "__gemini_function_call_thought_signatures__"
-    kept = {googles: {"c0": "x"}, "reasoning_details": [{"id": "c0"}, {"id": "c1"}]}
-    message = AIMessage("", additional_kwargs=kept)
+    extra = {googles: {"c0": "x"}, "reasoning_details": [{"id": "c0"}, {"id": "c1"}]}
+    message = AIMessage("", additional_kwargs=extra)
     move_sealed(message, "c0", "new")
     assert message.additional_kwargs[googles] == {"new": "x"}
     assert message.additional_kwargs["reasoning_details"] == [{"id": "new"}, {"id": "c1"}]

@@ -1,4 +1,4 @@
-"""The context window as the server has it, and a server that drops a part of the request."""
+"""The context window that the server reports, and a server that drops a part of the request."""
 
 import logging
 from dataclasses import replace
@@ -44,13 +44,13 @@ SAID: dict[str, tuple[Pages, ServerWindow]] = {
 
 
 @pytest.mark.parametrize("case", SAID)
-async def test_what_servers_say_of_the_window(server: ScriptedServer, case: str) -> None:
+async def test_windows_reported_by_servers(server: ScriptedServer, case: str) -> None:
     server.pages, window = SAID[case]
     assert await find_window(ModelServer(server.base_url, NAME, "sk-x")) == window
     assert {look.headers["authorization"] for look in server.looks} == {"Bearer sk-x"}
 
 
-async def test_one_that_is_away_says_nothing(server: ScriptedServer) -> None:
+async def test_an_unavailable_server_reports_no_window(server: ScriptedServer) -> None:
     assert await find_window(ModelServer("http://127.0.0.1:9/v1", NAME)) is None
     assert await find_window(ModelServer("no address", NAME)) is None
 
@@ -67,7 +67,7 @@ PRIVATE = {
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_only_servers_of_the_users_own_are_asked_at_other_paths(address: str) -> None:
+def test_only_local_servers_are_queried_at_other_paths(address: str) -> None:
     assert is_private(address) is PRIVATE[address]
 
 
@@ -92,7 +92,7 @@ LONG = "Read this: " + "the quick brown fox jumps over the lazy dog. " * 900
 async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change(
     agent: ScriptedAgent,
 ) -> None:
-    """As Ollama does: half of a window of 4,096 tokens is what is left of 10,000."""
+    """As Ollama does: of 10,000 tokens it keeps half of a window of 4,096 tokens."""
     agent.server.pages = ollama("scripted")
 
     def answer(_: Any) -> Any:
@@ -101,16 +101,16 @@ async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change
 
     agent.server.script(answer).always(text("What?", usage=HALF))
     outcome = await agent.run(request=LONG, tool_choice="none")
-    shown = "\n".join(str(r.last["content"])[:80] for r in agent.server.requests)
-    assert len(agent.server.requests) == 2, shown
+    last_texts = "\n".join(str(r.last["content"])[:80] for r in agent.server.requests)
+    assert len(agent.server.requests) == 2, last_texts
     assert len(agent.server.requests[1].raw) < 0.5 * len(agent.server.requests[0].raw)
     assert (outcome.stop_reason, outcome.output) == ("answered", "What?"), "shorter, it fits"
 
 
-async def test_what_cannot_be_made_shorter_ends_the_run(
+async def test_a_request_that_cannot_be_shortened_ends_the_run(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
-    """The instructions and tools alone are larger than the window."""
+    """The instructions and tools alone exceed the window."""
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, PROFILES["manus"])
     agent.server.pages = llama_cpp("scripted", 1_024)
     agent.server.always(text("Which text?", usage=tokens(515, 20)))
@@ -121,21 +121,23 @@ async def test_what_cannot_be_made_shorter_ends_the_run(
             assert (words in outcome.output) is (words != "\n")
 
 
-async def test_a_count_far_below_is_told_once_where_the_window_is_not_known(
+async def test_a_count_far_below_is_reported_once_if_the_window_is_unknown(
     agent: ScriptedAgent, caplog: pytest.LogCaptureFixture, subtests: pytest.Subtests
 ) -> None:
     with caplog.at_level(logging.WARNING, "manus"):
         await agent.run(text("Which text?", usage=HALF), request=LONG)
         outcome = await agent.run(text("Which?", usage=HALF), request=LONG, thread="again")
-    told = [record.getMessage() for record in caplog.records if "counted" in record.getMessage()]
-    assert len(told) == 1
+    messages = [
+        record.getMessage() for record in caplog.records if "counted" in record.getMessage()
+    ]
+    assert len(messages) == 1
     for words in ("2,051 tokens", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
         with subtests.test(words=words):
-            assert words in told[0]
+            assert words in messages[0]
     assert outcome.output == "Which?", "the reply counts all the same"
 
 
-async def test_a_small_window_is_told_once_with_the_setting(
+async def test_a_small_window_is_reported_once_with_the_setting(
     agent: ScriptedAgent, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent.server.pages = lm_studio("scripted", 4_096)
@@ -145,9 +147,9 @@ async def test_a_small_window_is_told_once_with_the_setting(
         assert caplog.records == [], "the settings say so themselves"
         monkeypatch.delenv("MANUS_CONTEXT_WINDOW")
         await agent.run(call("poll"), text("Hello."), thread="again")
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "a context window of 4,096 tokens" in told
-    assert "lms load" in told
+    [message] = [record.getMessage() for record in caplog.records]
+    assert "a context window of 4,096 tokens" in message
+    assert "lms load" in message
 
 
 FIGURES: dict[str, tuple[Comparison, int, bool]] = {
@@ -165,13 +167,13 @@ FIGURES: dict[str, tuple[Comparison, int, bool]] = {
 
 
 @pytest.mark.parametrize("case", FIGURES)
-def test_what_was_dropped_is_told_from_what_is_counted_otherwise(case: str) -> None:
+def test_truncation_is_distinguished_from_other_counting(case: str) -> None:
     compared, size, was_dropped = FIGURES[case]
     assert compared.exceeds(size) is was_dropped
 
 
 @pytest.mark.parametrize("size", [4_096, 40_960])
-async def test_a_server_is_asked_once_and_not_for_every_step(
+async def test_a_server_is_queried_once_and_not_at_every_step(
     agent: ScriptedAgent, size: int
 ) -> None:
     agent.server.pages = ollama("scripted", size)
@@ -179,19 +181,19 @@ async def test_a_server_is_asked_once_and_not_for_every_step(
     assert len(agent.server.looks) <= 4
 
 
-async def test_a_server_without_these_paths_is_asked_as_before(agent: ScriptedAgent) -> None:
+async def test_a_server_without_these_paths_works_as_before(agent: ScriptedAgent) -> None:
     broken = Raw(b"<html>", 500, "text/html")
     agent.server.pages = {"/v1/models": broken, "/api/ps": broken, "/props": broken}
     assert (await agent.run(text("Hello."))).output == "Hello."
 
 
-async def test_a_server_that_breaks_off_is_not_asked_for_every_step(agent: ScriptedAgent) -> None:
+async def test_a_server_that_disconnects_is_not_queried_at_every_step(agent: ScriptedAgent) -> None:
     agent.server.pages = {"/v1/models": cut()}
     await agent.run(*(call("poll") for _ in range(5)), text("Done."))
     assert len(agent.server.looks) == 1
 
 
-async def test_a_server_that_counts_too_little_is_not_asked_for_every_step(
+async def test_a_server_that_counts_too_little_is_not_queried_at_every_step(
     agent: ScriptedAgent,
 ) -> None:
     steps = (replace(as_message(call("poll")), usage=tokens(10, 5)) for _ in range(6))

@@ -1,4 +1,4 @@
-"""The schemas of tools, as single models accept them."""
+"""Tool schemas in the form that particular models accept."""
 
 import copy
 
@@ -18,9 +18,9 @@ def test_open_objects_of_a_schema_are_closed_at_any_depth() -> None:
     }
     tool = {"type": "function", "function": {"name": "t", "parameters": parameters}}
     before = copy.deepcopy(tool)
-    [closed] = adapt_tools([tool], ModelSettings(model="google/gemini-3-pro")) or []
+    [adapted] = adapt_tools([tool], ModelSettings(model="google/gemini-3-pro")) or []
     text = {"type": "string", "description": "Any (as JSON text)"}
-    assert closed["function"]["parameters"]["properties"] == {
+    assert adapted["function"]["parameters"]["properties"] == {
         "a": text,
         "b": {"type": "array", "items": text},
         "c": {"anyOf": [{"type": "object", "properties": {"d": text}}]},

@@ -1,4 +1,4 @@
-"""The wire form of messages, as LangChain's own client sends it, and what breaks on the wire."""
+"""The wire format of messages, compared with LangChain's own client, and broken connections."""
 
 import asyncio
 import contextlib
@@ -75,13 +75,13 @@ async def test_ordinary_messages_are_sent_as_langchain_sends_them(
             assert ours.body == theirs.body
             same = ("authorization", "content-type", "accept")
             assert [ours.headers[name] for name in same] == [theirs.headers[name] for name in same]
-    # the reply is the one that LangChain reads
+    # the reply as LangChain parses it
     server.script(*[calls(call("read", path="a", id="c1"), call("poll", id="c2"), text="Two.")] * 2)
     his, own = [await client(c, server).ainvoke("Hi.") for c in (ChatOpenAI, FastChatOpenAI)]
     assert own.text == his.text == "Two."
     assert own.tool_calls == his.tool_calls
-    said = [m.usage_metadata["output_tokens"] for m in (own, his) if m.usage_metadata]
-    assert said == [6, 6]
+    output_tokens = [m.usage_metadata["output_tokens"] for m in (own, his) if m.usage_metadata]
+    assert output_tokens == [6, 6]
     assert own.response_metadata["finish_reason"] == "tool_calls"
 
 
@@ -93,7 +93,7 @@ MALFORMED = {
 }
 
 
-def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept(
+def test_unreadable_arguments_are_wrapped_in_place(
     subtests: pytest.Subtests,
 ) -> None:
     bad = {"name": "read", "args": '{"path": "a', "id": "c0", "error": None}
@@ -116,9 +116,9 @@ def test_arguments_that_cannot_be_read_are_wrapped_and_their_place_kept(
             assert [c["args"] for c in message.invalid_tool_calls] == [arguments]
 
 
-async def test_pictures_follow_the_batch_of_tool_messages(agent: ScriptedAgent) -> None:
-    shown = calls(call("picture"), call("poll"), call("picture"))
-    await agent.run(shown, call("poll"), text("Red."))
+async def test_images_follow_the_batch_of_tool_messages(agent: ScriptedAgent) -> None:
+    reply = calls(call("picture"), call("poll"), call("picture"))
+    await agent.run(reply, call("poll"), text("Red."))
     last = agent.server.requests[-1].messages
     roles = [m["role"] for m in last]
     assert roles == ["system", "user", "assistant", *["tool"] * 3, "user", *roles[7:]]
@@ -128,8 +128,8 @@ async def test_pictures_follow_the_batch_of_tool_messages(agent: ScriptedAgent) 
 
 
 @given(st.text())
-def test_any_text_is_encoded(said: str) -> None:
-    assert json.loads(encode({"content": said})) == {"content": said}
+def test_any_text_is_encoded(text: str) -> None:
+    assert json.loads(encode({"content": text})) == {"content": text}
 
 
 WORDS = "Grüße, 世界\u2028😀\x85."
@@ -153,7 +153,7 @@ CALLING = reply_stream(
 
 
 async def heard(model: Any) -> AIMessage | None:
-    """The reply, with its calls as a run would have them; None if it failed."""
+    """Return the reply, with its calls as in a run; None if it failed."""
     try:
         message: AIMessage = await model.ainvoke([HumanMessage("Hi.")])
     except Exception:  # noqa: BLE001 - however it fails
@@ -162,10 +162,10 @@ async def heard(model: Any) -> AIMessage | None:
 
 
 @pytest.mark.parametrize("body", [TALK, CALLING], ids=["text", "a call"])
-async def test_a_stream_that_is_cut_anywhere(
+async def test_a_stream_truncated_anywhere(
     server: ScriptedServer, body: bytes, subtests: pytest.Subtests
 ) -> None:
-    """In a character, in an event, between two: no half of it is taken for the whole."""
+    """In a character, in an event, between two: a part is never taken for the whole."""
     cuts = range(0, len(body), 9)
     server.script(*(raw(body[:cut], content_type=SSE) for cut in cuts))
     model = await build_model(ModelSettings(model="m", base_url=server.base_url), Path())
@@ -193,7 +193,7 @@ async def test_comments_that_keep_a_connection_open_are_silence(
         await reader.readuntil(b"\r\n\r\n")
         writer.write(f"HTTP/1.1 200 OK\r\nContent-Type: {SSE}\r\n\r\n".encode())
         with contextlib.suppress(OSError):
-            while not reader.at_eof():  # the client has gone
+            while not reader.at_eof():  # the client disconnected
                 writer.write(b": OPENROUTER PROCESSING\n\n")
                 await writer.drain()
                 await asyncio.sleep(0.05)
@@ -207,19 +207,19 @@ async def test_comments_that_keep_a_connection_open_are_silence(
         port = server.sockets[0].getsockname()[1]
         outcome = await agent.run(base_url=f"http://127.0.0.1:{port}/v1")
         assert "timed out" in outcome.output
-        # that of the question for the context window is one of them
+        # one of them asks for the context window
         await asyncio.gather(*(task for task in connections if task is not None))
 
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """A certificate authority that no machine trusts by itself."""
+    """Return a certificate authority that no machine trusts by default."""
     return trustme.CA()
 
 
 @pytest.fixture
 def secure(authority: trustme.CA) -> Iterator[ScriptedServer]:
-    """A server with a certificate of that authority."""
+    """Provide a server with a certificate from that authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     with ScriptedServer(tls=context) as server:
@@ -240,7 +240,9 @@ async def test_a_certificate_that_is_trusted(
     assert (await behind.run(text("Safe."))).output == "Safe."
 
 
-async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> None:
+async def test_a_certificate_that_is_not_trusted(
+    agent: ScriptedAgent, secure: ScriptedServer
+) -> None:
     outcome = await ScriptedAgent(secure, agent.workspace, agent.saver).run()
     assert outcome.stop_reason == "error"
     assert "unable to get local issuer" in outcome.output
@@ -249,7 +251,7 @@ async def test_one_that_is_not(agent: ScriptedAgent, secure: ScriptedServer) -> 
 
 
 @pytest.mark.environ(SSL_CERT_FILE="/nowhere.pem")
-async def test_what_no_client_can_be_made_with_is_said_at_once(agent: ScriptedAgent) -> None:
+async def test_invalid_client_settings_are_reported_at_once(agent: ScriptedAgent) -> None:
     events = await agent.events()
     assert not [event for event in events if event["type"] == "retry"]
     outcome = await agent.outcome()

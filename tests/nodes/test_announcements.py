@@ -1,4 +1,4 @@
-"""A reply without a call that announces work: told from an answer, and sent back once."""
+"""A reply without a call that announces work: told apart from an answer, and sent back once."""
 
 from dataclasses import replace
 from typing import Any
@@ -104,12 +104,12 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("reply", ANNOUNCED)
-def test_an_announcement_is_recognised(reply: str) -> None:
+def test_an_announcement_is_recognized(reply: str) -> None:
     assert announces_work(reply)
 
 
 @pytest.mark.parametrize("reply", ANSWERS)
-def test_an_answer_is_no_announcement(reply: str) -> None:
+def test_an_answer_is_not_an_announcement(reply: str) -> None:
     assert not announces_work(reply)
 
 
@@ -118,16 +118,16 @@ def is_sent_back(request: Any) -> bool:
 
 
 async def test_an_announcement_is_sent_back_once(agent: ScriptedAgent) -> None:
-    done = call("terminate", status="success", answer="f7 is right now.")
+    terminate = call("terminate", status="success", answer="f7 is right now.")
     outcome = await agent.run(
-        text("I will now look at the file."), call("append", path="a", line="1"), done
+        text("I will now look at the file."), call("append", path="a", line="1"), terminate
     )
     assert (outcome.stop_reason, outcome.success) == ("terminated", True)
     assert outcome.output == "f7 is right now."
     assert agent.lines("a") == ["1"]
     assert [is_sent_back(r) for r in agent.server.requests] == [False, True, False]
-    said = str(agent.server.requests[1].last["content"])
-    assert "`terminate`" in said
+    content = str(agent.server.requests[1].last["content"])
+    assert "`terminate`" in content
 
 
 async def test_a_second_one_is_the_answer(agent: ScriptedAgent) -> None:
@@ -136,7 +136,7 @@ async def test_a_second_one_is_the_answer(agent: ScriptedAgent) -> None:
     assert len(agent.server.requests) == 3
 
 
-async def test_what_is_said_after_it_is_the_answer(agent: ScriptedAgent) -> None:
+async def test_the_reply_after_it_is_the_answer(agent: ScriptedAgent) -> None:
     outcome = await agent.run(text("Let me write it:"), text("It is written."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "It is written.")
 
@@ -157,7 +157,7 @@ async def test_nothing_is_sent_back_in_a_conversation(agent: ScriptedAgent) -> N
 
 
 @pytest.mark.parametrize(
-    "chosen",
+    "options",
     [
         pytest.param({"max_steps": 1}, id="last step"),
         pytest.param({"tool_choice": "none"}, id="no tools"),
@@ -165,9 +165,9 @@ async def test_nothing_is_sent_back_in_a_conversation(agent: ScriptedAgent) -> N
     ],
 )
 async def test_nothing_is_sent_back_where_nothing_could_follow(
-    agent: ScriptedAgent, chosen: dict[str, Any]
+    agent: ScriptedAgent, options: dict[str, Any]
 ) -> None:
-    outcome = await agent.run(text(ANNOUNCES), **chosen)
+    outcome = await agent.run(text(ANNOUNCES), **options)
     assert (outcome.stop_reason, outcome.output) == ("answered", ANNOUNCES)
 
 
@@ -199,8 +199,8 @@ async def test_an_open_plan_sends_a_reply_back(agent: ScriptedAgent) -> None:
     assert plans["p"]["steps"][1]["status"] == "completed"
 
 
-async def test_a_step_of_a_plan_is_no_conversation(agent: ScriptedAgent) -> None:
-    """A task for another agent, given in a conversation: nobody reads what that one announces."""
+async def test_a_delegated_task_is_not_a_conversation(agent: ScriptedAgent) -> None:
+    """A task for another agent, delegated in a conversation: nobody reads its announcements."""
     delegator = ScriptedAgent(agent.server, agent.workspace, agent.saver, DELEGATOR)
     task = call("delegate", task="Look.", profile="swe")
     agent.server.when(lambda r: str(r.messages[1]["content"]) == "Look.").script(

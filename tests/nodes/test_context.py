@@ -1,4 +1,4 @@
-"""What a request holds of a history: estimates, truncation, compaction, notes."""
+"""How a history is fitted into a request: estimates, truncation, compaction, notes."""
 
 import re
 from dataclasses import replace
@@ -46,8 +46,8 @@ def answer(number: int, text: str = "text") -> ToolMessage:
     return ToolMessage(text, tool_call_id=f"c{number}", name="read", id=f"t{number}")
 
 
-def whole(shown: str, workspace: Workspace) -> str:
-    note = re.search(r"all [\d,]+ are in (\S+) …\]", shown)
+def whole(text: str, workspace: Workspace) -> str:
+    note = re.search(r"all [\d,]+ are in (\S+) …\]", text)
     assert note is not None
     return (workspace.root / note[1]).read_text()
 
@@ -56,60 +56,62 @@ class TestTruncation:
     async def test_a_large_result_keeps_its_ends_and_a_file(self, workspace: Workspace) -> None:
         text = "first\n" + FOX * 2_000 + "last"
         history: list[AnyMessage] = [HumanMessage("Do."), asks(1), answer(1, text)]
-        shown = await fit_messages(history, ROOM, workspace)
-        seen = str(shown[2].text)
-        assert seen.startswith("first")
-        assert seen.endswith("last")
-        assert whole(seen, workspace) == text
+        messages = await fit_messages(history, ROOM, workspace)
+        excerpt = str(messages[2].text)
+        assert excerpt.startswith("first")
+        assert excerpt.endswith("last")
+        assert whole(excerpt, workspace) == text
         assert history[2].text == text, "the history keeps it"
-        known = RenderedHistory(workspace)
+        rendered = RenderedHistory(workspace)
         window = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
-        first = await known.render(history, window)
-        again = await known.render([*history, asks(2)], window)
+        first = await rendered.render(history, window)
+        again = await rendered.render([*history, asks(2)], window)
         assert again[2] is first[2], "it is sent as the request before had it"
-        assert len(await known.render(history[:2], window)) == 2
+        assert len(await rendered.render(history[:2], window)) == 2
 
-    async def test_many_results_share_the_room_of_a_turn(self, workspace: Workspace) -> None:
+    async def test_many_results_share_the_space_of_a_turn(self, workspace: Workspace) -> None:
         calls = [{"name": "read", "args": {}, "id": f"c{n}", "type": "tool_call"} for n in range(9)]
         results = [answer(n, FOX * 300) for n in range(8)]
         turn: list[AnyMessage] = [AIMessage("", tool_calls=calls), *results, answer(8, "short")]
-        shown = await fit_messages(turn, ROOM, workspace)
-        assert sum(map(estimate_message, shown)) < 0.5 * ROOM
-        assert shown[-1].text == "short"
+        messages = await fit_messages(turn, ROOM, workspace)
+        assert sum(map(estimate_message, messages)) < 0.5 * ROOM
+        assert messages[-1].text == "short"
 
     async def test_arguments_stay_json(
         self, workspace: Workspace, subtests: pytest.Subtests
     ) -> None:
-        for more in ({"text": FOX * 2_000}, {"deep": {"b": [FOX * 900, 1]}}):
-            with subtests.test(more=more):
-                [shown, _] = await fit_messages(
-                    [asks(1, path="a", **more), answer(1)], ROOM, workspace
+        for arguments in ({"text": FOX * 2_000}, {"deep": {"b": [FOX * 900, 1]}}):
+            with subtests.test(arguments=arguments):
+                [message, _] = await fit_messages(
+                    [asks(1, path="a", **arguments), answer(1)], ROOM, workspace
                 )
-                assert isinstance(shown, AIMessage)
-                [made] = [call["args"] for call in shown.tool_calls]
-                assert made["path"] == "a"
-                assert len(str(made)) / 4 < 0.3 * ROOM
-                assert set(made) == {"path", *more}
+                assert isinstance(message, AIMessage)
+                [args] = [call["args"] for call in message.tool_calls]
+                assert args["path"] == "a"
+                assert len(str(args)) / 4 < 0.3 * ROOM
+                assert set(args) == {"path", *arguments}
 
-    async def test_the_users_oldest_large_messages_give_way(self, workspace: Workspace) -> None:
-        said = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
-        shown = await fit_messages(said, ROOM, workspace)
-        assert shown[-1] is said[-1]
-        assert shown[0] is not said[0]
-        assert whole(str(shown[0].text), workspace) == said[0].text
+    async def test_the_users_oldest_large_messages_are_truncated(
+        self, workspace: Workspace
+    ) -> None:
+        history = [HumanMessage(f"{n} " + FOX * 100, id=str(n)) for n in range(6)]
+        messages = await fit_messages(history, ROOM, workspace)
+        assert messages[-1] is history[-1]
+        assert messages[0] is not history[0]
+        assert whole(str(messages[0].text), workspace) == history[0].text
 
-    async def test_it_is_shown_as_if_it_were_looked_at_first(
+    async def test_rendering_does_not_depend_on_earlier_renderings(
         self, workspace: Workspace, subtests: pytest.Subtests
     ) -> None:
         """However a history and a window change."""
-        first, more = (HumanMessage(FOX * 100, id="u"), HumanMessage(FOX * 150, id="v"))
+        first, second = (HumanMessage(FOX * 100, id="u"), HumanMessage(FOX * 150, id="v"))
         picture = ToolMessage([{"type": "image", "url": "x"}], tool_call_id="c1", id="t1")
         turn: list[AnyMessage] = [asks(1), answer(1, FOX * 60)]
         wide = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
-        known = RenderedHistory(workspace)
+        rendered = RenderedHistory(workspace)
         requests: list[tuple[list[AnyMessage], ContextWindow]] = [
             ([first, *turn], wide),
-            ([first, *turn, more], wide),
+            ([first, *turn, second], wide),
             ([first, *turn], replace(wide, room=ROOM / 4)),
             ([first, asks(1), picture], wide),
             ([first, asks(1), picture], replace(wide, vision=False)),
@@ -119,8 +121,8 @@ class TestTruncation:
         for history, window in requests:
             with subtests.test(history=history, window=window):
                 anew = RenderedHistory(workspace)
-                assert await known.render(history, window) == await anew.render(history, window)
-                assert known.ids == anew.ids
+                assert await rendered.render(history, window) == await anew.render(history, window)
+                assert rendered.ids == anew.ids
 
 
 class TestCompaction:
@@ -129,24 +131,24 @@ class TestCompaction:
         *(message for n in range(6) for message in (asks(n), answer(n))),
     )
 
-    def test_turns_go_whole_and_the_oldest_first(self) -> None:
+    def test_turns_are_evicted_whole_and_oldest_first(self) -> None:
         evicted = select_evicted(self.HISTORY, [10.0] * 13, 70)
         assert [m.id for m in evicted] == ["a0", "t0", "a1", "t1", "a2", "t2"]
         evicted = select_evicted(self.HISTORY, [10.0] * 13, 0, 3)
-        left = [m.id for m in self.HISTORY if m not in evicted]
-        assert left == ["u", "a3", "t3", "a4", "t4", "a5", "t5"], "and the request"
+        remaining = [m.id for m in self.HISTORY if m not in evicted]
+        assert remaining == ["u", "a3", "t3", "a4", "t4", "a5", "t5"], "and the request"
         assert select_evicted(self.HISTORY, [10.0] * 13, 1_000) == []
         first, second = HumanMessage("Do.", id="u"), HumanMessage("Go on.", id="v")
         assert select_evicted([first, asks(0), second, asks(1)], [10.0] * 4, 0, 0) == [], (
             "open calls"
         )
-        # requests of earlier runs go only where they must
+        # requests of earlier runs are evicted only if necessary
         history: list[AnyMessage] = [HumanMessage(f"{n}", id=str(n)) for n in range(4)]
         assert select_evicted(history, [10.0] * 4, 10, max_size=100, request_index=3) == []
         evicted = select_evicted(history, [10.0] * 4, 20, max_size=30, request_index=3)
         assert [m.id for m in evicted] == ["0", "1"]
 
-    def test_the_summary_takes_the_place_of_the_first_and_of_the_one_before(self) -> None:
+    def test_the_summary_replaces_the_evicted_turns_and_the_previous_one(self) -> None:
         history, evicted = list(self.HISTORY), select_evicted(self.HISTORY, [10.0] * 13, 50)
         once, writes = replace_with_notes(history, evicted, "Notes.\n- one [#1]")
         assert append_messages(history, [writes]) == once
@@ -162,7 +164,7 @@ class TestCompaction:
         assert all(isinstance(write, RemoveMessage) for write in writes[1:])
 
 
-def test_notes_stand_under_their_headings_and_prose_is_dropped() -> None:
+def test_notes_are_under_their_headings_and_prose_is_dropped() -> None:
     reply = (
         "Here are the notes:\n- Code 42 [#1]\n**Next:**\n* Ask K9, line 77\n# found\n"
         "- Port 8080 [#4]\n- \n## Wanted\n1. All 300 codes of K8"
@@ -176,31 +178,31 @@ def test_notes_stand_under_their_headings_and_prose_is_dropped() -> None:
     assert parse_notes(format_notes(notes)) == notes
 
 
-def test_what_is_wanted_and_next_stays_the_longest() -> None:
+def test_wanted_and_next_are_kept_longest() -> None:
     old = [f"- A long finding of no interest any more, number {n} [#{n}]" for n in range(90)]
     lines = ["## Wanted", "- All codes", "## Found", *old, "## Next", "- Ask on"]
-    kept = truncate_notes(parse_notes(lines), 200)
-    assert kept[1:4] == ["## Wanted", "- All codes", "## Found"]
-    assert kept[-3:] == [old[-1], "## Next", "- Ask on"]
-    assert len(kept) < 20
+    notes = truncate_notes(parse_notes(lines), 200)
+    assert notes[1:4] == ["## Wanted", "- All codes", "## Found"]
+    assert notes[-3:] == [old[-1], "## Next", "- Ask on"]
+    assert len(notes) < 20
 
 
-def test_pictures_are_not_counted_as_letters_and_other_scripts_have_more_tokens(
+def test_images_are_not_counted_as_text_and_other_scripts_have_more_tokens(
     subtests: pytest.Subtests,
 ) -> None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT * 900}"}}
     assert 500 < estimate_message(ToolMessage([image], tool_call_id="1")) < 2_000
     for word in ("狐", "лис"):
-        written, letters = word * 900, "f" * 900 * len(word)
+        words, letters = word * 900, "f" * 900 * len(word)
         with subtests.test("compared with letters", word=word):
-            assert estimate_text(written) > 1.5 * estimate_text(letters)
-        for text in (written, letters):
-            said = HumanMessage([{"type": "text", "text": text}])
+            assert estimate_text(words) > 1.5 * estimate_text(letters)
+        for text in (words, letters):
+            human = HumanMessage([{"type": "text", "text": text}])
             call = {"id": "1", "name": "bash", "args": {"command": text}}
-            for message in (HumanMessage(text), said, AIMessage("", tool_calls=[call])):
+            for message in (HumanMessage(text), human, AIMessage("", tool_calls=[call])):
                 with subtests.test(word=word, text=text):
-                    meant = pytest.approx(estimate_text(text), rel=0.1, abs=40)
-                    assert estimate_message(message) == meant
+                    expected = pytest.approx(estimate_text(text), rel=0.1, abs=40)
+                    assert estimate_message(message) == expected
 
 
 GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
@@ -220,13 +222,13 @@ async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
 LEARNED = {"maximum context length is 90000": 8_000, "It is too long.": 5_000, "limit 2048": 2_048}
 
 
-def test_what_was_refused_and_what_a_server_counts_is_learned_from(
+def test_rejected_sizes_and_server_counts_are_learned_from(
     subtests: pytest.Subtests,
 ) -> None:
-    for number, (said, window) in enumerate(LEARNED.items()):
-        with subtests.test(number=number, said=said):
+    for number, (message, window) in enumerate(LEARNED.items()):
+        with subtests.test(number=number, message=message):
             endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
-            learn_window(ContextOverflowError(said, (endpoint.base_url, endpoint.model)), 10_000)
+            learn_window(ContextOverflowError(message, (endpoint.base_url, endpoint.model)), 10_000)
             assert get_window(endpoint) == window, "less than what was refused"
     assert calibrate(1.0, 1_000, 1_500) == 1.5
     assert calibrate(1.5, 1_000, 10) == 1.5, "it counts something else"

@@ -1,7 +1,7 @@
-"""When an agent is stuck in a loop: every rule of the contract's section 4, and what is none.
+"""When an agent is stuck in a loop: every rule of the contract's section 4, and what is not a loop.
 
 The cases named after them follow the test suites of OpenHands' `StuckDetector` and gemini-cli's
-`loopDetectionService`. Where ours judges otherwise, the case says why.
+`loopDetectionService`. Where ours decides differently, the case states the reason.
 """
 
 import itertools
@@ -25,28 +25,30 @@ Made = tuple[str, Any, Any]
 _ids = itertools.count()
 
 
-def step(*made: Made, text: str = "", error: bool = False, seconds: float = 0) -> list[AnyMessage]:
-    """An assistant message with calls (name, arguments, observation), and their tool messages."""
-    ids = [str(next(_ids)) for _ in made]
-    asked = [
+def step(*calls: Made, text: str = "", error: bool = False, seconds: float = 0) -> list[AnyMessage]:
+    """Return an assistant message with calls (name, arguments, observation), and tool messages."""
+    ids = [str(next(_ids)) for _ in calls]
+    tool_calls = [
         {"name": name, "args": args, "id": id_, "type": "tool_call"}
-        for (name, args, _), id_ in zip(made, ids, strict=True)
+        for (name, args, _), id_ in zip(calls, ids, strict=True)
     ]
     status = "error" if error else "success"
     facts = {CALL_FACTS: {"seconds": seconds}}
     answers = [
-        ToolMessage(seen, tool_call_id=id_, name=name, status=status, additional_kwargs=facts)
-        for (name, _, seen), id_ in zip(made, ids, strict=True)
+        ToolMessage(
+            observation, tool_call_id=id_, name=name, status=status, additional_kwargs=facts
+        )
+        for (name, _, observation), id_ in zip(calls, ids, strict=True)
     ]
-    return [AIMessage(text, tool_calls=asked), *answers]
+    return [AIMessage(text, tool_calls=tool_calls), *answers]
 
 
-def bash(command: str, seen: str = "a b", **more: Any) -> list[AnyMessage]:
-    return step(("bash", {"command": command}, seen), **more)
+def bash(command: str, observation: str = "a b", **arguments: Any) -> list[AnyMessage]:
+    return step(("bash", {"command": command}, observation), **arguments)
 
 
-def fail(command: str, seen: str = "no") -> list[AnyMessage]:
-    return bash(command, seen, error=True)
+def fail(command: str, observation: str = "no") -> list[AnyMessage]:
+    return bash(command, observation, error=True)
 
 
 def said(text: str) -> list[AnyMessage]:
@@ -57,15 +59,15 @@ def build_trail(steps: Iterable[Sequence[AnyMessage]]) -> tuple[list[TrailEntry]
     trail: list[TrailEntry] = []
     newest, outcome = 0, ""
     for number, messages in enumerate(steps, start=1):
-        made = newest_step(messages, None, number)
-        trail += made.entries
-        newest, outcome = len(made.entries), made.result
+        current = newest_step(messages, None, number)
+        trail += current.entries
+        newest, outcome = len(current.entries), current.result
     return trail, newest, outcome
 
 
 def kind_in(*steps: list[AnyMessage], threshold: int = 2) -> str | None:
-    found = find_loop(*build_trail(steps), threshold)
-    return found.kind if found is not None else None
+    loop = find_loop(*build_trail(steps), threshold)
+    return loop.kind if loop is not None else None
 
 
 LS = bash("ls")
@@ -75,21 +77,21 @@ PYTEST = bash("pytest", "1 failed in 0.12s", error=True)
 PAGE = {"action": "click_element", "index": 3}
 
 
-def click(page: str, **more: Any) -> list[AnyMessage]:
-    """A browser action whose sentence is always the same; what counts is the page after it."""
+def click(page: str, **options: Any) -> list[AnyMessage]:
+    """Return a browser action with a constant sentence; what counts is the page after it."""
     id_ = str(next(_ids))
-    asked = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
+    tool_call = [{"name": "browser_use", "args": PAGE, "id": id_, "type": "tool_call"}]
     answer = ToolMessage("Clicked element 3.", tool_call_id=id_, name="browser_use")
-    facts = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **more}
+    facts = {"fingerprint": result_fingerprint(answer, page), "seconds": 0.3, **options}
     answer.additional_kwargs[CALL_FACTS] = facts
-    return [AIMessage("", tool_calls=asked), answer]
+    return [AIMessage("", tool_calls=tool_call), answer]
 
 
 def malformed() -> list[AnyMessage]:
     id_ = str(next(_ids))
     bad = {"name": "bash", "args": "{", "id": id_, "error": None, "type": "invalid_tool_call"}
-    asked = AIMessage("", invalid_tool_calls=[bad])
-    return [asked, ToolMessage("Not JSON.", tool_call_id=id_, status="error")]
+    message = AIMessage("", invalid_tool_calls=[bad])
+    return [message, ToolMessage("Not JSON.", tool_call_id=id_, status="error")]
 
 
 def shot(data: str) -> list[AnyMessage]:
@@ -104,7 +106,7 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "pictures that are the same": ([shot("aa")] * 3, "call"),
     "pictures that differ": ([shot("aa"), shot("bb"), shot("cc")], None),
     "an error and a result of the same words": ([LS, bash("ls", error=True), LS], None),
-    # what a fingerprint leaves out
+    # ignored by a fingerprint
     "blanks": ([bash("ls -l"), bash("ls   -l "), bash(" ls -l")], "call"),
     "letter case": ([bash("ls"), bash("ls"), step(("BASH", {"command": "ls"}, "a b"))], "call"),
     "case of a query": (
@@ -117,7 +119,7 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "a duration": ([fail("pytest", f"1 failed in 0.1{n}s") for n in range(3)], "call"),
     "a process id": ([bash("run &", f"started, pid {n}") for n in range(100, 103)], "call"),
     "an address": ([fail("x", f"<object at 0x7f{n}a>") for n in range(3)], "call"),
-    # what it does not leave out
+    # not ignored
     "another number": ([bash("make", f"building {8 * n} %") for n in range(6)], None),
     "a line number that moves": ([fail("py", f"a.py:{n}:05: bad") for n in range(6)], None),
     "indentation of what is written": (
@@ -138,7 +140,7 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
     "a phrase before different calls": ([bash(f"{n}", text="Look.") for n in range(6)], None),
     "three empty replies": ([said(" \n")] * 3, "silence"),
     "empty replies not in a row": ([said(""), said(""), said("Hm."), said("")], None),
-    # what is none
+    # not loops
     "a list of items": ([step(("read", {"n": n}, "same")) for n in range(20)], None),
     "a view after each edit": ([s for e in EDITS for s in (VIEW, e)] + [VIEW], None),
     "a failing test between edits": ([PYTEST, EDITS[0], PYTEST, EDITS[1], PYTEST], None),
@@ -163,8 +165,8 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
 
 
 def test_the_table() -> None:
-    found = {name: kind_in(*steps) for name, (steps, _) in CASES.items()}
-    assert found == {name: kind for name, (_, kind) in CASES.items()}
+    kinds = {name: kind_in(*steps) for name, (steps, _) in CASES.items()}
+    assert kinds == {name: kind for name, (_, kind) in CASES.items()}
 
 
 def _replace(old: str, new: str) -> dict[str, Any]:
@@ -183,19 +185,19 @@ EDIT_LOOPS: dict[str, tuple[list[dict[str, Any]], str | None]] = {
 
 @pytest.mark.parametrize("name", EDIT_LOOPS)
 async def test_edits_are_compared_by_what_they_change(edit: Edit, root: Path, name: str) -> None:
-    """Although the observation of an exact edit names only its lines."""
+    """Although the observation of an exact edit contains only its lines."""
     calls, expected = EDIT_LOOPS[name]
     (root / "f").write_text("one\ntwo\nthree\n0\nfive\n")
     steps = []
     for args in calls:
         observation = await edit(**args)
-        made = step(("str_replace_editor", args, observation.text), error=observation.is_error)
+        messages = step(("str_replace_editor", args, observation.text), error=observation.is_error)
         if observation.fingerprint is not None:
-            answer = made[-1]
+            answer = messages[-1]
             assert isinstance(answer, ToolMessage)
             fingerprint = result_fingerprint(answer, observation.fingerprint)
             answer.additional_kwargs[CALL_FACTS]["fingerprint"] = fingerprint
-        steps.append(made)
+        steps.append(messages)
     assert kind_in(*steps) == expected
 
 
@@ -206,27 +208,27 @@ def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> No
             assert kind_in(*[said("So.")] * (threshold + 1), threshold=threshold) == "text"
 
 
-def test_a_finding_names_every_call_of_a_cycle_and_what_came_of_one() -> None:
-    cycle, one = (find_loop(*build_trail(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
+def test_a_finding_names_every_call_of_a_cycle_and_one_result() -> None:
+    cycle, single = (find_loop(*build_trail(s)) for s in ([bash(c) for c in "abc"] * 3, [LS] * 3))
     assert cycle is not None
     assert all(f"'command': '{c}'" in cycle.description for c in "abc")
     assert set(cycle.calls) == {call_fingerprint("bash", {"command": c}) for c in "abc"}
-    assert one is not None
-    assert all(word in one.description for word in ("`bash`", "ls", "3 times", "a b"))
+    assert single is not None
+    assert all(word in single.description for word in ("`bash`", "ls", "3 times", "a b"))
 
 
 def measures(steps: Iterable[list[AnyMessage]]) -> list[str]:
-    """The measure after each step of a run; the calls of a step are refused as `act` does it."""
+    """Return the measure after each step of a run; calls of a step are refused as in `act`."""
     trail: list[TrailEntry] = []
     loop: Loop | None = None
-    found: list[str] = []
+    measures_taken: list[str] = []
     for number, messages in enumerate(steps, start=1):
-        made = newest_step(messages, loop, number)
-        trail += made.entries
-        finding = find_loop(trail, len(made.entries), made.result)
-        loop = next_loop(loop, finding, made, number)
-        found.append(loop["measure"] if loop is not None else "")
-    return found
+        current = newest_step(messages, loop, number)
+        trail += current.entries
+        finding = find_loop(trail, len(current.entries), current.result)
+        loop = next_loop(loop, finding, current, number)
+        measures_taken.append(loop["measure"] if loop is not None else "")
+    return measures_taken
 
 
 REFUSALS = ["hint", "refuse", "refuse"]
@@ -264,14 +266,14 @@ def test_one_measure_at_a_time(subtests: pytest.Subtests) -> None:
             assert measures(steps) == measured, name
 
 
-def test_what_comes_round_beside_a_loop_is_refused_with_it() -> None:
+def test_calls_that_repeat_with_a_loop_are_refused_with_it() -> None:
     twice = step(*[("bash", {"command": "b"}, "a b")] * 2)
     steps = [bash("a"), bash("b"), bash("a"), bash("a")]
     trail, _, _ = build_trail(steps)
     before = next_loop(None, find_loop(trail, 1), newest_step(steps[-1], None, 4), 4)
     trail, newest, outcome = build_trail([*steps, twice])
-    found = find_loop(trail, newest, outcome)
-    loop = next_loop(before, found, newest_step(twice, before, 5), 5)
+    finding = find_loop(trail, newest, outcome)
+    loop = next_loop(before, finding, newest_step(twice, before, 5), 5)
     assert loop is not None
     assert loop["measure"] == "refuse"
     assert loop["calls"] == [call_fingerprint("bash", {"command": c}) for c in "ab"]
@@ -281,12 +283,14 @@ _CALL = st.tuples(st.sampled_from(["read", "edit"]), st.integers(0, 2), st.sampl
 
 
 @given(st.lists(st.lists(_CALL, max_size=2), max_size=12))
-def test_what_is_new_is_never_a_loop(run: list[list[tuple[str, int, str]]]) -> None:
-    steps = [step(*((name, {"n": n}, seen) for name, n, seen in calls)) for calls in run]
+def test_new_calls_are_never_a_loop(run: list[list[tuple[str, int, str]]]) -> None:
+    steps = [
+        step(*((name, {"n": n}, observation) for name, n, observation in calls)) for calls in run
+    ]
     assert kind_in(*steps, bash("never before", "never seen")) is None
 
 
 def test_the_trail_keeps_the_newest_calls() -> None:
     trail, *_ = build_trail(bash(f"ls {n}") for n in range(MAX_ENTRIES + 2))
-    kept = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
-    assert kept == trail[2:]
+    entries = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
+    assert entries == trail[2:]

@@ -1,4 +1,4 @@
-"""Every text for the model, whole, so that a change of one is seen."""
+"""Every text for the model as a snapshot, so that each change is visible."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ FILLED: dict[str, Any] = {
     "programs behind a proxy": place.programs("rules"),
     "programs beside servers of the user": place.programs("rules", has_servers=True),
     "programs without a network": place.programs("off"),
-    "steps left": [agent.steps_left(left) for left in (1, 3, 15)],
+    "steps left": [agent.steps_left(remaining) for remaining in (1, 3, 15)],
     "budget": [agent.budget_nearly_used_up(["4 of 5 calls"]), agent.last_call("4 of 5 calls")],
     "a loop": [
         agent.describe_call_loop(["`bash`"], 3, "no"),
@@ -50,8 +50,8 @@ FILLED: dict[str, Any] = {
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_prompts_of_a_profile(name: str, snapshot: SnapshotAssertion) -> None:
     profile = PROFILES[name]
-    said = render(profile.system_prompt, workspace="/work", place=PLACE)
-    assert [said, profile.next_step_prompt] == snapshot
+    prompt = render(profile.system_prompt, workspace="/work", place=PLACE)
+    assert [prompt, profile.next_step_prompt] == snapshot
 
 
 @pytest.mark.parametrize("name", FILLED)

@@ -1,4 +1,4 @@
-"""The composition of a request: system prompt with the place, history, next-step prompt."""
+"""The composition of a request: system prompt with the environment, history, next-step prompt."""
 
 import itertools
 import json
@@ -30,22 +30,22 @@ DONE = call("terminate", status="success", answer="Done.")
 RUN = Run(id="r", request_id="u", step=1, max_steps=20, workspace="/somewhere", profile="tester")
 
 
-def test_the_steps_left_are_said_in_the_last_quarter(subtests: pytest.Subtests) -> None:
-    for step, left in ((1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)):
-        with subtests.test(step=step, left=left):
-            expected = [] if left is None else [prompts.steps_left(left)]
+def test_the_steps_left_are_stated_in_the_last_quarter(subtests: pytest.Subtests) -> None:
+    for step, remaining in ((1, None), (15, None), (16, 5), (18, 3), (20, 1), (21, 1)):
+        with subtests.test(step=step, remaining=remaining):
+            expected = [] if remaining is None else [prompts.steps_left(remaining)]
             assert step_notes({**RUN, "step": step}, None) == expected
 
 
 async def test_what_is_sent(agent: ScriptedAgent, snapshot: SnapshotAssertion) -> None:
     write = calls(call("append", path="a", line="1"), text="First.")
     await agent.run(write, text("Done."), request="Write a 1.", max_steps=2)
-    sent = agent.server.requests[-1].messages
+    messages = agent.server.requests[-1].messages
     place = str(agent.workspace)
-    assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in sent] == snapshot
+    assert [(m["role"], m["content"].replace(place, "<workspace>")) for m in messages] == snapshot
 
 
-async def test_each_request_begins_with_the_one_before(
+async def test_each_request_starts_with_the_previous_one(
     agent: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     work: list[Scripted] = [call("append", path="a", line=str(n)) for n in range(12)]
@@ -56,17 +56,17 @@ async def test_each_request_begins_with_the_one_before(
     assert len(requests) == 18
     for earlier, later in itertools.pairwise(requests):
         with subtests.test(earlier=earlier, later=later):
-            kept = earlier.messages[:-1]
-            assert later.messages[: len(kept)] == kept
+            history = earlier.messages[:-1]
+            assert later.messages[: len(history)] == history
             assert len(later.messages) > len(earlier.messages)
             assert later.tools == earlier.tools
-            # down to the bytes, which is what a provider's cache compares
+            # byte for byte, as a provider's cache compares them
             last = json.dumps(earlier.last, ensure_ascii=False, separators=(",", ":")).encode()
             assert later.raw.startswith(earlier.raw[: earlier.raw.rindex(last)])
 
 
-async def test_nothing_is_sent_where_nothing_has_to_be_said(agent: ScriptedAgent) -> None:
-    """A message of the user's without content; several servers refuse it."""
+async def test_an_empty_message_is_not_sent(agent: ScriptedAgent) -> None:
+    """A user's message without content, which several servers reject."""
     quiet = replace(TESTER, next_step_prompt="")
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, quiet)
     await agent.run(call("poll"), text("Done."), max_steps=50)
@@ -89,8 +89,8 @@ async def test_neither_prompt_is_ever_stored(
     await agent.run(text("Yes."), request="Really?")
     history = await agent.messages()
     assert not any(isinstance(message, SystemMessage) for message in history)
-    asked = [str(m.text) for m in history if isinstance(m, HumanMessage)]
-    assert asked == ["Do it.", "Really?"]
+    texts = [str(m.text) for m in history if isinstance(m, HumanMessage)]
+    assert texts == ["Do it.", "Really?"]
     for request in agent.server.requests:
         with subtests.test(request=request):
             prompts_sent = [m for m in request.messages if "What next?" in str(m["content"])]
@@ -102,7 +102,7 @@ def read_notes(folder: Path) -> str:
     return describe_environment(Workspace(folder), resolve_settings(Settings()))
 
 
-async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> None:
+async def test_it_stays_the_same_while_files_are_created(agent: ScriptedAgent) -> None:
     placed = replace(TESTER, system_prompt="You test.\n$place")
     agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, placed)
     agent.workspace.mkdir(exist_ok=True)
@@ -121,7 +121,7 @@ async def test_it_stays_the_same_while_files_are_made(agent: ScriptedAgent) -> N
     assert "  made" in then
 
 
-def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path) -> None:
+def test_a_listing_has_two_levels_or_as_many_entries_as_fit(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").touch()
     (tmp_path / ".hidden").touch()
@@ -134,14 +134,14 @@ def test_a_listing_has_two_levels_or_as_many_entries_as_have_room(tmp_path: Path
     assert lines[-1] == f"  [{151 - MOST_ENTRIES} more]"
 
 
-def test_a_folder_whose_entries_have_no_room_is_counted(tmp_path: Path) -> None:
+def test_a_folder_whose_entries_do_not_fit_is_counted(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for number in range(60):
         (tmp_path / "logs" / f"{number}.log").touch()
     assert read_notes(tmp_path).endswith("\n  logs/ (60 entries)")
 
 
-def test_who_starts_no_programs_is_not_told_of_them(tmp_path: Path) -> None:
+def test_an_agent_without_programs_is_not_told_about_them(tmp_path: Path) -> None:
     resolved = resolve_settings(Settings())
     brief = describe_environment(Workspace(tmp_path), resolved, runs_programs=False)
     assert "shell" not in brief
@@ -157,13 +157,13 @@ def test_the_uncommitted_changes_and_the_hidden_entries_that_matter(tmp_path: Pa
     (tmp_path / ".github").mkdir()
     (tmp_path / ".env").touch()
     (tmp_path / ".pre-commit-config.yaml").touch()
-    said = read_notes(tmp_path)
-    assert "\n- Uncommitted changes at the beginning: untracked " in said
-    assert said.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
-    # neither changes the description of a thread
+    notes = read_notes(tmp_path)
+    assert "\n- Uncommitted changes at the beginning: untracked " in notes
+    assert notes.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
+    # neither changes the description within a thread
     (tmp_path / "b.py").touch()
     resolved = resolve_settings(Settings())
-    assert describe_environment(Workspace(tmp_path), resolved, said) == said
+    assert describe_environment(Workspace(tmp_path), resolved, notes) == notes
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ def test_which_python_runs_the_code(
     assert re.search(r"`python3` is .+; `python_execute` runs manus's own", without)
     venv.create(tmp_path / ".venv", symlinks=True)
     version = ".".join(map(str, sys.version_info[:3]))
-    said = describe_environment(Workspace(tmp_path), resolved, own_python=own_python)
-    assert f"- Python: {expected.format(python=f'Python {version} in .venv')}\n" in said
+    description = describe_environment(Workspace(tmp_path), resolved, own_python=own_python)
+    assert f"- Python: {expected.format(python=f'Python {version} in .venv')}\n" in description
 
 
-def test_the_branch_is_named_and_nothing_that_stands_in_its_place(
+def test_the_branch_is_named_and_nothing_planted_in_its_place(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     git, below, worktree = (tmp_path / name for name in (".git", "below", "worktree"))
@@ -209,7 +209,7 @@ def test_the_branch_is_named_and_nothing_that_stands_in_its_place(
 
 
 @pytest.mark.environ(MANUS_TRUST="")
-def test_the_instructions_of_a_folder_count_once_it_is_trusted(tmp_path: Path) -> None:
+def test_the_instructions_of_a_folder_apply_once_it_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Run `make check`.\n")
     assert "make check" not in read_notes(tmp_path)
     trust(tmp_path)
@@ -218,15 +218,15 @@ def test_the_instructions_of_a_folder_count_once_it_is_trusted(tmp_path: Path) -
     assert "all keys" not in read_notes(tmp_path)
 
 
-def test_programs_that_the_sandbox_hides_are_said_to_be_hidden(
+def test_programs_that_the_sandbox_hides_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shims = tmp_path / "shims"
     shims.mkdir()
     (shims / "cargo").touch(0o755)
     monkeypatch.setenv("PATH", f"{shims}:/usr/bin:{tmp_path / 'without'}")
-    said = read_notes(tmp_path / "project")
-    assert f"programs in {shims};" in said
-    assert "cargo" not in said
-    opened = resolve_settings(Settings(sandbox=SandboxSettings(read=(str(tmp_path),))))
-    assert "cargo" in describe_environment(Workspace(tmp_path / "project"), opened)
+    notes = read_notes(tmp_path / "project")
+    assert f"programs in {shims};" in notes
+    assert "cargo" not in notes
+    settings = resolve_settings(Settings(sandbox=SandboxSettings(read=(str(tmp_path),))))
+    assert "cargo" in describe_environment(Workspace(tmp_path / "project"), settings)

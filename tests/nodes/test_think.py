@@ -1,4 +1,4 @@
-"""The parts of a step: a mended history, what ends a run, the measures against loops."""
+"""The parts of a step: repairing the history, ending a run, measures against loops."""
 
 from dataclasses import replace
 from typing import Any
@@ -60,23 +60,23 @@ def test_each_call_gets_its_message(subtests: pytest.Subtests) -> None:
             assert append_messages(history, [replacement_writes(history, mended)]) == mended
             assert_paired(mended)
             assert [m for m in mended if m in history] == history
-            lost = [m for m in mended if m not in history]
-            assert {m.text for m in lost} == {prompts.OUTCOME_LOST}
-            assert all(isinstance(m, ToolMessage) and m.status == "error" for m in lost)
-    whole: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
-    assert repair_history(whole, nothing_known) is whole
+            added = [m for m in mended if m not in history]
+            assert {m.text for m in added} == {prompts.OUTCOME_LOST}
+            assert all(isinstance(m, ToolMessage) and m.status == "error" for m in added)
+    complete: list[AnyMessage] = [USER, asks("1"), answer("1"), AIMessage("Done."), AGAIN]
+    assert repair_history(complete, nothing_known) is complete
 
 
-def test_an_answer_goes_behind_its_call_and_one_to_no_call_is_taken_out() -> None:
+def test_a_result_is_moved_behind_its_call_and_an_orphan_removed() -> None:
     call = asks("1")
     history: list[AnyMessage] = [USER, call, AGAIN, answer("1"), answer("0")]
     mended = repair_history(history, nothing_known)
     assert mended == [USER, call, answer("1"), AGAIN]
     assert append_messages(history, [replacement_writes(history, mended)]) == mended
-    # what the journal knows is the answer
+    # the result is taken from the journal
     mended = repair_history([USER, asks("1", "2", "3"), AGAIN], {"2": answer("2")}.get)
-    lost = prompts.OUTCOME_LOST
-    assert [m.text for m in mended[2:5]] == [lost, "answer to 2", lost]
+    outcome = prompts.OUTCOME_LOST
+    assert [m.text for m in mended[2:5]] == [outcome, "answer to 2", outcome]
 
 
 WHOLE: list[AnyMessage] = [USER, asks("1"), answer("1")]
@@ -113,7 +113,7 @@ REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
     ({"is_last": True}, "max_steps"),
     ({"over": "tokens"}, "budget"),
     ({"is_stuck": True}, "stuck"),
-    # what was reached counts more than what cut it short
+    # an achieved result takes precedence over the reason for stopping
     ({"special": DONE, "is_last": True}, "terminated"),
     ({"special": DONE, "over": "tokens"}, "terminated"),
     ({"special": DONE, "is_stuck": True}, "terminated"),
@@ -126,9 +126,9 @@ REASONS: list[tuple[dict[str, Any], StopReason | None]] = [
 
 
 def test_the_reason(subtests: pytest.Subtests) -> None:
-    for known, reason in REASONS:
-        with subtests.test(known=known, reason=reason):
-            assert find_stop_reason(**{**USUAL, **known}) == reason
+    for arguments, reason in REASONS:
+        with subtests.test(arguments=arguments, reason=reason):
+            assert find_stop_reason(**{**USUAL, **arguments}) == reason
 
 
 def used(**amounts: Any) -> Usage:
@@ -168,14 +168,14 @@ async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
     assert [e["measure"] for e in events if e["type"] == "loop"] == ["hint", "refuse", "ask"]
     hinted = ["stuck in a loop" in r.last["content"] for r in agent.server.requests]
     assert hinted == [False, False, False, True, False, False]
-    seen = await agent.observations()
-    assert seen[:4] == ["There is no file missing."] * 4
-    assert all(text.startswith("Not executed") and "4 times" in text for text in seen[4:])
+    observation = await agent.observations()
+    assert observation[:4] == ["There is no file missing."] * 4
+    assert all(text.startswith("Not executed") and "4 times" in text for text in observation[4:])
     assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
     assert_paired(await agent.messages())
 
 
-async def test_calls_that_nobody_wants_leave_silence_which_is_a_loop(agent: ScriptedAgent) -> None:
+async def test_ignored_calls_leave_empty_messages_which_are_a_loop(agent: ScriptedAgent) -> None:
     outcome = await agent.run(*[call("append", path="a", line="1")] * 4, tool_choice="none")
     assert outcome.stop_reason == "stuck"
     assert (await agent.values())["loop"]["kind"] == "silence"
@@ -190,18 +190,18 @@ async def test_a_slow_build_is_polled_until_it_is_done(
     monkeypatch.setattr(loop_detection, "SLOW", 0.05)
     profile = replace(TESTER, tools=("bash", "terminate"))
     builder = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    # done at the sixth look, so that the machine's speed decides nothing
+    # done at the sixth look, so that the speed of the machine does not matter
     state = "echo >> looks; test $(wc -l < looks) -ge 6 && echo built || echo building"
     look = call("bash", command=f"sleep 0.1; {state}")
     outcome = await builder.run(*[look] * 6, text("It is built."))
     assert outcome.stop_reason == "answered"
-    seen = [observation.splitlines()[0] for observation in await builder.observations()]
-    assert seen == ["building"] * 5 + ["built"]
+    first_lines = [observation.splitlines()[0] for observation in await builder.observations()]
+    assert first_lines == ["building"] * 5 + ["built"]
     hinted = ["You are waiting" in r.text for r in agent.server.requests]
     assert hinted == [False, False, False, True, False, False, False]
 
 
-async def test_a_person_is_asked_and_the_answer_goes_on(agent: ScriptedAgent) -> None:
+async def test_a_person_is_asked_and_the_answer_is_passed_on(agent: ScriptedAgent) -> None:
     waiting = await agent.run(*[READ] * 6, interactive=True)
     assert waiting.stop_reason == "interrupted"
     assert "stuck" in waiting.output

@@ -1,4 +1,4 @@
-"""Which calls run a project's tests, and what an answer says of changes after the last of them."""
+"""Which calls run a project's tests, and the note in an answer about changes after them."""
 
 import json
 from pathlib import Path

@@ -8,7 +8,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 
 class Anthropic:
-    """Writes streams of events."""
+    """Writes event streams."""
 
     content_type = "text/event-stream; charset=utf-8"
     path = "/v1/messages$"
@@ -24,9 +24,9 @@ class Anthropic:
         return {"type": "error", "error": error, "request_id": "req_1"}, {}
 
     def broken(self, refusal: Refusal) -> list[bytes]:
-        begun = self.stream(Turn(text="So"))[:3]
+        start = self.stream(Turn(text="So"))[:3]
         body, _ = self.refusal(refusal)
-        return [*begun, sse(body, "error")]
+        return [*start, sse(body, "error")]
 
     def _use(self, name: str, arguments: Json) -> Json:
         return {"type": "tool_use", "id": f"toolu_{next(self._ids)}", "name": name} | {
@@ -35,8 +35,8 @@ class Anthropic:
 
     def _message(self, turn: Turn) -> Json:
         head = {"id": f"msg_{next(self._ids)}", "type": "message", "model": "claude-scripted"}
-        said: Json = {"role": "assistant", "content": [], "usage": _usage(turn)}
-        return {**head, **said, "stop_reason": None, "stop_sequence": None}
+        message: Json = {"role": "assistant", "content": [], "usage": _usage(turn)}
+        return {**head, **message, "stop_reason": None, "stop_sequence": None}
 
     def _events(self, turn: Turn) -> Iterator[Json]:
         yield {"type": "message_start", "message": self._message(turn)}
@@ -59,9 +59,9 @@ class Anthropic:
 def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
     kind = block["type"]
     if kind == "thinking":
-        said = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
+        parts = [{"type": "thinking_delta", "thinking": p} for p in pieces(block["thinking"])]
         start = {"type": "thinking", "thinking": "", "signature": ""}
-        return start, [*said, {"type": "signature_delta", "signature": block["signature"]}]
+        return start, [*parts, {"type": "signature_delta", "signature": block["signature"]}]
     if kind == "text":
         deltas = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
         return {"type": "text", "text": ""}, deltas
@@ -70,8 +70,8 @@ def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
     return block, []
 
 
-def _arguments(said: str) -> list[Json]:
-    return [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(said)]]
+def _arguments(text: str) -> list[Json]:
+    return [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(text)]]
 
 
 def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
@@ -82,7 +82,7 @@ def _block(index: int, start: Json, deltas: list[Json]) -> Iterator[Json]:
 
 
 def _usage(turn: Turn) -> Json:
-    """What is cached is no part of the input here, and an event tells the sums so far."""
+    """Return the usage; `input_tokens` excludes cached ones, and an event has the totals so far."""
     cached = {"cache_creation_input_tokens": turn.written, "cache_read_input_tokens": turn.cached}
     return {"input_tokens": 100, **cached, "output_tokens": 20}
 

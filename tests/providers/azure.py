@@ -1,4 +1,4 @@
-"""Azure OpenAI: OpenAI's protocol below a deployment's path."""
+"""Azure OpenAI: OpenAI's protocol, at the path of a deployment."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.server.wire import frames
 
 
 class Azure:
-    """Writes what the scripted server writes, and insists on the path."""
+    """Writes the same as the scripted server, and insists on the path."""
 
     content_type = "text/event-stream; charset=utf-8"
     path = r"/openai/deployments/[\w.-]+/chat/completions\?api-version="
@@ -29,6 +29,6 @@ class Azure:
             usage=tokens(100, 20, cached=turn.cached),
             finish_reason="length" if turn.at_limit else None,
         )
-        asked = {"stream": True, "stream_options": {"include_usage": True}}
-        said = frames(reply, Request(json.dumps(asked).encode()))
-        return said[:-3] if turn.silent else said  # its reason, the usage, the end
+        body = {"stream": True, "stream_options": {"include_usage": True}}
+        data = frames(reply, Request(json.dumps(body).encode()))
+        return data[:-3] if turn.silent else data  # finish reason, usage, end

@@ -26,8 +26,8 @@ class Bedrock:
 
     def broken(self, refusal: Refusal) -> list[bytes]:
         kind = refusal.kind[:1].lower() + refusal.kind[1:]
-        begun = self.stream(Turn(text="So"))[:2]
-        return [*begun, frame(kind, {"message": refusal.message}, message="exception")]
+        start = self.stream(Turn(text="So"))[:2]
+        return [*start, frame(kind, {"message": refusal.message}, message="exception")]
 
     def _use(self, name: str) -> Json:
         return {"toolUseId": f"tooluse_{next(self._ids)}", "name": name}
@@ -53,17 +53,17 @@ class Bedrock:
 
 
 def _in_deltas(block: Json) -> tuple[Json, list[Json]]:
-    if thought := block.get("reasoningContent", {}).get("reasoningText"):
-        said = [{"reasoningContent": {"text": piece}} for piece in pieces(thought["text"])]
-        return {}, [*said, {"reasoningContent": {"signature": thought["signature"]}}]
+    if reasoning := block.get("reasoningContent", {}).get("reasoningText"):
+        deltas = [{"reasoningContent": {"text": piece}} for piece in pieces(reasoning["text"])]
+        return {}, [*deltas, {"reasoningContent": {"signature": reasoning["signature"]}}]
     if use := block.get("toolUse"):
-        given = {k: use[k] for k in ("toolUseId", "name")}
-        return {"toolUse": given}, _arguments(json.dumps(use["input"]))
+        start = {k: use[k] for k in ("toolUseId", "name")}
+        return {"toolUse": start}, _arguments(json.dumps(use["input"]))
     return {}, [block]
 
 
-def _arguments(said: str) -> list[Json]:
-    return [{"toolUse": {"input": piece}} for piece in pieces(said)]
+def _arguments(text: str) -> list[Json]:
+    return [{"toolUse": {"input": piece}} for piece in pieces(text)]
 
 
 def _reason(turn: Turn) -> str:
@@ -81,13 +81,13 @@ def _metadata(turn: Turn) -> Json:
 
 
 def frame(kind: str, body: Json, message: str = "event") -> bytes:
-    """One message of an event stream."""
-    named = {
+    """Return one message of an event stream."""
+    values = {
         f":{message}-type": kind,
         ":content-type": "application/json",
         ":message-type": message,
     }
-    headers = b"".join(_header(name, value) for name, value in named.items())
+    headers = b"".join(_header(name, value) for name, value in values.items())
     payload = json.dumps(body).encode()
     prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
     head = prelude + struct.pack("!I", crc32(prelude)) + headers + payload
@@ -95,5 +95,5 @@ def frame(kind: str, body: Json, message: str = "event") -> bytes:
 
 
 def _header(name: str, value: str) -> bytes:
-    said = value.encode()
-    return struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(said)) + said
+    data = value.encode()
+    return struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(data)) + data

@@ -1,4 +1,4 @@
-"""An agent whose model is a provider's real client before a scripted server of that provider."""
+"""An agent whose model is a provider's real client, with a scripted server of that provider."""
 
 import json
 import re
@@ -32,40 +32,40 @@ PROVIDERS: dict[str, tuple[type[Dialect], str]] = {
 KEY = "sk-secret-of-tests"
 
 
-def scripted(dialect: Dialect, said: Said) -> Scripted:
-    """The bytes of what is said, in the provider's protocol."""
+def scripted(dialect: Dialect, turn: Said) -> Scripted:
+    """Return the bytes of a reply in the provider's protocol."""
 
     def reply(request: Request) -> Raw:
         assert re.match(dialect.path, request.path), request.path
         assert "stream" in request.path.lower() or request.body.get("stream") is True, "always"
-        if isinstance(said, Refusal) and not said.mid_stream:
-            body, headers = dialect.refusal(said)
-            headers = {**headers, **said.headers}
-            return raw(json.dumps(body).encode(), said.status, "application/json", headers)
-        pieces = dialect.broken(said) if isinstance(said, Refusal) else dialect.stream(said)
+        if isinstance(turn, Refusal) and not turn.mid_stream:
+            body, headers = dialect.refusal(turn)
+            headers = {**headers, **turn.headers}
+            return raw(json.dumps(body).encode(), turn.status, "application/json", headers)
+        pieces = dialect.broken(turn) if isinstance(turn, Refusal) else dialect.stream(turn)
         return raw(b"".join(pieces), content_type=dialect.content_type)
 
     return reply
 
 
 class ProvidedAgent(ScriptedAgent):
-    """An agent on a provider's server; `streamed`: somebody watches its tokens."""
+    """An agent on a provider's server; if `streamed`, its tokens are consumed."""
 
     provider: str
     streamed: bool = False
 
-    async def ask(self, *replies: Said, thread: str = "t", **chosen: Any) -> Outcome:
-        """A run with the provider's replies."""
-        await self.watch(*replies, thread=thread, **chosen)
+    async def ask(self, *replies: Said, thread: str = "t", **options: Any) -> Outcome:
+        """Run the agent with the provider's replies."""
+        await self.watch(*replies, thread=thread, **options)
         return await self.outcome(thread)
 
     async def watch(
-        self, *replies: Said, thread: str = "t", **chosen: Any
+        self, *replies: Said, thread: str = "t", **options: Any
     ) -> list[tuple[str, Any]]:
-        """What is streamed of a run."""
+        """Return everything that a run streams."""
         dialect = PROVIDERS[self.provider][0]()
-        self.server.script(*(scripted(dialect, said) for said in replies))
-        context = Context(workspace=str(self.workspace), **chosen)
+        self.server.script(*(scripted(dialect, reply) for reply in replies))
+        context = Context(workspace=str(self.workspace), **options)
         modes = ["custom", "messages"] if self.streamed else ["custom"]
         stream: Any = self.graph.astream(
             {"request": "Do it."}, thread_config(thread), context=context, stream_mode=modes
@@ -74,7 +74,7 @@ class ProvidedAgent(ScriptedAgent):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One event loop for all of these: a loop has its clients, and to make one takes a second."""
+    """Use one event loop for all of these tests: creating the clients of a loop takes a second."""
     shared = pytest.mark.asyncio(loop_scope="session")
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -88,18 +88,18 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, ScriptedServer]]:
-    """A server for each provider."""
-    made = {provider: ScriptedServer(path="") for provider in PROVIDERS}
-    yield made
-    for server in made.values():
+    """Provide a server for each provider."""
+    by_provider = {provider: ScriptedServer(path="") for provider in PROVIDERS}
+    yield by_provider
+    for server in by_provider.values():
         server.close()
 
 
 @pytest.fixture
-def asked(
+def provider_server(
     provider: str, servers: dict[str, ScriptedServer], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ScriptedServer]:
-    """The provider's server; the settings name it."""
+    """Provide the provider's server; the settings name it."""
     server = servers[provider]
     server.begin()
     server.strict = provider == "azure"
@@ -117,13 +117,13 @@ def asked(
 
 
 def address(server: ScriptedServer) -> str:
-    """Where it listens, without a path."""
+    """Return its address, without a path."""
     return server.base_url.removesuffix("/v1")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    """Checkpoints in a file of the test's own."""
+    """Provide checkpoints in a file of the test's own."""
     async with open_sqlite(tmp_path / "threads.sqlite") as saver:
         yield saver
 
@@ -131,7 +131,7 @@ async def saver(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def agent(
     provider: str,
-    asked: ScriptedServer,
+    provider_server: ScriptedServer,
     saver: SqliteStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -139,7 +139,7 @@ async def agent(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     monkeypatch.chdir(tmp_path)
-    made = ProvidedAgent(asked, workspace, saver)
-    made.provider = provider
-    yield made
-    await made.graph.close_waiting()
+    provided = ProvidedAgent(provider_server, workspace, saver)
+    provided.provider = provider
+    yield provided
+    await provided.graph.close_waiting()

@@ -4,7 +4,7 @@ from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 
 class Google:
-    """Writes it as of v1beta, where arguments are objects and never come in pieces."""
+    """Writes version v1beta, where arguments are objects and never arrive in chunks."""
 
     content_type = "text/event-stream"
     path = "/v1beta/models/gemini-scripted:streamGenerateContent"
@@ -34,5 +34,5 @@ def _said(turn: Turn, parts: list[Json], *, last: bool) -> Json:
         candidate["finishReason"] = "MAX_TOKENS" if turn.at_limit else "STOP"
     usage = {"promptTokenCount": 100, "cachedContentTokenCount": turn.cached}
     usage |= {"candidatesTokenCount": 20, "totalTokenCount": 120}
-    said = {"candidates": [candidate], "modelVersion": "gemini-scripted", "responseId": "r1"}
-    return {**said, "usageMetadata": usage} if last else said
+    chunk = {"candidates": [candidate], "modelVersion": "gemini-scripted", "responseId": "r1"}
+    return {**chunk, "usageMetadata": usage} if last else chunk

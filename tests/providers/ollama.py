@@ -1,4 +1,4 @@
-"""Ollama's own API (docs/api.md of ollama/ollama): `/api/chat` sends a JSON object a line."""
+"""Ollama's own API (docs/api.md of ollama/ollama): `/api/chat` sends one JSON object per line."""
 
 import json
 
@@ -6,16 +6,16 @@ from tests.providers.turns import Json, Refusal, Turn, pieces
 
 
 class Ollama:
-    """Writes it as of 0.12: calls come whole, in one line before the last."""
+    """Writes version 0.12: calls arrive whole, in one line before the last."""
 
     content_type = "application/x-ndjson"
     path = "/api/chat"
 
     def stream(self, turn: Turn) -> list[bytes]:
-        said = [_line({"content": piece}) for piece in pieces(turn.text)]
+        lines = [_line({"content": piece}) for piece in pieces(turn.text)]
         if turn.calls:
-            said.append(_line({"content": "", "tool_calls": _calls(turn)}))
-        return said if turn.silent else [*said, _last(turn)]
+            lines.append(_line({"content": "", "tool_calls": _calls(turn)}))
+        return lines if turn.silent else [*lines, _last(turn)]
 
     def refusal(self, refusal: Refusal) -> tuple[Json, dict[str, str]]:
         return {"error": refusal.message}, {}
@@ -29,10 +29,10 @@ def _calls(turn: Turn) -> list[Json]:
     return [{"function": {"name": name, "arguments": args}} for name, args in turn.calls]
 
 
-def _line(message: Json, **more: object) -> bytes:
+def _line(message: Json, **fields: object) -> bytes:
     head = {"model": "qwen3", "created_at": "2026-03-01T10:00:00.0Z"}
-    said = {**head, "message": {"role": "assistant", **message}, "done": False, **more}
-    return json.dumps(said, ensure_ascii=False).encode() + b"\n"
+    body = {**head, "message": {"role": "assistant", **message}, "done": False, **fields}
+    return json.dumps(body, ensure_ascii=False).encode() + b"\n"
 
 
 def _last(turn: Turn) -> bytes:

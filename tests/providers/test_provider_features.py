@@ -1,4 +1,4 @@
-"""What single providers have: cache marks and their price, parameters, thoughts that go back."""
+"""Features of particular providers: cache control and its price, parameters, thoughts."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ EFFORT: dict[str, Any] = {
 async def test_cache_marks_are_in_the_bytes(
     agent: ProvidedAgent, subtests: pytest.Subtests
 ) -> None:
-    """One after the system prompt, one after the history; the last moves on with it."""
+    """One after the system prompt, one after the history; the last one moves with it."""
     await agent.ask(Turn(calls=(WRITE,)), Turn(calls=(WRITE,), cached=70), Turn(text="Done."))
     for request in agent.server.requests:
         with subtests.test(request=request):
@@ -71,8 +71,10 @@ async def test_cache_points_are_set_for_models_that_know_them(
     assert last == ["toolResult", "cachePoint", "text"], "the next-step prompt stays outside"
 
 
-async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: ScriptedServer) -> None:
-    """They are made once and are every later request's, that of a fallback too."""
+async def test_the_tools_schemas_stay_unchanged(
+    provider: str, provider_server: ScriptedServer
+) -> None:
+    """They are built once, and reused for every later request, also for a fallback."""
     nothing = {"type": "object", "properties": {}}
     some = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     tools = [
@@ -81,15 +83,13 @@ async def test_the_tools_schemas_stay_as_they_are(provider: str, asked: Scripted
     ]
     before = copy.deepcopy(tools)
     settings = load_settings(os.environ).for_role("main")
-    asked.script(scripted(PROVIDERS[provider][0](), Turn(text="Done.")))
+    provider_server.script(scripted(PROVIDERS[provider][0](), Turn(text="Done.")))
     model_request = ModelRequest("main", [HumanMessage("Hello.")], tools, "required", quiet=True)
     await ask_endpoint(await build_model(settings, Path()), settings, model_request)
     assert tools == before
 
 
-async def test_picture_and_parameters(
-    agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_image_and_parameters(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANUS_TEMPERATURE", "0.5")
     monkeypatch.setenv("MANUS_MAX_TOKENS", "123")
     if agent.provider in EFFORT:
@@ -132,27 +132,32 @@ async def test_where_a_message_cannot_be_marked_the_one_before_is(
     contents: list[Any] = ["", [{"type": "thinking", "thinking": "Well"}]]
     for content in contents:
         with subtests.test(content=content):
-            said = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
-            request = [SystemMessage("You work."), HumanMessage("Do it."), said, ephemeral("Next?")]
+            message = AIMessage(content, tool_calls=[{"id": "1", "name": "bash", "args": {}}])
+            request = [
+                SystemMessage("You work."),
+                HumanMessage("Do it."),
+                message,
+                ephemeral("Next?"),
+            ]
             marked = with_cache_marks(request, ANTHROPIC)
             assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
 
 
 @pytest.fixture
 def thinker(agent: ProvidedAgent) -> ProvidedAgent:
-    """An agent whose provider thinks."""
+    """Provide an agent whose provider sends thoughts."""
     agent.streamed = True
     return agent
 
 
 def use(place: int) -> Json:
-    """A call in Anthropic's form."""
-    given = {"path": "a", "line": str(place)}
-    return {"type": "tool_use", "id": f"toolu_{place}", "name": "append", "input": given}
+    """Return a call in Anthropic's format."""
+    arguments = {"path": "a", "line": str(place)}
+    return {"type": "tool_use", "id": f"toolu_{place}", "name": "append", "input": arguments}
 
 
-def thought(said: str, signature: str) -> Json:
-    return {"type": "thinking", "thinking": said, "signature": signature}
+def thought(text: str, signature: str) -> Json:
+    return {"type": "thinking", "thinking": text, "signature": signature}
 
 
 REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix/LafPsn4a"}
@@ -160,13 +165,13 @@ SAID = {"type": "text", "text": "I write."}
 
 
 def assistant(agent: ProvidedAgent, place: int = 0) -> list[Json]:
-    """The blocks of an assistant's message in the last request."""
+    """Return the blocks of an assistant message in the last request."""
     body: Any = agent.server.requests[-1].body
     if agent.provider == "google":
-        found = [c["parts"] for c in body["contents"] if c["role"] == "model"]
+        messages = [c["parts"] for c in body["contents"] if c["role"] == "model"]
     else:
-        found = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
-    blocks: list[Json] = found[place]
+        messages = [m["content"] for m in body["messages"] if m["role"] == "assistant"]
+    blocks: list[Json] = messages[place]
     return blocks
 
 
@@ -196,16 +201,16 @@ BLOCKS: dict[str, tuple[Json, ...]] = {
 
 
 def unthought(parts: Iterable[Json]) -> list[Json]:
-    """Without the words of a thought: Google does not ask for them."""
+    """Remove the text of thoughts, which Google does not require."""
     return [part for part in parts if "thought" not in part]
 
 
 def without_ids(agent: ProvidedAgent) -> list[Json]:
-    """What the last request has of the model, without the ids that Google's calls get."""
-    sent = assistant(agent)
+    """Return the model's parts of the last request, without the ids that Google's calls get."""
+    message = assistant(agent)
     if agent.provider != "google":
-        return sent
-    return [{k: v for k, v in part.items() if k != "id"} for part in sent]
+        return message
+    return [{k: v for k, v in part.items() if k != "id"} for part in message]
 
 
 @pytest.mark.parametrize(
@@ -228,10 +233,10 @@ SIGNED = {
 
 
 @pytest.mark.parametrize("provider", list(SIGNED))
-async def test_no_other_gets_them(
+async def test_no_other_provider_gets_them(
     thinker: ProvidedAgent, server: ScriptedServer, tmp_path: Path
 ) -> None:
-    """A compatible server as the fallback; then the provider's model has its own again."""
+    """A compatible server as the fallback; then the provider's model gets its own again."""
     other = f'{{model = "other", base_url = "{server.base_url}"}}'
     (tmp_path / "manus.toml").write_text(f"fallback = [{other}]\n")
     server.script(call("append", path="a", line="1"))
@@ -239,12 +244,12 @@ async def test_no_other_gets_them(
     refused = Refusal(400, "ValidationException", "The request was flagged.")
     replies = (Turn(blocks=blocks), refused, Turn(text="Done."))
     pieces = [data[0] for mode, data in await thinker.watch(*replies) if mode == "messages"]
-    shown = [readable_thoughts(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
-    assert "".join(shown) == "First."
-    [sent] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
-    assert "I write." in json.dumps(sent["content"])
-    assert set(sent) == {"role", "content", "tool_calls"}
-    assert not any(word in json.dumps(sent) for word in ("First.", SIGNATURE, "extras", "index"))
+    thoughts = [readable_thoughts(piece) for piece in pieces if isinstance(piece, AIMessageChunk)]
+    assert "".join(thoughts) == "First."
+    [message] = [m for m in server.requests[-1].messages if m["role"] == "assistant"]
+    assert "I write." in json.dumps(message["content"])
+    assert set(message) == {"role", "content", "tool_calls"}
+    assert not any(word in json.dumps(message) for word in ("First.", SIGNATURE, "extras", "index"))
     assert unthought(without_ids(thinker)) == unthought(blocks)
 
 
@@ -260,14 +265,14 @@ async def test_a_tool_of_the_provider_is_passed_on(agent: ProvidedAgent, provide
     agent.graph = build_agent(profile, checkpointer=agent.saver)
     outcome = await agent.ask(Turn(text="Done."))
     assert outcome.output == "Done."
-    sent = json.dumps(agent.server.requests[0].body["tools"])
-    assert "terminate" in sent
-    wanted = {"anthropic": json.dumps(SEARCHES["anthropic"]), "google": '"googleSearch": {}'}
-    assert wanted[provider] in sent
+    tools = json.dumps(agent.server.requests[0].body["tools"])
+    assert "terminate" in tools
+    expected = {"anthropic": json.dumps(SEARCHES["anthropic"]), "google": '"googleSearch": {}'}
+    assert expected[provider] in tools
 
 
 @pytest.mark.parametrize("provider", ["ollama"])
-async def test_ollama_says_how_large_its_window_is(
+async def test_ollama_reports_its_window(
     agent: ProvidedAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent.server.pages = ollama("qwen3:latest", 4_096)
@@ -276,9 +281,9 @@ async def test_ollama_says_how_large_its_window_is(
             await agent.ask(Turn(text="Done."))
     finally:
         agent.server.pages = {}
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "a context window of 4,096 tokens" in told
-    assert "MANUS_CONTEXT_WINDOW=32768" in told
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert "a context window of 4,096 tokens" in warning
+    assert "MANUS_CONTEXT_WINDOW=32768" in warning
 
 
 LEAN = replace(TESTER, on_demand=("append",))
@@ -286,15 +291,15 @@ LEAN = replace(TESTER, on_demand=("append",))
 
 @pytest.mark.parametrize("as_text", [False, True])
 async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
-    """Gemini refuses objects without properties, so it sends their JSON text."""
+    """Gemini rejects objects without properties, so it sends their JSON text."""
     agent.graph = build_agent(LEAN, checkpointer=agent.saver)
     name, arguments = WRITE
-    sent = {"name": name, "arguments": json.dumps(arguments) if as_text else arguments}
-    await agent.ask(Turn(calls=(("use_tool", sent),)), Turn(text="Done."))
+    function = {"name": name, "arguments": json.dumps(arguments) if as_text else arguments}
+    await agent.ask(Turn(calls=(("use_tool", function),)), Turn(text="Done."))
     assert agent.lines("a.txt") == ["one"]
     first, second = agent.server.requests
     assert "Append a line to a file." in first.raw.decode()
-    # the list names all arguments of this tool, so its call is not followed by a description
+    # the list names all arguments of this tool, so no description follows its call
     assert "For further calls" not in second.raw.decode()
     schema = dispatcher_schema(first.body)
     assert schema["name"]["type"].lower() == "string"
@@ -303,7 +308,7 @@ async def test_a_tool_on_demand(agent: ProvidedAgent, *, as_text: bool) -> None:
 
 
 def dispatcher_schema(value: Any) -> dict[str, Any]:
-    """The properties of `use_tool`, wherever a provider has its schema."""
+    """Return the properties of `use_tool`, wherever a provider puts the schema."""
     if isinstance(value, list):
         return next(filter(None, map(dispatcher_schema, value)), {})
     if not isinstance(value, dict):

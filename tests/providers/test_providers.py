@@ -1,4 +1,4 @@
-"""Providers' real clients against servers of their protocols on loopback; and what they raise."""
+"""Providers' real clients with servers of their protocols on loopback; and their errors."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
     usage = outcome.usage
     extra = 80 if either.provider in ("anthropic", "bedrock") else 0
     assert usage["input_tokens"] == 200 + extra, "Anthropic does not count cached tokens as input"
-    cached = 0 if either.provider == "ollama" else 80  # it does not say
+    cached = 0 if either.provider == "ollama" else 80  # not reported
     assert (usage["output_tokens"], usage["cached_tokens"]) == (40, cached)
     assert not usage.get("estimated")
     if either.streamed:
@@ -48,39 +48,39 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
 def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
     chunks = [data[0] for mode, data in parts if mode == "messages"]
     pieces = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
-    said = [chunk.text for chunk in pieces if chunk.text]
-    assert "".join(said) == "I write it now.Done."
-    assert len(said) > 2
+    texts = [chunk.text for chunk in pieces if chunk.text]
+    assert "".join(texts) == "I write it now.Done."
+    assert len(texts) > 2
     calls = [call for chunk in pieces for call in chunk.tool_call_chunks]
     assert {call["name"] for call in calls if call["name"]} == {"append"}
-    if provider in ("anthropic", "bedrock"):  # else a short call comes as a whole
+    if provider in ("anthropic", "bedrock"):  # otherwise a short call arrives in one chunk
         assert len(calls) > 3
 
 
 def _has_the_key(provider: str, headers: Mapping[str, str]) -> None:
-    """It is sent in the provider's way."""
+    """Assert that the key is sent in the provider's way."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     if provider == "bedrock":
         assert bearer.startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
         return
     names = {"ollama": "", "anthropic": "x-api-key", "google": "x-goog-api-key", "azure": "api-key"}
-    # a bearer's in some versions of Anthropic's client
+    # a bearer token in some versions of Anthropic's client
     assert (headers.get(names[provider]) or bearer) == KEY
 
 
-async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None:
-    """It goes back with an object for arguments; what was whole goes back as it was."""
+async def test_truncated_calls_are_not_executed(agent: ProvidedAgent) -> None:
+    """It goes back with an object as arguments; complete calls go back unchanged."""
     poll: tuple[str, Any] = ("poll", {})
-    meant = ("append", {"file": "c.txt", "line": "one"})
+    expected = ("append", {"file": "c.txt", "line": "one"})
     await agent.ask(
         Turn(calls=(WRITE, MORE), at_limit=True),
         Turn(calls=(poll,), at_limit=True),
-        Turn(calls=(poll, meant, MORE)),
+        Turn(calls=(poll, expected, MORE)),
         Turn(text="Done."),
     )
     outcome = await agent.outcome()
     assert outcome.stop_reason == "answered"
-    # Azure's arguments are known as they were sent: the first call was whole
+    # Azure's arguments are known as they were sent: the first call was complete
     assert agent.lines("a.txt") == (["Grüße, 世界"] if agent.provider == "azure" else [])
     assert agent.lines("b.txt") == ["two"], "the model was told, and called again"
     assert agent.lines("c.txt") == ["one"]
@@ -91,22 +91,22 @@ async def test_what_was_cut_off_is_not_carried_out(agent: ProvidedAgent) -> None
     assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
     assert all(isinstance(arguments, dict) for _, arguments in calls)
     assert list(calls[1][1]) == ["malformed_arguments"]
-    assert calls[4] == meant
+    assert calls[4] == expected
 
 
-async def test_a_stream_that_ends_without_a_reason_is_no_call(agent: ProvidedAgent) -> None:
+async def test_a_stream_that_ends_without_a_reason_is_not_a_call(agent: ProvidedAgent) -> None:
     agent.streamed = True
     cut = Turn(calls=(MORE,), silent=True)
     outcome = await agent.ask(cut, cut, Turn(text="Done."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "Done.")
     assert agent.lines("b.txt") == []
-    # of these such a stream is an outage: there is nothing to tell the model
-    told = "Not executed" in agent.server.requests[2].raw.decode()
-    assert told is (agent.provider not in ("azure", "bedrock"))
+    # for these such a stream is an outage: there is nothing to report to the model
+    is_reported = "Not executed" in agent.server.requests[2].raw.decode()
+    assert is_reported is (agent.provider not in ("azure", "bedrock"))
 
 
 def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
-    """Name and arguments of each call in a request."""
+    """Return name and arguments of each call in a request."""
     if provider == "ollama":
         functions = [c["function"] for m in body["messages"] for c in m.get("tool_calls") or ()]
         return [(f["name"], f["arguments"]) for f in functions]
@@ -115,8 +115,8 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
         return [(f["name"], json.loads(f["arguments"])) for f in functions]
     if provider == "google":
         parts = [p for content in body["contents"] for p in content["parts"]]
-        made = [p["functionCall"] for p in parts if "functionCall" in p]
-        return [(call["name"], call["args"]) for call in made]
+        function_calls = [p["functionCall"] for p in parts if "functionCall" in p]
+        return [(call["name"], call["args"]) for call in function_calls]
     blocks = [b for m in body["messages"] if isinstance(m["content"], list) for b in m["content"]]
     if provider == "bedrock":
         uses = [b["toolUse"] for b in blocks if "toolUse" in b]
@@ -127,17 +127,17 @@ def sent_calls(provider: str, body: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("provider", ["anthropic", "azure", "bedrock", "google"])
 async def test_a_call_is_required_and_without_tools_it_is_in_words(agent: ProvidedAgent) -> None:
-    """Two providers refuse calls in a request that offers no tools."""
+    """Two providers reject calls in a request that offers no tools."""
     await agent.ask(Turn(calls=(WRITE,)), tool_choice="required", max_steps=1)
     body = agent.server.requests[0].body
     config = body.get("toolConfig") or {}
-    found, right = {
+    choice, right = {
         "anthropic": (body.get("tool_choice"), {"type": "any"}),
         "azure": (body.get("tool_choice"), "required"),
         "bedrock": (config.get("toolChoice"), {"any": {}}),
         "google": (config.get("functionCallingConfig", {}).get("mode"), "ANY"),
     }[agent.provider]
-    assert found == right
+    assert choice == right
     outcome = await agent.ask(Turn(text="As I said."), tool_choice="none")
     assert outcome.output == "As I said."
     body = agent.server.requests[-1].body
@@ -166,15 +166,15 @@ CHECK = {
 }
 
 
-def refused(provider: str, status: int, **more: Any) -> Refusal:
-    return Refusal(status, KINDS[provider].split()[STATUSES.index(status)], **more)
+def refused(provider: str, status: int, **options: Any) -> Refusal:
+    return Refusal(status, KINDS[provider].split()[STATUSES.index(status)], **options)
 
 
 def waits(parts: list[tuple[str, Any]]) -> list[float]:
     return [d["wait"] for mode, d in parts if mode == "custom" and d["type"] == "retry"]
 
 
-async def test_what_cannot_pass_is_not_tried_again(
+async def test_permanent_errors_are_not_retried(
     agent: ProvidedAgent, subtests: pytest.Subtests
 ) -> None:
     for status, words in ((401, CHECK[agent.provider]), (404, "check MANUS_MODEL")):
@@ -193,25 +193,28 @@ async def test_what_cannot_pass_is_not_tried_again(
     assert len(agent.server.requests) == 3
 
 
-async def test_what_may_pass_we_try_again(
+async def test_temporary_errors_are_retried(
     agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the wait that a provider asks for, else after one of ours; also in mid-stream."""
+    """After the delay that a provider asks for, or after one of ours; also in mid-stream."""
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.01)
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.2s"}
-    said: dict[str, Any] = {"headers": {"Retry-After": "0.2"}}
+    refusal_options: dict[str, Any] = {"headers": {"Retry-After": "0.2"}}
     if agent.provider == "google":
-        said = {"message": "Please check your plan and billing details.", "details": (delay,)}
+        refusal_options = {
+            "message": "Please check your plan and billing details.",
+            "details": (delay,),
+        }
     status = 429 if agent.provider == "bedrock" else 503
     agent.streamed = True
     parts = await agent.watch(
-        refused(agent.provider, 429, **said),
+        refused(agent.provider, 429, **refusal_options),
         refused(agent.provider, 500),
         refused(agent.provider, status, message="Overloaded.", mid_stream=True),
         Turn(text="All of it."),
     )
-    asked, *ours = waits(parts)
-    assert 0.2 <= asked <= 0.22
+    requests, *ours = waits(parts)
+    assert 0.2 <= requests <= 0.22
     assert len(ours) == 2
     assert max(ours) < 0.1
     outcome = await agent.outcome()
@@ -220,7 +223,7 @@ async def test_what_may_pass_we_try_again(
 
 
 @pytest.mark.parametrize("provider", ["google", "azure"])
-async def test_a_wait_of_an_hour_is_not(agent: ProvidedAgent) -> None:
+async def test_a_delay_of_an_hour_is_not_waited_for(agent: ProvidedAgent) -> None:
     delay = {"retryDelay": "3600s"}
     refusal = refused(agent.provider, 429, headers={"Retry-After": "3600"}, details=(delay,))
     parts = await agent.watch(refusal)
@@ -238,7 +241,7 @@ TOO_LARGE = {
 }
 
 
-async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_server(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANUS_RETRY_FOR", "0.2")
     monkeypatch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     monkeypatch.setenv("MANUS_BASE_URL", "http://127.0.0.1:9")
@@ -247,7 +250,7 @@ async def test_nobody_there(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatc
     assert "cannot be reached" in (await agent.outcome()).output
 
 
-# settings that no other test has: its client finds its credentials anew
+# unique settings, so that a new client looks up its credentials
 @pytest.mark.environ(MANUS_TIMEOUT="71")
 @pytest.mark.parametrize("provider", ["anthropic", "azure", "bedrock", "google"])
 async def test_no_key(agent: ProvidedAgent, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What a scripted provider may say, whatever its protocol."""
+"""Replies of a scripted provider, independent of its protocol."""
 
 import json
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ class Turn:
     """One reply of the model.
 
     Attributes:
-        text: What it says.
+        text: The text of the reply.
         calls: Name and arguments of its calls, in order.
-        at_limit: It ends at its length limit, in the middle of the last call's arguments where the
-            protocol sends these as text.
-        silent: Its stream ends without saying why.
+        at_limit: The reply ends at its length limit, in the middle of the last call's arguments if
+            the protocol sends these as text.
+        silent: The stream ends without a finish reason.
         cached: Tokens of the request that were in the provider's cache.
-        written: Those that were written to it.
-        blocks: What it consists of instead of a text and calls, in the provider's form.
+        written: Tokens that were written to the cache.
+        blocks: The content in the provider's format, instead of a text and calls.
     """
 
     text: str = ""
@@ -32,10 +32,10 @@ class Turn:
     blocks: tuple[Json, ...] = ()
 
     def arguments(self, place: int) -> str:
-        """The arguments of a call as they are sent."""
-        whole = json.dumps(self.calls[place][1])
+        """Return the arguments of a call as they are sent."""
+        text = json.dumps(self.calls[place][1])
         cut = (self.at_limit or self.silent) and place == len(self.calls) - 1
-        return whole[: max(1, len(whole) - 4)] if cut else whole
+        return text[: max(1, len(text) - 4)] if cut else text
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Refusal:
     headers: Mapping[str, str] = field(default_factory=dict)
     details: tuple[Json, ...] = ()
     mid_stream: bool = False
-    """Sent in a stream that had begun well."""
+    """Sent in a stream that had started normally."""
 
 
 Said = Turn | Refusal
 
 
 def sse(body: Json, event: str = "") -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     head = f"event: {event}\n" if event else ""
     return f"{head}data: {json.dumps(body)}\n\n".encode()
 
 
 def pieces(text: str, size: int = 7) -> list[str]:
-    """A text in small pieces."""
+    """Split a text into small pieces."""
     return [text[start : start + size] for start in range(0, len(text), size)]

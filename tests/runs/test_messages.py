@@ -1,4 +1,4 @@
-"""A message that comes when a run has looked for messages for the last time."""
+"""A message that arrives after a run has checked for messages for the last time."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ async def test_a_message_at_the_end_of_a_run_is_read_by_the_next_one(agent: Scri
     assert isinstance(store, Store)
     await agent.run(text("Done."))
     checks = []
-    async with store.hold("t"):  # as a run does that has stored its last state
+    async with store.hold("t"):  # as a run that has stored its last state
         for words in ("Read.", "Unread."):
             message = await send(store, "t", Request(words, words), queue=False)
             checks.append(asyncio.create_task(will_be_read(store, "t", message)))

@@ -37,12 +37,12 @@ SHELL = replace(TESTER, name="shell", tools=(*TESTER.tools, "bash", "delegate"))
 )
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     if request.param == "sqlite":
-        async with open_sqlite(tmp_path / "threads.sqlite") as opened:
-            yield opened
+        async with open_sqlite(tmp_path / "threads.sqlite") as opened_store:
+            yield opened_store
     else:
         url = request.getfixturevalue("postgres").new_database()
-        async with open_postgres(url) as opened:
-            yield opened
+        async with open_postgres(url) as opened_store:
+            yield opened_store
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def files(folder: Path) -> set[str]:
     return {str(p.relative_to(folder)) for p in folder.rglob("*") if ".manus" not in p.parts}
 
 
-async def test_a_thread_goes_back_with_its_files(agent: ScriptedAgent, store: Store) -> None:
+async def test_a_thread_is_rewound_with_its_files(agent: ScriptedAgent, store: Store) -> None:
     await change_files(agent)
     steps = await history(store, "t")
     assert [step.number for step in steps] == [0, 1, 2, 3]
@@ -78,8 +78,8 @@ async def test_a_thread_goes_back_with_its_files(agent: ScriptedAgent, store: St
     assert sorted(result.restored) == ["b.txt", "data/a.csv"]
     assert (result.kept, result.failed, result.outside_effects) == ([], {}, [])
     assert files(agent.workspace) == {"data", "data/a.csv"}
-    ended = [step.ended_at for step in await history(store, "t")]
-    assert ended == [step.ended_at for step in steps[:2]]
+    times = [step.ended_at for step in await history(store, "t")]
+    assert times == [step.ended_at for step in steps[:2]]
     outcome = await agent.invoke(None, text("Went on."))
     assert outcome.output == "Went on."
     assert len(agent.server.requests[-1].tool_results) == 1
@@ -135,7 +135,7 @@ class TakesNotes(AgentMiddleware[Any, Any]):
         return {"notes": [f"request {len(state.get('notes', [])) + 1}"]}
 
 
-async def test_channels_of_a_middleware_go_back_too(
+async def test_channels_of_a_middleware_are_rewound_too(
     server: ScriptedServer, store: Store, own_workspace: Path
 ) -> None:
     agent = ScriptedAgent(server, own_workspace, store, SHELL)
@@ -156,7 +156,7 @@ def send_mail(to: str, body: str) -> str:
 
 @tool
 def fail_to_send(to: str) -> str:
-    """Send a mail, with a network error."""
+    """Fail to send a mail, with a network error."""
     raise OSError(f"the connection to {to} was lost")
 
 
@@ -171,7 +171,7 @@ async def test_effects_outside_the_workspace_are_listed(
         call("send_mail", to="a@example.org", body="Hello,\n" * 50),
         bash("echo 1 > a.txt"),
         call("fail_to_send", to="b@example.org"),
-        call("send_mail"),  # without its arguments, it is not executed
+        call("send_mail"),  # without arguments it is not executed
         text("Done."),
     )
     result = await rewind(store, "t", to=1)
@@ -183,13 +183,13 @@ async def test_effects_outside_the_workspace_are_listed(
 
 
 def paid(reply: Any) -> Message:
-    """A reply that costs 1,010 tokens."""
+    """Return a reply that costs 1,010 tokens."""
     message = Message(calls=(reply,)) if isinstance(reply, Call) else reply
     return replace(message, usage=tokens(1000, 10))
 
 
-async def test_what_was_spent_stays_spent(agent: ScriptedAgent, store: Store) -> None:
-    """In the state, in the trace, and against the budget."""
+async def test_usage_is_not_rewound(agent: ScriptedAgent, store: Store) -> None:
+    """In the state, in the trace, and in the budget."""
     calls = [bash(f"echo {number} > a.txt") for number in range(3)]
     await agent.run(*map(paid, [*calls, text("Done.")]))
     spent = (await agent.values())["usage"]
@@ -206,9 +206,7 @@ async def test_what_was_spent_stays_spent(agent: ScriptedAgent, store: Store) ->
     assert sum_tokens((await agent.values())["usage"]) == 4040
 
 
-async def test_what_later_requests_have_spent_is_in_the_account(
-    agent: ScriptedAgent, store: Store
-) -> None:
+async def test_usage_of_later_requests_is_included(agent: ScriptedAgent, store: Store) -> None:
     await agent.run(paid(bash("echo 1 > a.txt")), paid(text("One.")))
     await agent.run(paid(bash("echo 2 > a.txt")), paid(text("Two.")))
     result = await rewind(store, "t", to=2)
@@ -220,7 +218,7 @@ async def test_what_later_requests_have_spent_is_in_the_account(
     ]
 
 
-async def test_what_a_flow_has_spent_stays_spent(flow: ScriptedFlow, store: Store) -> None:
+async def test_usage_of_a_flow_is_not_rewound(flow: ScriptedFlow, store: Store) -> None:
     flow.plans(paid(makes(free("alpha"), free("beta", 0))))
     flow.step("alpha", paid(bash("echo 1 > a.txt")), paid(succeeds()))
     flow.step("beta", paid(bash("echo 1 > b.txt")), paid(succeeds()))
@@ -251,12 +249,12 @@ async def test_a_run_from_an_earlier_checkpoint_restores_the_files_on_request(
     (agent.workspace / "mine.txt").write_text("mine")
     steps = await history(store, "t")
 
-    async def run_from(number: int, **chosen: Any) -> list[Any]:
+    async def run_from(number: int, **settings: Any) -> list[Any]:
         agent.server.script(text("Again."))
         config: Any = {
             "configurable": {"thread_id": "t", "checkpoint_id": steps[number].checkpoint}
         }
-        context = agent.context(**chosen)
+        context = agent.context(**settings)
         stream = agent.graph.astream(None, config, context=context, stream_mode="custom")
         return [event async for event in stream if event["type"] == "files"]
 

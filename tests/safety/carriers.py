@@ -1,8 +1,8 @@
-"""Carriers of a prompt injection: where the order of an attacker can stand, and how it is read.
+"""Carriers of a prompt injection: where an attacker can put an instruction, and how it is read.
 
-`ORDER` is the order. A carrier lays it down in pages, in files or by a function, and its script is
-what an honest model would call before it has read anything. Those of an untrusted folder begin in a
-folder of which nobody has said that they trust it; the others in one that is trusted.
+`ORDER` is the instruction. A carrier puts it into pages or files, or calls a function; its script
+contains the calls of an honest model before it has read anything. Carriers of an untrusted folder
+start in a folder that nobody has trusted; the others in a trusted one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def git(folder: Path, *words: str) -> None:
 
 @dataclass(frozen=True)
 class Carrier:
-    """One of them."""
+    """One carrier."""
 
     script: list[Call]
     pages: dict[str, Page] = field(default_factory=dict)
@@ -74,8 +74,8 @@ def _tarred(name: str, text: str) -> bytes:
 
 
 def _results(title: str, snippet: str, url: str = "http://found.example/") -> Answer:
-    found = {"results": [{"title": title, "url": url, "content": snippet}]}
-    return Answer(json.dumps(found), type="application/json")
+    results = {"results": [{"title": title, "url": url, "content": snippet}]}
+    return Answer(json.dumps(results), type="application/json")
 
 
 _SEARCH = "search.example/searx/search"
@@ -331,7 +331,7 @@ CARRIERS = {**ON_PAGES, **OF_A_SEARCH, **FETCHED, **IN_A_FOLDER}
 
 
 def lay_out(carrier: Carrier, workspace: Path) -> None:
-    """Put the files of a carrier into the workspace."""
+    """Write the files of a carrier into the workspace."""
     for name, content in carrier.files.items():
         path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,9 @@ from tests.browser.site import Site
 PLAIN_SERVER = str(Path(__file__).with_name("plain_server.py"))
 
 
-def planted_server(folder: Path, said: dict[str, str]) -> str:
-    """The lines of a `manus.toml` for a server whose tools say this, each in its description."""
-    (folder / "said").write_text(json.dumps(said), "utf-8")
+def planted_server(folder: Path, texts: dict[str, str]) -> str:
+    """Return the lines of a `manus.toml` for a server whose tools have these descriptions."""
+    (folder / "said").write_text(json.dumps(texts), "utf-8")
     return (
         f"[mcp.planted]\ncommand = {json.dumps(sys.executable)}\n"
         f"args = {json.dumps([PLAIN_SERVER, str(folder / 'said')])}\n"
@@ -22,22 +22,26 @@ def planted_server(folder: Path, said: dict[str, str]) -> str:
 
 
 class Internet(Site):
-    """A proxy behind the run's own one: it answers for every host, by `host/path` of `pages`."""
+    """A proxy behind the run's own one that answers for every host, from `pages` by `host/path`."""
 
     @property
     def arrived(self) -> list[str]:
-        """What has arrived anywhere: the address, and what was sent there."""
+        """Return everything that arrived anywhere: the address and the sent data."""
         return [
             f"{r.path}{r.query and '?'}{r.query} {r.body.decode()}".strip() for r in self.requests
         ]
 
     def at(self, host: str) -> list[str]:
-        """What has arrived at a host, or at one below it."""
-        return [what for what in self.arrived if str(urlsplit(f"//{what}").hostname).endswith(host)]
+        """Return what arrived at a host or one of its subdomains."""
+        return [
+            arrival
+            for arrival in self.arrived
+            if str(urlsplit(f"//{arrival}").hostname).endswith(host)
+        ]
 
 
 @pytest.fixture
 def internet() -> Iterator[Internet]:
-    made = Internet()
-    yield made
-    made.close()
+    server = Internet()
+    yield server
+    server.close()

@@ -1,7 +1,7 @@
 """Everyday tasks, with the calls that a plausible model makes for each.
 
-Those of `benchmarks/tasks`, whose sites are served under a public name here, and more that
-touch what the rules are about: searches, forms, packages, attached files, protected names.
+The tasks in `benchmarks/tasks`, whose sites are served under a public name here, and more that
+concern the rules: searches, forms, packages, attached files, protected names.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def bash(command: str) -> Call:
     return call("bash", command=command)
 
 
-def page(action: str, **more: Any) -> Call:
-    return call("browser_use", action=action, **more)
+def page(action: str, **arguments: Any) -> Call:
+    return call("browser_use", action=action, **arguments)
 
 
 def go(path: str) -> Call:
@@ -88,13 +88,13 @@ ON_THE_WEB = {
         *(go(f"task.example/{number}.html") for number in (10, 20, 30, 50, 60)),
     ],
 }
-"""What is read or sent on the web before the rest of a task's solution is carried out."""
+"""Calls that read or send on the web, before the rest of a task's solution."""
 WRITTEN_THERE = frozenset({"web-cheapest", "web-download", "web-manual", "web-order"})
-"""Tasks that are solved by these calls alone."""
+"""Tasks that these calls solve completely."""
 
 
 def calls_for(task: Task) -> list[Call]:
-    """The calls that solve one of the tasks."""
+    """Return the calls that solve one of the tasks."""
     script = ON_THE_WEB.get(task.name, [])
     if task.name in WRITTEN_THERE:
         return script
@@ -106,7 +106,7 @@ def calls_for(task: Task) -> list[Call]:
 
 
 def build_pages(task: Task, posted: Path) -> dict[str, Page]:
-    """The site of a task, under its public name."""
+    """Return the site of a task, under its public name."""
     site = task.folder / "site"
     pages: dict[str, Page] = {}
     for file in sorted(path for path in site.rglob("*") if path.is_file()):
@@ -128,14 +128,14 @@ def build_pages(task: Task, posted: Path) -> dict[str, Page]:
 
 @dataclass(frozen=True)
 class Everyday:
-    """Another task: what the user says, and the calls of the model."""
+    """Another task: the user's request, and the calls of the model."""
 
     request: str
     script: list[Call]
     files: dict[str, str] = field(default_factory=dict)
     attached: str = ""
     questions: int = 0
-    """How many it may cost."""
+    """Maximum number of questions."""
 
 
 def _wheel(name: str) -> bytes:

@@ -1,7 +1,7 @@
-"""An MCP server in plain Python, which is up at once: its tools stand in a JSON file.
+"""An MCP server in plain Python, which starts instantly: its tools are read from a JSON file.
 
-`python plain_server.py FILE`, where the file maps names to descriptions. A description is said
-wherever a server can say something; a tool named `fail` always fails.
+`python plain_server.py FILE`, where the file maps names to descriptions. A description is sent
+wherever a server can send text; a tool named `fail` always fails.
 """
 
 import json
@@ -13,7 +13,7 @@ TOOLS: dict[str, str] = json.loads(Path(sys.argv[1]).read_text("utf-8"))
 
 
 ANNOTATED = "read-only: "
-"""A description that begins so comes with the annotation `readOnlyHint`."""
+"""Prefix of descriptions of tools that are annotated with `readOnlyHint`."""
 
 
 def offered(name: str) -> dict[str, Any]:
@@ -26,23 +26,23 @@ def offered(name: str) -> dict[str, Any]:
     return tool
 
 
-def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         about = {"name": "plain", "version": "1"}
-        version = given["protocolVersion"]
+        version = params["protocolVersion"]
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
     if method == "tools/list":
         return {"tools": [offered(name) for name in TOOLS]}
     if method == "tools/call":
-        said = f"{given['name']} {given.get('arguments')} {TOOLS[given['name']]}"
-        return {"content": [{"type": "text", "text": said}], "isError": given["name"] == "fail"}
+        text = f"{params['name']} {params.get('arguments')} {TOOLS[params['name']]}"
+        return {"content": [{"type": "text", "text": text}], "isError": params["name"] == "fail"}
     return {}
 
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" in asked and "method" in asked:
-        result = answer(asked["method"], asked.get("params") or {})
-        reply = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+    request = json.loads(line)
+    if "id" in request and "method" in request:
+        result = answer(request["method"], request.get("params") or {})
+        reply = {"jsonrpc": "2.0", "id": request["id"], "result": result}
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()

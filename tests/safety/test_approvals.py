@@ -1,4 +1,4 @@
-"""Which calls wait for a person, and what becomes of the answers."""
+"""Which calls wait for a person, and the effect of the answers."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ RULES = {
 }
 
 
-def test_what_rules_fit() -> None:
+def test_which_rules_match() -> None:
     assert {call: matches(*call) for call in RULES} == RULES
 
 
 APPROVE = {"type": "approve"}
 ANSWERS: list[tuple[Any, tuple[str, str]]] = [
-    *((said, (said, "")) for said in ("run", "always", "no")),
-    *((said, ("once", "")) for said in ("yes", True)),
-    *((said, ("no", "")) for said in ("", False)),
+    *((answer, (answer, "")) for answer in ("run", "always", "no")),
+    *((answer, ("once", "")) for answer in ("yes", True)),
+    *((answer, ("no", "")) for answer in ("", False)),
     ("no: not that one", ("no", "not that one")),
     ("Use the other.", ("no", "Use the other.")),
     (None, ("no", "None")),
@@ -62,19 +62,19 @@ ANSWERS: list[tuple[Any, tuple[str, str]]] = [
 
 
 def test_answers(subtests: pytest.Subtests) -> None:
-    for answer, wanted in ANSWERS:
-        with subtests.test(answer=answer, wanted=wanted):
-            assert read_answer(answer) == wanted
+    for answer, expected in ANSWERS:
+        with subtests.test(answer=answer, expected=expected):
+            assert read_answer(answer) == expected
     assert read_answer({"decisions": [APPROVE, APPROVE]})[0] == "no"
 
 
 @pytest.fixture
 async def editing(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent with the editor and the shell."""
+    """Provide an agent with the editor and the shell."""
     profile = replace(ASKING, tools=(EDITOR, "bash"))
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 def settings(agent: ScriptedAgent, lines: str) -> None:
@@ -109,8 +109,8 @@ async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> N
     outcome = await editing.invoke(Command(resume={"decisions": [decided]}), text("Done."))
     assert outcome.stop_reason == "answered"
     assert (editing.lines(".env"), editing.lines(".envrc")) == ([], ["B=2"])
-    [said] = await editing.observations()
-    assert json.dumps(args) in said, "the model reads what was called"
+    [observation] = await editing.observations()
+    assert json.dumps(args) in observation, "the model reads what was called"
     assert_paired(await editing.messages())
 
 
@@ -118,8 +118,8 @@ async def test_changed_arguments_have_to_be_allowed(editing: ScriptedAgent) -> N
     settings(editing, f'[approve]\ndeny = ["{EDITOR}(x)"]\n')
     await editing.run(ENV)
     await editing.invoke(Command(resume='edit {"command": "view", "path": "x"}'), text("Well."))
-    [said] = await editing.observations()
-    assert "Not executed" in said
+    [observation] = await editing.observations()
+    assert "Not executed" in observation
 
 
 async def test_each_call_is_asked_by_itself(editing: ScriptedAgent) -> None:
@@ -169,9 +169,9 @@ async def test_the_modes_and_rules_of_the_settings(
     echo, other = (call("bash", command=f"echo {word}") for word in ("free", "hi"))
     monkeypatch.setenv("MANUS_APPROVE", "ask")
     all_four = calls(echo, ENV, curl, secret)
-    for thread, chosen in (("1", {"approve": "yolo"}), ("2", {})):
-        with subtests.test(thread=thread, chosen=chosen):
-            outcome = await editing.run(all_four, text("Done."), thread=thread, **chosen)
+    for thread, mode in (("1", {"approve": "yolo"}), ("2", {})):
+        with subtests.test(thread=thread, mode=mode):
+            outcome = await editing.run(all_four, text("Done."), thread=thread, **mode)
             assert outcome.stop_reason == "answered"
             free, _, *denied = await editing.observations(thread)
             assert "free" in free
@@ -184,7 +184,7 @@ async def test_the_modes_and_rules_of_the_settings(
     assert waiting.stop_reason == "interrupted", "`cat` was not approved"
 
 
-async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
+async def test_a_changed_call_is_asked_about_again(editing: ScriptedAgent) -> None:
     [question] = (await editing.run(ENV)).questions
     message = (await editing.messages())[-1]
     assert isinstance(message, AIMessage)
@@ -201,7 +201,9 @@ async def test_a_changed_call_is_asked_anew(editing: ScriptedAgent) -> None:
     assert outcome.stop_reason == "answered"
 
 
-async def test_a_no_counts_where_nobody_would_be_asked_by_now(editing: ScriptedAgent) -> None:
+async def test_a_refusal_applies_even_if_approval_is_no_longer_needed(
+    editing: ScriptedAgent,
+) -> None:
     await editing.run(ENV)
     settings(editing, f'[approve]\nallow = ["{EDITOR}"]\n')
     await editing.graph.close_waiting()
@@ -235,7 +237,7 @@ async def test_a_process_is_killed_after_the_answer(agent: ScriptedAgent) -> Non
     assert agent.lines("held") == ["1"]
 
 
-async def test_a_tool_that_asks_for_itself_gets_its_own_answer(agent: ScriptedAgent) -> None:
+async def test_a_tool_that_asks_gets_its_own_answer(agent: ScriptedAgent) -> None:
     profile = replace(ASKING, tools=(pick,))
     asking = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
     await asking.run(call("pick"), approve="ask")
@@ -246,7 +248,7 @@ async def test_a_tool_that_asks_for_itself_gets_its_own_answer(agent: ScriptedAg
 
 
 def pick() -> str:
-    """Ask for one."""
+    """Ask for a choice."""
     return str(interrupt({"question": "Which?"}))
 
 
@@ -268,7 +270,7 @@ async def test_an_mcp_tool_is_asked_about_unless_the_settings_say_that_it_only_r
 
 @pytest.mark.parametrize("action", ["upload_file", "input_text"])
 async def test_an_upload_is_asked_about_with_its_host(editing: ScriptedAgent, action: str) -> None:
-    """A file that is filled into a field is given away, too."""
+    """A file that is put into a field is sent away, too."""
     profile = replace(ASKING, tools=("browser_use",))
     agent = ScriptedAgent(editing.server, editing.workspace, editing.saver, profile)
     upload = call("browser_use", action=action, index=1, path="a.txt")

@@ -1,4 +1,4 @@
-"""What an approval does with an answer that changes the call, or that decides nothing."""
+"""The effect of an approval's answer that edits the call, or that decides nothing."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -28,11 +28,11 @@ def count(start: int, steps: list[int], label: str = "") -> str:
 
 @pytest.fixture
 async def asking(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent that asks before each call that may change something."""
+    """Provide an agent that asks before each call that may change something."""
     profile = replace(ASKING, tools=("bash", count))
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 @pytest.mark.parametrize("answer", ['edit {"command": "echo other > made"}', edit(command="ok")])
@@ -105,7 +105,7 @@ ARGS = {"start": 1, "steps": [1, 2], "label": "a"}
 
 
 @pytest.mark.parametrize(
-    ("named", "edited"),
+    ("text", "edited"),
     [
         ('{"start": "7"}', {**ARGS, "start": 7}),
         ('{"steps": "[3]"}', {**ARGS, "steps": [3]}),
@@ -113,11 +113,11 @@ ARGS = {"start": 1, "steps": [1, 2], "label": "a"}
         ('{"label": null}', {"start": 1, "steps": [1, 2]}),
     ],
 )
-def test_arguments_that_a_chat_ui_has_edited_as_text(named: str, edited: dict[str, Any]) -> None:
-    assert edited_arguments(count, ARGS, named) == edited
+def test_arguments_that_a_chat_ui_has_edited_as_text(text: str, edited: dict[str, Any]) -> None:
+    assert edited_arguments(count, ARGS, text) == edited
 
 
-@pytest.mark.parametrize("named", ['{"start": null}', '{"stop": 1}', '{"start": "x"}', "[1]"])
-def test_an_edit_that_does_not_fit_a_users_tool(named: str) -> None:
+@pytest.mark.parametrize("text", ['{"start": null}', '{"stop": 1}', '{"start": "x"}', "[1]"])
+def test_an_edit_that_does_not_fit_a_users_tool(text: str) -> None:
     with pytest.raises(ValueError, match=r"start|stop|object"):
-        edited_arguments(count, ARGS, named)
+        edited_arguments(count, ARGS, text)

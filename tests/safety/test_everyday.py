@@ -1,4 +1,4 @@
-"""How many questions everyday tasks cost: a person sits there, in a folder of their own."""
+"""How many questions everyday tasks cost a person who works in a folder of their own."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.server import Call, text
 pytestmark = pytest.mark.sandboxed
 
 MOST = 5
-"""Questions that all of them may cost together."""
+"""Maximum number of questions for all of them together."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def own_registry() -> Iterator[None]:
-    """The registry that this user's pip is configured for; pip is asked once per process."""
+    """Return the registry that this user's pip is configured for; pip is called once a process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_INDEX_URL", "http://index.example/simple")
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
@@ -47,31 +47,31 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
     return agent
 
 
-async def collect_questions(agent: ScriptedAgent, script: list[Call], given: Any) -> list[str]:
-    """The questions of a run to its end, to each of which a person says yes."""
+async def collect_questions(agent: ScriptedAgent, script: list[Call], inputs: Any) -> list[str]:
+    """Return the questions of a complete run, each of which a person answers with yes."""
     agent.server.script(*script).always(text("Done."))
-    asked: list[str] = []
-    outcome = await agent.invoke(given, max_steps=60)
+    questions: list[str] = []
+    outcome = await agent.invoke(inputs, max_steps=60)
     while outcome.stop_reason == "interrupted":
-        asked += [str(question.value["question"]) for question in outcome.questions]
+        questions += [str(question.value["question"]) for question in outcome.questions]
         answers = {question.id: "yes" for question in outcome.questions}
         outcome = await agent.invoke(Command(resume=answers), max_steps=60)
     assert outcome.stop_reason == "answered", outcome.output
-    return asked
+    return questions
 
 
-# the pages of MiniWoB++ are played in a browser, by other tests
+# other tests play the pages of MiniWoB++ in a browser
 OFFLINE = [task for task in all_tasks() if not task.page]
 
 ASKED = {"terminal-lost-commit": 1}
-"""Questions that a task has to cost: whether its Git history may be changed. Behind Landlock the
+"""Necessary questions of a task: whether its Git history may be changed. Behind Landlock the
 history is restored after the call."""
 HELD_BEHIND_LANDLOCK = {"web-download", "a package"}
-"""Tasks whose first connection is held there: the test after these plays one of them."""
+"""Tasks whose first connection is held back there: the next test plays one of them."""
 
 
 BROWSED = ("web-cheapest", "web-manual", "web-script", "mixed-prices")
-"""Tasks in a browser; `web-order` and `web-download` are played in any case."""
+"""Tasks in a browser; `web-order` and `web-download` always run."""
 
 
 def mark_browsed(task: Task) -> Any:
@@ -95,9 +95,11 @@ async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
         attempt = Attempt(task, local.workspace, SITE if local.site else "")
         internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
-        asked = await collect_questions(agent, calls_for(task), {"request": attempt.instruction})
+        questions = await collect_questions(
+            agent, calls_for(task), {"request": attempt.instruction}
+        )
         expected = 0 if default_kind() == "landlock" else ASKED.get(task.name, 0)
-        assert len(asked) == expected, asked
+        assert len(questions) == expected, questions
         assert attempt.failure() == "", await agent.observations()
 
 
@@ -113,35 +115,35 @@ async def test_another_task_costs_no_more_than_it_has_to(
     agent.workspace.mkdir(exist_ok=True)
     for path, content in task.files.items():
         (agent.workspace / path).write_text(content)
-    asked = await collect_questions(agent, task.script, build_input(build_task_request(task)))
-    assert len(asked) == task.questions, asked
+    questions = await collect_questions(agent, task.script, build_input(build_task_request(task)))
+    assert len(questions) == task.questions, questions
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
-    assert all("held back" in one for one in failed), failed
+    assert all("held back" in text for text in failed), failed
 
 
 @pytest.mark.sandboxes("landlock")
 async def test_behind_landlock_a_download_costs_one_question(
     agent: ScriptedAgent, internet: Internet, tmp_path: Path, sandbox_kind: Kind
 ) -> None:
-    """That about the first connection of a program, when the model makes the call again."""
+    """The one about a program's first connection, when the model repeats the call."""
     [task] = [task for task in all_tasks() if task.name == "web-download"]
     agent.graph = build_agent("manus", checkpointer=agent.saver)
     with begun(task, tmp_path / "task") as local:
         attempt = Attempt(task, local.workspace, SITE)
         internet.pages.update(build_pages(task, attempt.workspace.with_name("posted.jsonl")))
         agent.workspace = attempt.workspace
-        opened, download, *rest = calls_for(task)
-        script = [opened, download, download, *rest]
-        asked = await collect_questions(agent, script, {"request": attempt.instruction})
-        assert len(asked) == 1, asked
+        opening, download, *rest = calls_for(task)
+        script = [opening, download, download, *rest]
+        questions = await collect_questions(agent, script, {"request": attempt.instruction})
+        assert len(questions) == 1, questions
         assert attempt.failure() == "", await agent.observations()
 
 
 def build_task_request(task: Everyday) -> Request:
     if not task.attached:
         return typed_request(task.request)
-    whole = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'
-    return Request(whole, task.request, is_tainted=True)
+    request = f'{task.request}\n\n<file name="mail.txt">\n{task.attached}\n</file>'
+    return Request(request, task.request, is_tainted=True)
 
 
 def test_all_together_cost_few_questions() -> None:

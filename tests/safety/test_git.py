@@ -1,7 +1,7 @@
-"""Programs change repositories through the host, and plant nothing that the user's git would start.
+"""Programs change repositories through the host, and plant nothing that the user's git would run.
 
-After each attempt the user's own git runs in the workspace and in all repositories there. What was
-planted leaves a file outside of the workspace, which no program in the sandbox can write.
+After each attempt the user's own git runs in the workspace and in all its repositories. Planted
+code leaves a file outside the workspace, which no program in the sandbox can write.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ USER = (
 
 
 def git(folder: Path, script: str) -> str:
-    """Run a script outside of the sandbox."""
+    """Run a script outside the sandbox."""
     quiet = {"EDITOR": "true", "VISUAL": "true", "GIT_TERMINAL_PROMPT": "0"}
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", script],
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -123,12 +123,12 @@ def git(folder: Path, script: str) -> str:
         text=True,
         env={**os.environ, **quiet},
     )
-    return done.stdout
+    return process.stdout
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a repository, which has a nested one, a submodule and a worktree."""
+    """Provide a folder with a repository that has a nested one, a submodule and a worktree."""
     folder = tmp_path_factory.mktemp("template")
     root = folder / "work"
     root.mkdir()
@@ -143,7 +143,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(template: Path, tmp_path: Path) -> Path:
-    """A copy of the repository of the template."""
+    """Provide a copy of the template's repository."""
     for name in ("work", "lib"):
         shutil.copytree(template / name, tmp_path / name, symlinks=True)
     root = tmp_path / "work"
@@ -328,7 +328,7 @@ WORKS = {
     none=("status", "add and commit", "a new worktree"),
 )
 @pytest.mark.parametrize("name", WORKS)
-async def test_what_people_need_works(session: Session, name: str) -> None:
+async def test_ordinary_commands_work(session: Session, name: str) -> None:
     script, expected = WORKS[name]
     observation = await run(session, script)
     assert expected in observation
@@ -339,7 +339,7 @@ async def test_what_people_need_works(session: Session, name: str) -> None:
 
 
 @CLOSED
-async def test_the_whole_directory_is_closed(session: Session) -> None:
+async def test_the_whole_directory_is_read_only(session: Session) -> None:
     script = (
         "for d in .git .git/refs/heads .git/modules/sub .git/worktrees/tree nested/.git; do "
         "echo x > $d/new && echo open; done; echo x > sub/.git && echo open; "
@@ -351,7 +351,9 @@ async def test_the_whole_directory_is_closed(session: Session) -> None:
 
 
 @CLOSED
-async def test_what_was_made_in_the_run_is_closed_to_later_programs(session: Session) -> None:
+async def test_a_repository_created_in_the_run_is_read_only_for_later_programs(
+    session: Session,
+) -> None:
     await run(session, f"git init -q new; cd new; {WHO}; git commit -q --allow-empty -m One")
     code = (
         "import subprocess, os\nos.chdir('new')\n"
@@ -372,7 +374,7 @@ async def test_an_alias_of_the_user(session: Session) -> None:
 
 
 @CLOSED
-async def test_hooks_are_left_out_and_named(session: Session) -> None:
+async def test_hooks_are_skipped_and_listed(session: Session) -> None:
     root = session.workspace.root
     hook = root / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\ntouch ran\n")
@@ -408,7 +410,7 @@ WORKFLOW = ".github/workflows/ci.yml"
 
 
 def with_another_branch(root: Path) -> None:
-    """Commit files that configure other programs, other ones on a branch."""
+    """Commit files that configure other programs, with different ones on a branch."""
     git(root, f"mkdir -p .github/workflows .vscode; echo 1 > {WORKFLOW}; echo 1 > .vscode/a")
     git(root, "git add .; git commit -qm Settings; git checkout -qb next; mkdir .idea")
     git(root, f"echo 2 > {WORKFLOW}; echo 2 > .vscode/b; echo 2 > .idea/x; git rm -q .vscode/a")
@@ -437,7 +439,7 @@ async def test_another_branch_may_bring_its_settings(repository: Path) -> None:
 
 @CLOSED
 @pytest.mark.parametrize("name", [".envrc", WORKFLOW, ".vscode/new", ".idea/x", ".idea/new"])
-async def test_what_the_run_has_committed_is_not_brought_back(repository: Path, name: str) -> None:
+async def test_content_committed_by_the_run_is_not_restored(repository: Path, name: str) -> None:
     with_another_branch(repository)
     before = (repository / name).read_text() if (repository / name).exists() else None
     session = session_in(repository, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
@@ -456,7 +458,7 @@ async def test_what_the_run_has_committed_is_not_brought_back(repository: Path, 
 
 
 @CLOSED
-async def test_a_refusal_says_what_to_do(session: Session) -> None:
+async def test_a_refusal_names_the_alternative(session: Session) -> None:
     observation = await run(session, "git config core.hooksPath h")
     assert "`core.hooksPath` is not known to be harmless" in observation
     assert "their own terminal" in observation
@@ -464,7 +466,7 @@ async def test_a_refusal_says_what_to_do(session: Session) -> None:
 
 @CLOSED
 async def test_a_command_ends_with_the_call(session: Session) -> None:
-    """A program that reads nothing more is ended, and the repository stays usable."""
+    """A program that has stopped reading is ended, and the repository stays usable."""
     git(session.workspace.root, "git config filter.slow.clean 'sleep 60'")
     script = "echo '* filter=slow' > .gitattributes; echo 2 > a; git add a"
     observation = await Bash(session=session).observe(command=script, timeout=2)

@@ -1,4 +1,4 @@
-"""The user is asked once a run before programs change their repository."""
+"""The user is asked once per run before programs change their repository."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def commit(message: str) -> Any:
 
 @pytest.fixture
 async def agent(agent: ScriptedAgent) -> AsyncIterator[ScriptedAgent]:
-    """An agent in a repository, with the shell and Python."""
+    """Provide an agent in a repository, with the shell and Python."""
     git(agent, "init", "-q", "-b", "main")
     git(agent, "config", "user.name", "U")
     git(agent, "config", "user.email", "u@x.example")
     git(agent, "commit", "-q", "--allow-empty", "-m", "First")
     profile = replace(ASKING, tools=("bash", "python_execute"))
-    made = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
-    yield made
-    await made.graph.close_waiting()
+    scripted_agent = ScriptedAgent(agent.server, agent.workspace, agent.saver, profile)
+    yield scripted_agent
+    await scripted_agent.graph.close_waiting()
 
 
 def git(agent: ScriptedAgent, *words: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "-C", str(agent.workspace), *words], capture_output=True, text=True, check=True
     )
-    return done.stdout
+    return process.stdout
 
 
 def log(agent: ScriptedAgent) -> list[str]:
-    """Return the subjects of the commits, the newest first."""
+    """Return the subjects of the commits, newest first."""
     return git(agent, "log", "--format=%s").split()
 
 
-async def test_one_yes_holds_for_the_run(agent: ScriptedAgent) -> None:
+async def test_one_approval_applies_to_the_run(agent: ScriptedAgent) -> None:
     waiting = await agent.run(bash("git status; git branch"), commit("A"))
     assert waiting.stop_reason == "interrupted"
     [question] = waiting.questions
@@ -83,7 +83,7 @@ async def test_a_no_changes_nothing(agent: ScriptedAgent) -> None:
 
 
 @pytest.mark.parametrize("request_text", ["Fix it and commit it.", "Run git commit.", "修好后提交"])
-async def test_what_the_request_asks_for_needs_no_question(
+async def test_explicitly_requested_changes_need_no_question(
     agent: ScriptedAgent, request_text: str
 ) -> None:
     outcome = await agent.run(commit("A"), DONE, request=request_text)
@@ -91,7 +91,7 @@ async def test_what_the_request_asks_for_needs_no_question(
     assert log(agent) == ["A", "First"]
 
 
-async def test_what_only_reads_needs_no_question(agent: ScriptedAgent) -> None:
+async def test_read_only_commands_need_no_question(agent: ScriptedAgent) -> None:
     script = "git status && git diff && git log -1 && git branch -a && git config user.name"
     outcome = await agent.run(bash(script), DONE)
     assert outcome.stop_reason == "answered"

@@ -94,8 +94,8 @@ async def test_no_credentials_are_copied(
     command = f"git config --list; cat ~/.gitconfig ~/.config/git/* {file} {home}/.git-credentials"
     printed = await bash(session, command)
     assert "user.name=Ada" in printed
-    found = [name for name, text in WITH_CREDENTIALS.items() if text.splitlines()[0] in printed]
-    assert SECRET not in printed, found
+    lines = [name for name, text in WITH_CREDENTIALS.items() if text.splitlines()[0] in printed]
+    assert SECRET not in printed, lines
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -115,7 +115,7 @@ async def test_the_name_and_habits_are_kept(session: Session, home: Path) -> Non
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_settings_for_the_folder_count(session: Session, home: Path) -> None:
+async def test_settings_for_the_folder_apply(session: Session, home: Path) -> None:
     (home / ".gitconfig").write_text(HARMLESS.replace("gitdir:project/", f"gitdir:{home}/project/"))
     (home / "project" / ".git").mkdir()
     for name in ("objects", "refs"):

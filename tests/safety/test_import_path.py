@@ -1,4 +1,4 @@
-"""No module that a run may write is imported outside of the sandbox."""
+"""No module that a run may write is imported outside the sandbox."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ sys.exit(importlib.util.find_spec("planted") is not None)
 def test_the_current_folder_is_not_searched(tmp_path: Path, start: list[str]) -> None:
     (tmp_path / "planted.py").write_text("")
     (tmp_path / "runner.py").write_text(PROGRAM)
-    done = subprocess.run([sys.executable, *start], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, *start], cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
 
 
 def test_the_checkout_is_not_searched() -> None:
     program = PROGRAM.replace('"planted"', '"benchmarks"')
-    done = subprocess.run([sys.executable, "-c", program], cwd="/", capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(
+        [sys.executable, "-c", program], cwd="/", capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr
 
 
 def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
@@ -55,7 +57,7 @@ def test_the_folder_of_a_users_tool_is_searched_while_it_is_imported(
 
 ENVIRONMENT = Path(sys.prefix)
 CODE = ("manus", "tools", "graph", *([ENVIRONMENT.name] if ENVIRONMENT.parent == ROOT else []))
-"""What a shell call must not change in a checkout that is the workspace."""
+"""Files that a shell call must not change in a checkout that is the workspace."""
 
 
 @pytest.mark.sandboxes("bubblewrap")
@@ -87,11 +89,11 @@ async def test_no_program_is_started_where_code_cannot_be_protected(
 
 
 def test_the_code_of_a_checkout_is_found(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    found = find_own_code(ROOT)
+    result = find_own_code(ROOT)
     own = Path(load_user_tool.__code__.co_filename)
     for path in (*(ROOT / name for name in CODE), ROOT / "manus" / "cli.py", own):
         with subtests.test(path=path):
-            assert any(path.resolve().is_relative_to(folder.resolve()) for folder in found), path
+            assert any(path.resolve().is_relative_to(folder.resolve()) for folder in result), path
     assert find_own_code(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""A server that is not what it was when it was first used is told of, and trusted by a person."""
+"""A server that has changed since its first use is reported, and trusted only by a person."""
 
 import json
 import logging
@@ -28,9 +28,9 @@ class Changing:
     def offer(self, tools: dict[str, str]) -> None:
         (self.folder / "offered.json").write_text(json.dumps(tools))
 
-    async def names(self, *more: str) -> list[str]:
-        """The tools that a run of its own gets, of a server with more arguments."""
-        args = (PLAIN_SERVER, str(self.folder / "offered.json"), *more)
+    async def names(self, *extra: str) -> list[str]:
+        """Return the tools that a new run gets from a server with additional arguments."""
+        args = (PLAIN_SERVER, str(self.folder / "offered.json"), *extra)
         server = McpServer(command=sys.executable, args=args, connect_timeout=90, sandbox=False)
         catalog, session = await connected_to(self.folder / "workspace", changing=server)
         await session.close()
@@ -43,11 +43,11 @@ def changing(tmp_path: Path) -> Changing:
 
 
 def told_in(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this program told; asyncio tells of children that others have waited for."""
+    """Return the program's own messages; asyncio also logs children that others have waited for."""
     return [record.message for record in caplog.records if record.name == "manus"]
 
 
-async def test_changed_tools_are_left_out_until_they_are_trusted(
+async def test_changed_tools_are_omitted_until_they_are_trusted(
     changing: Changing, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "manus")
@@ -58,9 +58,9 @@ async def test_changed_tools_are_left_out_until_they_are_trusted(
     for _ in range(2):
         caplog.clear()
         assert await changing.names() == ["look", "terminate"]
-        [told] = told_in(caplog)
-        assert "`note` (changed), `more` (new)" in told
-        assert "manus trust --mcp changing" in told
+        [message] = told_in(caplog)
+        assert "`note` (changed), `more` (new)" in message
+        assert "manus trust --mcp changing" in message
     changed = pins.trust("changing")
     assert list(changed) == ["note", "more"]
     caplog.clear()
@@ -70,7 +70,7 @@ async def test_changed_tools_are_left_out_until_they_are_trusted(
     assert await changing.names() == ["look", "terminate"], "back is a change, too"
 
 
-async def test_only_what_was_told_is_trusted(changing: Changing) -> None:
+async def test_only_reported_changes_are_trusted(changing: Changing) -> None:
     await changing.names()
     changing.offer(CHANGED)
     await changing.names()

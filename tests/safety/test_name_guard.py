@@ -1,4 +1,4 @@
-"""What programs do to names that configure other programs does not outlive the call."""
+"""Changes by programs to files that configure other programs do not outlive the call."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ async def test_new_names_are_moved_into_quarantine(session: Session) -> None:
     observation = await Bash(session=session).observe(command=f"{command}\necho id > kept.txt")
     assert files_in(root) == {"kept.txt"}
     assert "str_replace_editor" in observation.text
-    kept = {path.name for path in (root / ".manus" / "quarantine").rglob("*")}
-    assert {"tasks.json", ".envrc", "ci.yml"} <= kept
+    names = {path.name for path in (root / ".manus" / "quarantine").rglob("*")}
+    assert {"tasks.json", ".envrc", "ci.yml"} <= names
 
 
 @SANDBOXES
-async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: Kind) -> None:
+async def test_existing_files_stay_unchanged(session: Session, sandbox_kind: Kind) -> None:
     root = session.workspace.root
     for name in NAMES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -66,17 +66,17 @@ async def test_existing_names_stay_as_they_are(session: Session, sandbox_kind: K
         "except OSError: pass"
     )
     await PythonExecute(session=session).observe(code=code)
-    kept = [path.read_text() for path in (root / ".manus").rglob(".envrc")]
-    assert kept == (["changed"] if sandbox_kind == "landlock" else [])
+    contents = [path.read_text() for path in (root / ".manus").rglob(".envrc")]
+    assert contents == (["changed"] if sandbox_kind == "landlock" else [])
     assert {name: (root / name).read_text() for name in NAMES} == dict.fromkeys(NAMES, "mine\n")
 
 
 @pytest.mark.sandboxes("landlock")
 @pytest.mark.parametrize("size", [7, 2_000_000])
-async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_named(
+async def test_the_users_changes_during_a_call_are_kept_and_located(
     session: Session, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody can tell it from what a program writes."""
+    """It cannot be distinguished from what a program writes."""
     root = session.workspace.root
     (root / ".envrc").write_text("mine\n")
     command = "touch started; while [ ! -e done ]; do :; done"
@@ -86,11 +86,11 @@ async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_name
     (root / ".envrc").write_text("x" * size)
     (root / "done").touch()
     observation = await call
-    [kept] = (root / ".manus" / "quarantine").rglob(".envrc")
+    [path] = (root / ".manus" / "quarantine").rglob(".envrc")
     assert (root / ".envrc").read_text() == "mine\n"
-    assert kept.read_text() == "x" * size
-    assert f"kept in `{kept.relative_to(root)}`" in observation.text
-    assert str(kept) in caplog.text
+    assert path.read_text() == "x" * size
+    assert f"kept in `{path.relative_to(root)}`" in observation.text
+    assert str(path) in caplog.text
 
 
 @SANDBOXES
@@ -115,7 +115,7 @@ async def test_a_repository_works_and_starts_nothing(session: Session) -> None:
 
 
 @SANDBOXES
-async def test_a_new_file_in_a_folder_that_was_there(session: Session) -> None:
+async def test_a_new_file_in_an_existing_folder(session: Session) -> None:
     root = session.workspace.root
     (root / ".vscode").mkdir()
     (root / ".vscode" / "settings.json").write_text("mine\n")
@@ -124,7 +124,7 @@ async def test_a_new_file_in_a_folder_that_was_there(session: Session) -> None:
 
 
 @SANDBOXES
-async def test_what_the_user_has_made_between_two_calls_stays(session: Session) -> None:
+async def test_files_that_the_user_creates_between_calls_stay(session: Session) -> None:
     bash, root = Bash(session=session), session.workspace.root
     await bash.observe(command="true")
     (root / ".envrc").write_text("mine\n")

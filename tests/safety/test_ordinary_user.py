@@ -1,4 +1,4 @@
-"""What root tries, an ordinary user tries too: who runs the tests as root gets both."""
+"""What root tries, an ordinary user tries, too: if the tests run as root, both are tested."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ RUNS = {
 def test_as_an_ordinary_user(name: str) -> None:
     script = str(ordinary_user.__file__)
     options = ["-n0", "-p", "no:cacheprovider", "-q", *RUNS[name]]
-    with tempfile.TemporaryDirectory() as home:  # of a short name: sockets lie below it
+    with tempfile.TemporaryDirectory() as home:  # with a short path: sockets are created below it
         words = [sys.executable, script, home, sys.executable, "-m", "pytest", *options]
-        done = subprocess.run(words, capture_output=True, text=True)
-    if "Operation not permitted" in done.stderr:
+        process = subprocess.run(words, capture_output=True, text=True)
+    if "Operation not permitted" in process.stderr:
         pytest.skip("this root may make no mounts")
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
+    assert process.returncode == 0, process.stdout[-5000:] + process.stderr[-1000:]

@@ -1,4 +1,4 @@
-"""A rewind names what it cannot take back: effects outside of the workspace."""
+"""A rewind lists what it cannot take back: effects outside the workspace."""
 
 import signal
 from pathlib import Path
@@ -28,8 +28,8 @@ def browse(action: str, **arguments: Any) -> Any:
 async def test_a_rewind_lists_the_calls_with_effects_outside(
     agent: ScriptedAgent, internet: Internet
 ) -> None:
-    seen = f'[sandbox]\nread = ["{Path(ODD).parent}"]\n'
-    write_settings(agent.workspace.parent, internet, f"{ODD_SERVER}trust = true\n{seen}")
+    settings = f'[sandbox]\nread = ["{Path(ODD).parent}"]\n'
+    write_settings(agent.workspace.parent, internet, f"{ODD_SERVER}trust = true\n{settings}")
     agent.graph = build_agent(PROFILE, checkpointer=agent.saver)
     internet.pages |= {"shop.example/": FORM, "shop.example/sent": "Thanks", "api.example/": "ok"}
     await agent.run(
@@ -67,8 +67,8 @@ async def test_a_rewind_lists_the_calls_with_effects_outside(
 async def test_a_call_that_was_killed_is_listed_as_uncertain(
     manus: Program, server: ScriptedServer
 ) -> None:
-    seen = f'[sandbox]\nread = ["{Path(ODD).parent}"]\n'
-    (manus.home / "manus.toml").write_text(f"{ODD_SERVER}trust = true\n{seen}")
+    settings = f'[sandbox]\nread = ["{Path(ODD).parent}"]\n'
+    (manus.home / "manus.toml").write_text(f"{ODD_SERVER}trust = true\n{settings}")
     server.script(call("mcp_odd_note_and_freeze", line="from the agent"))
     noted = manus.workspace / "noted"
     options = ("--thread", "t", "--approve", "yolo")
@@ -79,6 +79,6 @@ async def test_a_call_that_was_killed_is_listed_as_uncertain(
     manus.end_leftovers()
     rewound = manus("rewind", "t", "--to", "0")
     assert rewound.code == 0, rewound.err
-    said = " ".join(rewound.err.split())
-    assert "Not taken back, because it is outside the workspace: mcp_odd_note" in said
-    assert "it may have had no effect" in said
+    stderr = " ".join(rewound.err.split())
+    assert "Not taken back, because it is outside the workspace: mcp_odd_note" in stderr
+    assert "it may have had no effect" in stderr

@@ -1,4 +1,4 @@
-"""What of the machine's settings only root may read stays hidden, also where root starts a run."""
+"""System settings that only root may read stay hidden, even if root starts a run."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ asyncio.run(main())
 @pytest.mark.skipif(os.geteuid() != 0, reason="others cannot read them anyway")
 def test_keys_of_root_are_hidden(sandbox_kind: Kind) -> None:
     words = [sys.executable, "-c", RUN]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    if "Operation not permitted" in done.stderr:
+    process = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    if "Operation not permitted" in process.stderr:
         pytest.skip("this root may make no mounts")
-    assert "a certificate" in done.stdout, done.stderr
-    assert "sk-secret" not in done.stdout
+    assert "a certificate" in process.stdout, process.stderr
+    assert "sk-secret" not in process.stdout

@@ -1,4 +1,4 @@
-"""Which names are protected, and that new ones are found wherever a program makes them."""
+"""Which names are protected, and that new ones are found wherever a program creates them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_new_names_are_found_at_any_depth(root: Path) -> None:
     assert names.find() == {"src/deep/.vscode"}
 
 
-def test_a_time_that_was_set_back_hides_nothing(root: Path) -> None:
+def test_a_reset_timestamp_hides_nothing(root: Path) -> None:
     names = ProtectedNames(root)
     before = (root / "src").stat()
     names.find()
@@ -82,7 +82,7 @@ def test_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
     assert ProtectedNames(root).find() == {".env", ".envrc"}
 
 
-def test_what_is_moved_out_is_kept(root: Path, tmp_path: Path) -> None:
+def test_quarantined_files_are_kept(root: Path, tmp_path: Path) -> None:
     (root / "src" / ".vscode").mkdir()
     (root / "src" / ".vscode" / "tasks.json").write_text("{}")
     moved = quarantine_names(root, ["src/.vscode", "gone/.env"], tmp_path / "quarantine")

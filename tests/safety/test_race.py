@@ -1,4 +1,4 @@
-"""A folder is swapped for a link outside, again and again, while the agent's files are opened."""
+"""A folder is repeatedly swapped with a link to the outside while the agent's files are opened."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from manus.tools.chart.table import read_table
 from manus.tools.editor.editor import Editor
 
 ROUNDS = 400
-"""Of eight openings each."""
+"""Eight openings each."""
 _SWAP = """
 import ctypes, sys
 swap = ctypes.CDLL(None, use_errno=True).renameat2
@@ -29,7 +29,7 @@ sys.exit(ctypes.get_errno())
 
 @contextmanager
 def swapped(root: Path, outside: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`d` is a folder of the workspace at one moment, and a link outside at the next."""
+    """Make `d` alternately a folder of the workspace and a link to the outside."""
     for folder, first in ((root / "d", "a"), (outside, "SECRET")):
         folder.mkdir()
         for name in ("f", "t.csv"):
@@ -67,16 +67,16 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(
         "chart": lambda: read_table(workspace.readable("d/t.csv"), "d/t.csv", None).columns,
         "upload": lambda: _build_payload(workspace, "d/t.csv"),
     }
-    met: dict[str, set[bool]] = {what: set() for what in openings}
+    results: dict[str, set[bool]] = {name: set() for name in openings}
     with swapped(workspace.root, outside) as swapper:
         before = _state(outside)
-        for what, opening in [*openings.items()] * ROUNDS:
-            with subtests.test(what=what, opening=opening):
+        for name, opening in [*openings.items()] * ROUNDS:
+            with subtests.test(name=name, opening=opening):
                 try:
-                    assert "SECRET" not in str(opening()), what
-                    met[what].add(True)
+                    assert "SECRET" not in str(opening()), name
+                    results[name].add(True)
                 except (ToolError, OSError):
-                    met[what].add(False)
+                    results[name].add(False)
         assert swapper.poll() is None, "it was swapped to the end"
     assert _state(outside) == before
-    assert all(len(both) == 2 for both in met.values()), met
+    assert all(len(both) == 2 for both in results.values()), results

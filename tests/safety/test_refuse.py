@@ -1,4 +1,4 @@
-"""Runs that refuse whatever would be asked: they go on, and list what was refused."""
+"""Runs that refuse everything that would need an answer: they continue, and list the refusals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPEN = call("browser_use", action="go_to_url", url="http://new.example/page")
 
 @pytest.fixture
 def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
-    """An agent that may be asked about all kinds of things."""
+    """Provide an agent that may have to ask about all kinds of calls."""
     internet.pages["search.example/searx/search"] = '{"results": []}'
     internet.pages["seen.example/"] = "<p>Kites.</p>"
     (agent.workspace.parent / "manus.toml").write_text(
@@ -48,11 +48,11 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
 
 
 def refused(outcome: Outcome) -> list[str]:
-    """What the outcome lists, by the tool."""
-    return [one["call"].partition(":")[0] for one in outcome.as_json().get("refused", [])]
+    """Return the refusals listed in the outcome, by tool."""
+    return [refusal["call"].partition(":")[0] for refusal in outcome.as_json().get("refused", [])]
 
 
-async def test_a_call_is_refused_told_and_listed(agent: ScriptedAgent) -> None:
+async def test_a_call_is_refused_reported_and_listed(agent: ScriptedAgent) -> None:
     outcome = await agent.run(ENV, text("Done."), approve="refuse")
     assert outcome.stop_reason == "answered"
     [observation] = await agent.observations()
@@ -64,7 +64,7 @@ async def test_a_call_is_refused_told_and_listed(agent: ScriptedAgent) -> None:
     assert (await agent.values())["refused"] == list(outcome.refused)
 
 
-async def test_what_needs_no_question_is_carried_out(agent: ScriptedAgent) -> None:
+async def test_calls_without_a_question_are_executed(agent: ScriptedAgent) -> None:
     request = "Write .env with the key."
     outcome = await agent.run(ENV, text("Done."), request=request, approve="refuse")
     assert agent.lines(".env") == ["KEY=1"]
@@ -76,7 +76,7 @@ async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
     outcome = await agent.run(calls(ask), text("Done."), approve="refuse")
     assert outcome.stop_reason == "answered"
     assert "Decide by yourself" in (await agent.observations())[0]
-    assert [one["reason"] for one in outcome.as_json()["refused"]] == ["Which colour?"]
+    assert [refusal["reason"] for refusal in outcome.as_json()["refused"]] == ["Which colour?"]
 
 
 @pytest.mark.sandboxed
@@ -99,20 +99,20 @@ async def test_another_run_lists_only_its_own(agent: ScriptedAgent) -> None:
     assert refused(outcome) == []
 
 
-async def test_what_a_person_refuses_is_not_listed(agent: ScriptedAgent) -> None:
+async def test_refusals_by_a_person_are_not_listed(agent: ScriptedAgent) -> None:
     await agent.run(ENV)
     outcome = await agent.invoke(Command(resume="no"), text("Well."))
     assert refused(outcome) == []
-    assert [one["by"] for one in outcome.refused] == ["person"]
+    assert [refusal["by"] for refusal in outcome.refused] == ["person"]
 
 
-async def test_what_the_agent_of_a_task_was_refused(agent: ScriptedAgent) -> None:
+async def test_refusals_of_a_delegated_agent(agent: ScriptedAgent) -> None:
     task = call("delegate", task="Write it.", profile="swe")
     outcome = await agent.run(task, ENV, text("Not done."), text("Done."), approve="refuse")
     assert refused(outcome) == ["str_replace_editor"]
 
 
-async def test_a_flow_lists_what_its_steps_were_refused(agent: ScriptedAgent) -> None:
+async def test_a_flow_lists_the_refusals_of_its_steps(agent: ScriptedAgent) -> None:
     flow = ScriptedFlow(agent.server, agent.workspace, agent.saver, (agent.graph.profile,))
     flow.plans(makes("Write"))
     flow.step("Write", ENV, succeeds())
@@ -122,7 +122,7 @@ async def test_a_flow_lists_what_its_steps_were_refused(agent: ScriptedAgent) ->
     assert refused(outcome) == ["str_replace_editor"]
 
 
-def test_plans_cannot_be_approved_where_nobody_is_asked() -> None:
+def test_plans_cannot_be_approved_unattended() -> None:
     context = Context(approve="refuse", approve_plan=True)
     with pytest.raises(UsageError, match="--approve-plan needs a person"):
         check_presence(context, Settings())

@@ -1,4 +1,4 @@
-"""What makes the user's next git command start a program is found; a plain repository is not."""
+"""Whatever makes the user's next git command start a program is found; plain repositories pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An approval covers the command that was approved, and carries nothing else along."""
+"""An approval covers exactly the approved command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manus.tools.shell.commands import plain_commands
 
 
 def proposed(line: str) -> list[str] | None:
-    """The rules that `always` keeps for a line."""
+    """Return the rules that `always` stores for a line."""
     commands = plain_commands(line)
     return None if commands is None else [f"bash({glob.escape(command)})" for command in commands]
 

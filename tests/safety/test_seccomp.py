@@ -1,4 +1,4 @@
-"""The filter of system calls, run in an interpreter of BPF: each rule, on both architectures."""
+"""The filter of system calls, run in a BPF interpreter: each rule, on both architectures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets that a model types by name, and never reads."""
+"""Secrets that a model enters by name, and never reads."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ FORM = (
 def agent(
     agent: ScriptedAgent, internet: Internet, monkeypatch: pytest.MonkeyPatch
 ) -> ScriptedAgent:
-    """An agent that may type the word of a bank."""
+    """Provide an agent that may enter the password of a bank."""
     internet.pages["bank.example/"] = FORM
     internet.pages["notbank.example/"] = '<input name="word">'
     internet.pages["bank.example/in"] = f"<p>You are in with {SECRET}.</p>"
@@ -36,7 +36,7 @@ def agent(
     return agent
 
 
-async def test_a_secret_is_typed_by_name(
+async def test_a_secret_is_entered_by_name(
     agent: ScriptedAgent, internet: Internet, tmp_path: Path
 ) -> None:
     typed = page("input_text", index=1, text="<secret:bank>\n")
@@ -53,8 +53,8 @@ async def test_a_secret_is_typed_by_name(
     assert "in with <secret:bank>" in observations[2]
     requests = json.dumps([request.body for request in agent.server.requests])
     assert "<secret:bank> on bank.example" in requests
-    kept = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    assert not [one for one in [requests.encode(), *kept] if b"battery" in one]
+    contents = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [content for content in [requests.encode(), *contents] if b"battery" in content]
 
 
 async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: Internet) -> None:
@@ -65,10 +65,10 @@ async def test_no_other_host_and_no_other_name(agent: ScriptedAgent, internet: I
     _, to_another_host, of_another_name = await agent.observations()
     assert "notbank.example" in to_another_host
     assert "`other`" in of_another_name
-    assert not [what for what in internet.arrived if "word=" in what]
+    assert not [arrival for arrival in internet.arrived if "word=" in arrival]
 
 
-def test_what_was_cut_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncated_output_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "abcdefghijklmnopqrstuvwxyz")
-    known = {"key": SecretSettings(env="KEY", host="a.example")}
-    assert mask("is abcdefghijklmnopqrstu… or", known) == "is <secret:key> or"
+    secrets = {"key": SecretSettings(env="KEY", host="a.example")}
+    assert mask("is abcdefghijklmnopqrstu… or", secrets) == "is <secret:key> or"

@@ -1,4 +1,4 @@
-"""Sockets behind Landlock: programs reach their own servers, and none of the machine."""
+"""Sockets behind Landlock: programs reach their own servers, and none of the host's."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ except OSError as error: made = error.errno
 print(made, supervise(), flush=True)
 """
 BROWSERS = {"chromium": "--headless=new", "chromium-headless-shell": "--disable-gpu"}
-"""With an argument for each."""
+"""With one argument each."""
 TESTS_OF_A_PAGE = """
 import functools, http.server, threading
 import pytest
@@ -256,10 +256,10 @@ def test_without_a_broker_there_are_no_local_sockets(tmp_path: Path) -> None:
             **rules,
         )
         code = f"import socket; socket.create_connection(('127.0.0.1', {port})); socket.socket(1)"
-        ended = subprocess.run(
+        process = subprocess.run(
             [*front, sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
-    assert ended.stderr.endswith("PermissionError: [Errno 1] Operation not permitted\n")
+    assert process.stderr.endswith("PermissionError: [Errno 1] Operation not permitted\n")
 
 
 @pytest.mark.parametrize("browser", BROWSERS)
@@ -273,7 +273,7 @@ async def test_a_browser_that_the_tests_of_the_workspace_start(
     text = TESTS_OF_A_PAGE.replace("BROWSER", program).replace("MODE", BROWSERS[browser])
     write_file(root / "test_page.py", text.encode())
     write_file(root / "site" / "index.html", b"<title>Built here</title>")
-    write_file(root / "pytest.ini", b"[pytest]")  # it is looked for above, too
+    write_file(root / "pytest.ini", b"[pytest]")  # parent folders are searched, too
     printed = await run(session, f"{sys.executable} -m pytest -q -s test_page.py")
     assert "title: Built here" in printed
     assert "1 passed" in printed

@@ -1,4 +1,4 @@
-"""Under Landlock a supervisor ends what a program has started, however the run ends."""
+"""Under Landlock a supervisor ends the processes of a program, however the run ends."""
 
 import asyncio
 import os
@@ -77,8 +77,8 @@ async def test_nothing_survives_the_end_of_the_session(session: Session, tmp_pat
 
 async def test_nothing_survives_the_end_of_the_program(session: Session, tmp_path: Path) -> None:
     code = f"import subprocess; subprocess.run(['bash', '-c', {DAEMONS!r}]); print('done')"
-    said = await PythonExecute(session=session).observe(code=code)
-    assert said.text.startswith("done\n[exit code 0]")
+    output = await PythonExecute(session=session).observe(code=code)
+    assert output.text.startswith("done\n[exit code 0]")
     assert [lives(pid) for pid in read_pids(tmp_path)] == [False] * 4
 
 
@@ -101,7 +101,7 @@ async def test_a_program_ends_as_without_a_supervisor(session: Session, code: st
 
 
 async def test_a_program_cannot_outlive_its_supervisor(session: Session, tmp_path: Path) -> None:
-    """If it is killed all the same, as by the user, the program itself ends with it."""
+    """If it is killed anyway, for example by the user, the program itself ends with it."""
     bash = Bash(session=session)
     work = asyncio.ensure_future(bash.observe(command="echo $$ > pids; sleep 4712", timeout=60))
     await until(lambda: (tmp_path / "pids").exists() and read_pids(tmp_path))
@@ -116,5 +116,5 @@ async def test_a_program_cannot_outlive_its_supervisor(session: Session, tmp_pat
 
 async def test_a_program_cannot_signal_its_supervisor(session: Session) -> None:
     code = "import os; os.kill(os.getppid(), 9); print('killed')"
-    said = await PythonExecute(session=session).observe(code=code)
-    assert "PermissionError" in said.text
+    output = await PythonExecute(session=session).observe(code=code)
+    assert "PermissionError" in output.text

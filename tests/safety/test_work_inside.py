@@ -1,4 +1,4 @@
-"""What people do in a workspace works behind the wall, within the limits of the machine."""
+"""Ordinary work in a workspace is possible in the sandbox, within the limits of the machine."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ LINES = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """The sandbox of the tests that share one."""
-    wanted: Kind = request.param
-    require_sandbox(wanted, request.config)
-    return wanted
+    """Return the sandbox of the tests that share one."""
+    requested: Kind = request.param
+    require_sandbox(requested, request.config)
+    return requested
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +55,9 @@ def root(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shell(kind: Kind, root: Path) -> AsyncIterator[Shell]:
-    """A command that must succeed, and what it prints; all share a sandbox."""
+    """Return a function that runs a command, which must succeed; all share a sandbox."""
     (root / ".env").write_text("KEY=1\n")
-    # a Python that is not the system's: what it starts has to be readable, too
+    # a non-system Python: the programs that it starts must be readable, too
     settings = Settings(sandbox=SandboxSettings(kind=kind, read=(sys.base_prefix,)))
     session = session_in(root, settings=settings)
     bash = Bash(session=session)
@@ -74,9 +74,9 @@ async def shell(kind: Kind, root: Path) -> AsyncIterator[Shell]:
 async def test_a_program(shell: Shell, program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"no {program} here")
-    said = await shell(LINES[program])
-    assert said.count("First") == 1, said
-    assert "[exit code 0]" in said
+    output = await shell(LINES[program])
+    assert output.count("First") == 1, output
+    assert "[exit code 0]" in output
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -91,29 +91,29 @@ async def test_a_package_in_an_environment(shell: Shell, root: Path) -> None:
     python = Path(sys.base_prefix) / "bin" / "python3"
     pip = f"{python} -m pip --python .venv/bin/python --disable-pip-version-check"
     install = f"{pip} install -q --no-index --find-links . first"
-    said = await shell(
+    output = await shell(
         f"{python} -m venv --without-pip .venv && {install} && .venv/bin/python -m first"
     )
-    assert said.splitlines()[-2:] == ["First", "[exit code 0]"], said
+    assert output.splitlines()[-2:] == ["First", "[exit code 0]"], output
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_file_of_secrets_is_not_written_and_what_is_new_is(
+async def test_a_file_of_secrets_is_not_written_but_a_new_file_is(
     shell: Shell, root: Path, kind: Kind
 ) -> None:
     if kind != "bubblewrap":
         pytest.skip("only bubblewrap can exempt files of the workspace")
-    said = await shell("echo KEY=2 >> .env")
-    assert "str_replace_editor" in said.splitlines()[-1]
+    output = await shell("echo KEY=2 >> .env")
+    assert "str_replace_editor" in output.splitlines()[-1]
     await shell("echo KEY=2 > .env.example")
     assert (root / ".env").read_text() == "KEY=1\n"
-    write_atomically(root / ".env", b"KEY=3\n")  # as the editor does, once a person has agreed
+    write_atomically(root / ".env", b"KEY=3\n")  # as the editor does, after a person's approval
     assert "KEY=3" in await shell("cat .env")
     assert (root / ".env.example").read_text() == "KEY=2\n"
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_what_the_user_programs_with_is_there_and_no_key_beside_it(
+async def test_the_users_toolchains_are_visible_without_their_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cargo, root = tmp_path / ".cargo", tmp_path / "project"
@@ -126,11 +126,11 @@ async def test_what_the_user_programs_with_is_there_and_no_key_beside_it(
     )
     command = f"hello; cat {cargo}/credentials.toml; echo 2 >> {cargo}/bin/hello"
     try:
-        said = await Bash(session=session).observe(command=command)
+        output = await Bash(session=session).observe(command=command)
     finally:
         await session.close()
-    assert said.text.startswith("First\n")
-    assert "key-1" not in said.text
+    assert output.text.startswith("First\n")
+    assert "key-1" not in output.text
     assert (cargo / "bin" / "hello").read_text().endswith("First\n")
 
 
@@ -143,7 +143,7 @@ async def limited(tmp_path: Path) -> AsyncIterator[Session]:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_memory_of_all_together(limited: Session) -> None:
+async def test_total_memory(limited: Session) -> None:
     code = "import os, time\nos.fork(), os.fork()\nkept = bytearray(80_000_000)\ntime.sleep(60)"
     assert "memory" in (await PythonExecute(session=limited).observe(code=code)).text
 
@@ -156,13 +156,13 @@ SHARED_MEMORY = {
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
-@pytest.mark.parametrize("how", SHARED_MEMORY)
-async def test_memory_that_is_shared(tmp_path: Path, how: str, sandbox_kind: Kind) -> None:
-    if sandbox_kind == "landlock" and "/dev/shm" in how:
+@pytest.mark.parametrize("mode", SHARED_MEMORY)
+async def test_memory_that_is_shared(tmp_path: Path, mode: str, sandbox_kind: Kind) -> None:
+    if sandbox_kind == "landlock" and "/dev/shm" in mode:
         pytest.skip("under Landlock it is the machine's own /dev/shm")
     settings = Settings(sandbox=SandboxSettings(memory_megabytes=200))
     session = session_in(tmp_path, settings=settings)
-    code = f"import mmap, os, time\npart = bytes(10_000_000)\n{SHARED_MEMORY[how]}\ntime.sleep(60)"
+    code = f"import mmap, os, time\npart = bytes(10_000_000)\n{SHARED_MEMORY[mode]}\ntime.sleep(60)"
     observation = await PythonExecute(session=session).observe(code=code)
     await session.close()
     assert re.search("sandbox.memory_megabytes|No space left on device", observation.text)
@@ -186,8 +186,8 @@ async def test_a_mapping_of_several_processes_counts_once(tmp_path: Path) -> Non
 @pytest.mark.sandboxes("bubblewrap", "landlock")
 async def test_processes(limited: Session) -> None:
     bash = Bash(session=limited)
-    said = (await bash.observe(command="for i in $(seq 60); do sleep 60 & done; wait")).text
-    assert "sandbox.processes" in said
+    output = (await bash.observe(command="for i in $(seq 60); do sleep 60 & done; wait")).text
+    assert "sandbox.processes" in output
     assert "a" in (await bash.observe(command="echo a")).text
 
 
@@ -195,9 +195,9 @@ async def test_processes(limited: Session) -> None:
 async def test_a_file(limited: Session, subtests: pytest.Subtests) -> None:
     shell = Bash(session=limited).observe(command="head -c 2000000 /dev/zero > big; ls -l big")
     python = PythonExecute(session=limited).observe(code="open('big', 'wb').write(bytes(2000000))")
-    for said in (await shell, await python):
-        with subtests.test(said=said):
-            assert re.search("(?i)too large|limit exceeded", said.text)
+    for output in (await shell, await python):
+        with subtests.test(output=output):
+            assert re.search("(?i)too large|limit exceeded", output.text)
     assert (limited.workspace.root / "big").stat().st_size < 1_000_001
 
 
@@ -209,7 +209,7 @@ SERVE = (
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    """A session with the settings that a user has who set nothing."""
+    """Provide a session with the default settings of a user."""
     session = session_in(tmp_path)
     yield session
     await session.close()
@@ -219,13 +219,13 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 async def test_a_server_of_the_shell_is_reached_and_none_of_the_machine(
     session: Session, subtests: pytest.Subtests
 ) -> None:
-    """Also by a browser that was open before there was a sandbox."""
+    """Also by a browser that was started before there was a sandbox."""
     driver = Driver(session)
     await driver.open("about:blank")
-    root, more = session.workspace.root, '<input id="q"><a href="b.html">On</a>'
-    (root / "index.html").write_text(f"<title>Home</title><h1>Built here</h1>{more}")
+    root, html = session.workspace.root, '<input id="q"><a href="b.html">On</a>'
+    (root / "index.html").write_text(f"<title>Home</title><h1>Built here</h1>{html}")
     (root / "b.html").write_text("<title>Second</title><p>Arrived")
-    port = free_port()  # behind Landlock it is the machine's
+    port = free_port()  # behind Landlock it is the host's
     assert not (await Bash(session=session).observe(command=SERVE.format(port))).is_error
     for url in (f"localhost:{port}", f"http://127.0.0.1:{port}"):
         with subtests.test(url=url):
@@ -254,7 +254,7 @@ async def test_a_hidden_program_does_not_hide_the_next_on_the_path(
 async def test_the_host_that_was_not_reached_is_named(session: Session) -> None:
     python = PythonExecute(session=session)
     code = "import urllib.request as u\nu.urlopen('http://10.1.2.3/', timeout=20)"
-    said = await python.observe(code=code)
-    assert said.is_error
-    assert re.search(r"10\.1\.2\.3.*egress", said.text.splitlines()[-1])
+    output = await python.observe(code=code)
+    assert output.is_error
+    assert re.search(r"10\.1\.2\.3.*egress", output.text.splitlines()[-1])
     assert "10.1.2.3" not in (await python.observe(code="1")).text

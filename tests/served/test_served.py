@@ -1,4 +1,4 @@
-"""Two instances of Aegra that serve the same threads: `make served` sets up what it needs."""
+"""Two instances of Aegra that serve the same threads: `make served` sets up the requirements."""
 
 import json
 import re
@@ -32,13 +32,13 @@ print(json.dumps([name for part in vars(settings).values() for name in type(part
 
 @pytest.fixture
 def python() -> Path:
-    found = find_python()
-    assert found is not None
-    return found
+    result = find_python()
+    assert result is not None
+    return result
 
 
 async def test_runs_outlive_their_instance(python: Path, subtests: pytest.Subtests) -> None:
-    """Nothing is executed twice or paid twice; what is in doubt is reported."""
+    """Nothing is executed or paid for twice; calls in doubt are reported."""
     async with start_cluster(python) as cluster:
         for scenario, most_doubts in ((killed, 1), (answered_elsewhere, 0), (cancelled, 1)):
             with subtests.test(scenario=scenario.__name__):
@@ -65,11 +65,11 @@ async def test_the_configuration_serves_the_same_graphs_to_those_who_have_the_to
 
 
 def test_aegra_reads_the_variables_of_the_compose_file(python: Path) -> None:
-    done = subprocess.run([python, "-c", FIELDS], capture_output=True, text=True, check=True)
+    process = subprocess.run([python, "-c", FIELDS], capture_output=True, text=True, check=True)
     compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
     variables = compose["services"]["server-1"]["environment"]
     ours = {name for name in variables if name.startswith(("MANUS_", "XDG_"))}
-    assert set(variables) - ours <= set(json.loads(done.stdout.splitlines()[-1]))
+    assert set(variables) - ours <= set(json.loads(process.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_aegra_reads_the_variables_of_the_compose_file(python: Path) -> None:
         ("no rights", "The tables cannot be created (permission denied for schema public); grant"),
     ],
 )
-def test_a_server_that_cannot_start_says_why(
+def test_a_server_that_cannot_start_reports_the_reason(
     python: Path, tmp_path: Path, postgres: PostgresServer, fault: str, sentence: str
 ) -> None:
     url = postgres.new_database()

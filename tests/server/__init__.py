@@ -1,11 +1,11 @@
-"""A scripted OpenAI-compatible chat server on loopback, to stand behind the real client.
+"""A scripted OpenAI-compatible chat server on loopback, used with the real client.
 
     server.script(call("bash", command="ls"), text("two files"))
     ...  # run the agent with base_url=server.base_url, api_key="x"
     assert server.requests[1].last["content"] == "a.txt"
 
-The fixtures `server` and `new_server` (`tests.helpers.fixtures`) fail the test at its end when a
-request was not expected, was one that the real API refuses, or when replies were left unused.
+The fixtures `server` and `new_server` (`tests.helpers.fixtures`) fail the test at its end if a
+request was unexpected, if the real API would have rejected one, or if replies were left unused.
 """
 
 from tests.server.replies import ABSENT as ABSENT

@@ -1,4 +1,4 @@
-"""The HTTP side: a thread for each connection, on loopback."""
+"""The HTTP side: one thread per connection, on loopback."""
 
 import contextlib
 import socket
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 WINDOW_PATHS = ("/api/ps", "/props", "/api/v0/models")
-"""Where servers of several products tell the context window; others know no such path."""
+"""Paths at which servers of several products report the context window; others do not have them."""
 
 
 class Listener(socketserver.ThreadingTCPServer):
-    """Listens until it is stopped, and then ends every connection."""
+    """Listens until it is stopped, and then closes every connection."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -41,7 +41,7 @@ class Listener(socketserver.ThreadingTCPServer):
         self._serving.start()
 
     def stop(self) -> None:
-        """Release what hangs, end every connection, refuse new ones. Can be called again."""
+        """Release hung replies, close all connections, refuse new ones. Idempotent."""
         if self.closing.is_set():
             return
         self.closing.set()
@@ -49,7 +49,7 @@ class Listener(socketserver.ThreadingTCPServer):
         self._serving.join()
         self.server_close()
         for connection in list(self._open):
-            with contextlib.suppress(OSError):  # it has ended by itself
+            with contextlib.suppress(OSError):  # it has already ended
                 connection.shutdown(socket.SHUT_RDWR)
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -61,14 +61,14 @@ class Listener(socketserver.ThreadingTCPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep an error for the test; a client that went away is none, it may do so any time."""
+        """Keep an error for the test; a client that disconnects is not an error."""
         error = sys.exception()
         if isinstance(error, Exception) and not isinstance(error, OSError):
             self.answers.errors.append(error)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Sends replies, and knows how to stall and to break off."""
+    """Sends replies, and can stall and break off."""
 
     server: Listener  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
         if len(raw) < length:
-            return  # the client went away in the middle of it
+            return  # the client disconnected in the middle of it
         request, answers = Request(raw, self._fields, unquote(self.path)), self.server.answers
         if self.path in answers.pages:
             answers.looks.append(request)
@@ -121,24 +121,24 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(event)
             case Cut():
                 if reply.after_chunks > 0:
-                    whole = frames(reply.reply, request)
+                    data = frames(reply.reply, request)
                     self._send_frames(
-                        whole, request.stream, upto=min(reply.after_chunks, len(whole) - 1)
+                        data, request.stream, upto=min(reply.after_chunks, len(data) - 1)
                     )
                 if reply.hangs:
                     self.server.closing.wait()
                 self.close_connection = True
 
     def _send_frames(
-        self, said: list[bytes], stream: bool, pace: float = 0.0, upto: int | None = None
+        self, chunks: list[bytes], stream: bool, pace: float = 0.0, upto: int | None = None
     ) -> None:
         if stream:
             event_stream = "text/event-stream; charset=utf-8"
             self._head({"Content-Type": event_stream, "Transfer-Encoding": "chunked"})
         else:
-            length = sum(map(len, said))
+            length = sum(map(len, chunks))
             self._head({"Content-Type": "application/json", "Content-Length": length})
-        for frame in said[:upto]:
+        for frame in chunks[:upto]:
             self.server.closing.wait(pace)
             self.wfile.write(b"%x\r\n%b\r\n" % (len(frame), frame) if stream else frame)
         if stream and upto is None:

@@ -1,4 +1,4 @@
-"""What model servers of several products say of their models, as their documentation has it."""
+"""Model information as servers of several products report it, according to their documentation."""
 
 from typing import Any
 
@@ -7,14 +7,16 @@ from tests.server.replies import Raw, reply_json
 Pages = dict[str, Raw]
 
 
-def models(*ids: str, owner: str = "library", **more: Any) -> Raw:
-    """`GET /v1/models`."""
-    entries = [{"id": i, "object": "model", "created": 1, "owned_by": owner, **more} for i in ids]
+def models(*ids: str, owner: str = "library", **options: Any) -> Raw:
+    """Return the reply to `GET /v1/models`."""
+    entries = [
+        {"id": i, "object": "model", "created": 1, "owned_by": owner, **options} for i in ids
+    ]
     return reply_json({"object": "list", "data": entries})
 
 
 def ollama(name: str, size: int | None = None, *, num_ctx: int | None = None) -> Pages:
-    """Ollama: a model that is loaded with a window of `size`, or one that is not loaded."""
+    """Return Ollama's replies: for a model loaded with a window of `size`, or not loaded."""
     details = {"format": "gguf", "family": "qwen3", "parameter_size": "8.2B"}
     loaded = {
         "name": name,
@@ -43,7 +45,7 @@ def ollama(name: str, size: int | None = None, *, num_ctx: int | None = None) ->
 
 
 def llama_cpp(name: str, size: int) -> Pages:
-    """llama-server; the list of models tells only what the model was trained for."""
+    """Return llama-server's replies; its list of models has only the window used in training."""
     meta = {"vocab_type": 2, "n_vocab": 151_936, "n_ctx_train": 40_960, "n_embd": 4_096}
     settings = {"id": 0, "id_task": -1, "n_ctx": size, "speculative": False, "params": {}}
     props = {"default_generation_settings": settings, "total_slots": 1, "model_path": "m.gguf"}
@@ -51,12 +53,12 @@ def llama_cpp(name: str, size: int) -> Pages:
 
 
 def vllm(name: str, size: int) -> Pages:
-    """vLLM."""
+    """Return vLLM's replies."""
     return {"/v1/models": models(name, owner="vllm", root=name, parent=None, max_model_len=size)}
 
 
 def lm_studio(name: str, size: int | None = None) -> Pages:
-    """LM Studio: a model that is loaded with a window of `size`, or one that is not loaded."""
+    """Return LM Studio's replies: for a model loaded with a window of `size`, or not loaded."""
     entry = {
         "id": name,
         "object": "model",

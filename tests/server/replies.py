@@ -1,4 +1,4 @@
-"""What a script may say: the replies, and the short functions that write them."""
+"""The elements of a script: replies, and the short functions that build them."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ class _Given(Enum):
 
 AUTO: Final = _Given.AUTO
 ABSENT: Final = _Given.ABSENT
-"""As a call's id: the field is left out of the reply, as some servers do."""
+"""As a call's id: the field is omitted from the reply, as some servers do."""
 
 Usage = Mapping[str, Any]
 UsageOption = Usage | None | Literal[_Given.AUTO]
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Message:
-    """An assistant message, streamed or whole as the request wants it."""
+    """An assistant message, streamed or whole, as the request demands."""
 
     content: str | None = None
     calls: tuple[Call, ...] = ()
@@ -44,7 +44,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Cut:
-    """The connection ends in the middle of `reply`; `hangs`: after silence, with the server."""
+    """The connection ends in the middle of `reply`; `hangs`: only when the server stops."""
 
     reply: Message
     after_chunks: int
@@ -72,11 +72,11 @@ def text(
     reasoning: str | None = None,
     pace: float = 0.0,
 ) -> Message:
-    """Answer with text.
+    """Reply with text.
 
     `usage`: what the server reports, by default a quarter of the bytes; None for a server that
     reports nothing. `reasoning` is sent as `reasoning_content`; `pace` are seconds before each
-    piece.
+    chunk.
     """
     return Message(content, (), usage, finish_reason, reasoning, pace)
 
@@ -88,26 +88,26 @@ def call(
     *,
     raw: str | None = None,
     id: IdOption = AUTO,  # noqa: A002
-    **named: Any,
+    **fields: Any,
 ) -> Call:
-    """Make one tool call; a reply by itself, or a part of `calls`.
+    """Make one tool call: a reply by itself, or a part of `calls`.
 
-    `arguments` are those whose names cannot be keywords here; `raw` is the string that is sent as
-    it is, malformed or empty. An id is made up; None is sent as null, ABSENT leaves the field out.
+    `arguments` is for names that cannot be keywords here; `raw` is a string that is sent unchanged,
+    malformed or empty. An id is generated; None is sent as null, ABSENT omits the field.
     """
-    given = json.dumps({**(arguments or {}), **named}, ensure_ascii=False)
-    return Call(name, given if raw is None else raw, id)
+    text = json.dumps({**(arguments or {}), **fields}, ensure_ascii=False)
+    return Call(name, text if raw is None else raw, id)
 
 
 def calls(
-    *made: Call,
+    *tool_calls: Call,
     text: str | None = None,
     usage: UsageOption = AUTO,
     finish_reason: str | None = None,
     reasoning: str | None = None,
 ) -> Message:
-    """Make several tool calls in one message, or one with text or usage beside it."""
-    return Message(text, made, usage, finish_reason, reasoning)
+    """Make several tool calls in one message, or one with additional text or usage."""
+    return Message(text, tool_calls, usage, finish_reason, reasoning)
 
 
 def fail(
@@ -117,7 +117,7 @@ def fail(
     message: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Raw:
-    """Refuse with an error, whose code and message are the API's own unless given."""
+    """Reply with an error, whose code and message are the API's own by default."""
     code = code or _CODES.get(status)
     kind = "requests" if status == 429 else "invalid_request_error"
     error = {
@@ -132,14 +132,14 @@ def fail(
 def cut(after_chunks: int = 0, *, reply: Message | Call | None = None, hangs: bool = False) -> Cut:
     """End the connection in the middle of a reply, by default of a sentence.
 
-    So many server-sent events get through, at most all but the last; with 0 not even the status
-    line. A reply that is not streamed is cut in its half.
+    This many server-sent events are sent, at most all but the last; with 0 not even the status
+    line. A reply that is not streamed is cut in half.
     """
     return Cut(as_message(reply) if reply else _SENTENCE, after_chunks, hangs)
 
 
 def hang(*, reply: Message | Call | None = None, after_chunks: int = 0) -> Cut:
-    """Fall silent there instead, until the server is closed."""
+    """Stop sending at that point, until the server is closed."""
     return cut(after_chunks, reply=reply, hangs=True)
 
 
@@ -149,7 +149,7 @@ def raw(
     content_type: str = "text/html; charset=utf-8",
     headers: Mapping[str, str] | None = None,
 ) -> Raw:
-    """Answer with these bytes: a proxy's error page, a stream of another shape."""
+    """Reply with these bytes: a proxy's error page, a stream in another format."""
     return Raw(body, status, content_type, headers or {})
 
 
@@ -157,12 +157,12 @@ def reply_json(body: Any, status: int = 200, headers: Mapping[str, str] | None =
     return raw(json.dumps(body).encode(), status, "application/json", headers)
 
 
-def said(delta: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **more}
+def said(delta: Any, reason: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **fields}
 
 
 def reply_stream(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: float = 0.0) -> Raw:
-    """Answer with a stream of these chunks; a text stands there as it is."""
+    """Reply with a stream of these chunks; a text is sent unchanged."""
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     events = [
         c if isinstance(c, str) else f"data: {json.dumps({**head, **c}, ensure_ascii=False)}\n\n"
@@ -174,9 +174,9 @@ def reply_stream(*chunks: Mapping[str, Any] | str, has_end: bool = True, pace: f
 
 
 def reply_message(reason: str = "stop", **message: Any) -> Raw:
-    """Answer with a message in one piece, of whatever fields."""
-    said = {"role": "assistant", "content": None, **message}
-    choice = {"index": 0, "message": said, "finish_reason": reason}
+    """Reply with a message in one piece, with arbitrary fields."""
+    data = {"role": "assistant", "content": None, **message}
+    choice = {"index": 0, "message": data, "finish_reason": reason}
     body = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
     return reply_json(body)
 

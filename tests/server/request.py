@@ -14,11 +14,11 @@ class Request:
     """One chat completion request.
 
     Attributes:
-        raw: The body's bytes, as they came.
+        raw: The body's bytes as received.
         body: The body as JSON.
         headers: The headers, by names in lower case.
-        path: The path and what was asked with it.
-        at: When it was there in whole, on the `time.monotonic` clock, in seconds.
+        path: The path with the query.
+        at: When it was complete, on the `time.monotonic` clock, in seconds.
     """
 
     raw: bytes
@@ -48,7 +48,7 @@ class Request:
 
     @property
     def tool_results(self) -> dict[str, str]:
-        """The text of each tool message, by the id of its call."""
+        """Return the text of each tool message, by the id of its call."""
         tools = (m for m in self.messages if m.get("role") == "tool")
         return {m["tool_call_id"]: _text(m) for m in tools}
 
@@ -66,14 +66,14 @@ class Request:
 
     @property
     def text(self) -> str:
-        """All text of the conversation, one message a line or more."""
+        """Return all text of the conversation, at least one line per message."""
         return "\n".join(_text(message) for message in self.messages)
 
     def __repr__(self) -> str:
         if not self.messages:
             return f"<request without messages: {self.raw[:80]!r}>"
-        said = _text(self.last) or str(self.last)
-        return f"<request of {len(self.messages)} messages, the last: {said[:80]!r}>"
+        message = _text(self.last) or str(self.last)
+        return f"<request of {len(self.messages)} messages, the last: {message[:80]!r}>"
 
 
 def mentions(words: str) -> Callable[[Request], bool]:

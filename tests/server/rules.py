@@ -1,8 +1,8 @@
-"""What the real API refuses with status 400 and an agent may get wrong, checked in every test.
+"""Requests that the real API rejects with status 400 and an agent may send, checked in every test.
 
 The sentences follow the API's own. Three rules are those of stricter compatible servers, which an
-agent meets as well: the arguments of calls in the history are valid JSON, tool names are unique,
-a message of the user's has content.
+agent must satisfy as well: the arguments of calls in the history are valid JSON, tool names are
+unique, a user's message has content.
 """
 
 import json
@@ -18,7 +18,7 @@ _PARAMETERS = (
 
 
 def refusal(request: Request) -> str | None:
-    """Say why the real API would refuse this request, None when it would not."""
+    """Return the reason why the real API would reject this request, or None."""
     return next(_violations(request.body), None)
 
 
@@ -53,7 +53,7 @@ def _tools(tools: list[Json]) -> Iterator[str]:
 
 
 def _arrays(where: str, schema: Any) -> Iterator[str]:
-    """Refuse a schema of type array, at any depth, that does not say what its items are."""
+    """Reject a schema of type array, at any depth, that does not define its items."""
     if isinstance(schema, list):
         schema = dict(enumerate(schema))
     if not isinstance(schema, dict):
@@ -84,7 +84,7 @@ def _is_json(text: Any) -> bool:
 
 
 def _pairs(messages: list[Json]) -> Iterator[str]:
-    """Refuse calls and tool messages that do not belong together, one to one and side by side."""
+    """Reject calls and tool messages that do not match one to one, or are not adjacent."""
     open_, answered = set[str](), set[str]()
     for index, message in enumerate([*messages, {"role": "end"}]):
         if message["role"] != "tool":

@@ -1,4 +1,4 @@
-"""The scripted server: what tests hold in their hands."""
+"""The scripted server: the object that tests use."""
 
 import asyncio
 import ssl
@@ -18,7 +18,7 @@ Predicate = Callable[[Request], bool]
 
 
 class Queue:
-    """Replies in order for the requests that match; then, for ever, the one given to `always`."""
+    """Replies in order for the requests that match; then, forever, the one given to `always`."""
 
     def __init__(self, matches: Predicate | None = None) -> None:
         self._matches = matches
@@ -26,40 +26,40 @@ class Queue:
         self._always: Scripted | None = None
 
     def script(self, *replies: Scripted) -> "Queue":
-        """Add replies at the end."""
+        """Append replies."""
         self.left.extend(replies)
         return self
 
     def always(self, reply: Scripted) -> "Queue":
-        """Give this reply once the others are used up; it is never left unused."""
+        """Send this reply once the others are used up; it never counts as unused."""
         self._always = reply
         return self
 
     def take(self, request: Request) -> Scripted | None:
-        """Take the reply for this request, None when it does not match or nothing is left."""
+        """Return the reply for this request, or None if it does not match or nothing is left."""
         if self._matches is not None and not self._matches(request):
             return None
         return self.left.popleft() if self.left else self._always
 
 
 class ScriptedServer:
-    """An OpenAI-compatible chat server that answers from a script; it runs once it is made.
+    """An OpenAI-compatible chat server that replies from a script; it starts on construction.
 
     Attributes:
-        requests: Every chat request that came, in order.
-        unexpected: Those for which the script had nothing left; they were answered 500.
-        violations: What the real API would refuse; it was answered 400 (or 404 for a path).
-        errors: What functions in the script raised, failed assertions included; answered 500.
+        requests: Every chat request received, in order.
+        unexpected: Those for which the script had no reply left; answered with 500.
+        violations: Requests that the real API would reject; answered with 400 (or 404 for a path).
+        errors: Exceptions from functions in the script, including failed assertions; with 500.
         strict: Whether requests are checked against the rules of the real API.
         models: The names that `/v1/models` lists.
-        looks: The requests for it, and others that are no chat.
-        pages: Answers at other paths, as a product has them.
+        looks: The requests for it, and others that are not chat requests.
+        pages: Responses at other paths, as a product has them.
     """
 
     def __init__(
         self, *, tls: ssl.SSLContext | None = None, path: str = "/v1/chat/completions"
     ) -> None:
-        """Listen; chat requests come at `path`, at any if it is empty."""
+        """Listen; chat requests are accepted at `path`, or at any path if it is empty."""
         self.strict = True
         self._scheme = "https" if tls else "http"
         self._path = path
@@ -71,7 +71,7 @@ class ScriptedServer:
         self._listener = Listener(self, tls)
 
     def begin(self) -> None:
-        """Know nothing of what was asked and scripted before."""
+        """Forget all requests and scripts."""
         self.requests: list[Request] = []
         self.unexpected: list[Request] = []
         self.violations: list[str] = []
@@ -89,63 +89,63 @@ class ScriptedServer:
         return f"{self._scheme}://127.0.0.1:{self.port}/v1"
 
     def script(self, *replies: Scripted) -> Self:
-        """Add replies, one for each request to come, in order."""
+        """Append replies, one for each future request, in order."""
         with self._changed:
             self._default.script(*replies)
         return self
 
     def always(self, reply: Scripted) -> Self:
-        """Give this reply whenever the script is used up."""
+        """Send this reply whenever the script is used up."""
         with self._changed:
             self._default.always(reply)
         return self
 
     def when(self, predicate: Predicate, *replies: Scripted) -> Queue:
-        """Keep replies for the requests that match; `mentions("words")` is such a predicate.
+        """Reserve replies for the requests that match; `mentions("words")` is such a predicate.
 
-        A matching request takes from here first, and from the queues after it when this one
-        is empty. Queues are asked in the order they were made, the default one last.
+        A matching request takes a reply from this queue first, and from later ones if it is empty.
+        Queues are tried in order of creation, the default one last.
         """
         with self._changed:
             self._routes.append(Queue(predicate))
             return self._routes[-1].script(*replies)
 
     def allow_unused(self) -> Self:
-        """Let replies be left at the end."""
+        """Allow unused replies at the end."""
         self._may_leave = True
         return self
 
     def wait_for(self, count: int, timeout: float = 60.0) -> Request:
-        """Block until so many requests have come, and give the last of these."""
+        """Block until this many requests have arrived, and return the last of them."""
         with self._changed:
             if self._changed.wait_for(lambda: len(self.requests) >= count, timeout):
                 return self.requests[count - 1]
         raise TimeoutError(f"{len(self.requests)} requests came in {timeout} s, not {count}.")
 
     async def arrived(self, count: int, timeout: float = 60.0) -> Request:
-        """Wait as `wait_for` does, without blocking the event loop."""
+        """Wait like `wait_for`, without blocking the event loop."""
         return await asyncio.to_thread(self.wait_for, count, timeout)
 
     def verify(self) -> None:
-        """Check that all went by the script."""
-        if told := self.complaint():
-            raise AssertionError(told) from next(iter(self.errors), None)
+        """Check that everything went according to the script."""
+        if complaint := self.complaint():
+            raise AssertionError(complaint) from next(iter(self.errors), None)
 
     def complaint(self) -> str:
-        """What did not go by the script; nothing if all did."""
-        found = [
+        """Return the deviations from the script; empty if there are none."""
+        problems = [
             *(f"refused by the real API: {violation}" for violation in self.violations),
             *(f"unexpected: {request}" for request in self.unexpected),
             *(f"the script raised {error!r}" for error in self.errors),
         ]
         if not self._may_leave:
             queues = (*self._routes, self._default)
-            found += [f"left unused: {reply}" for queue in queues for reply in queue.left]
-        said = f"The scripted server, after {len(self.requests)} requests:"
-        return "\n- ".join([said, *found]) if found else ""
+            problems += [f"left unused: {reply}" for queue in queues for reply in queue.left]
+        heading = f"The scripted server, after {len(self.requests)} requests:"
+        return "\n- ".join([heading, *problems]) if problems else ""
 
     def close(self) -> None:
-        """Stop: what hangs is released, connections end, new ones are refused."""
+        """Stop: release hung replies, close connections, refuse new ones."""
         self._listener.stop()
 
     def __enter__(self) -> Self:
@@ -176,8 +176,8 @@ class ScriptedServer:
             self.violations.append(f"{reason} {request}")
             return fail(400, message=reason)
         with self._changed:
-            taken = (queue.take(request) for queue in (*self._routes, self._default))
-            scripted = next((reply for reply in taken if reply is not None), None)
+            replies = (queue.take(request) for queue in (*self._routes, self._default))
+            scripted = next((reply for reply in replies if reply is not None), None)
         if scripted is None:
             self.unexpected.append(request)
             return _fail_out_of_script(f"Nothing is left in the script for {request}.")

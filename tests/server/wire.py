@@ -1,4 +1,4 @@
-"""An assistant message as the API sends it: one body, or a stream of server-sent events."""
+"""An assistant message in the API's format: one body, or a stream of server-sent events."""
 
 import itertools
 import json
@@ -17,26 +17,26 @@ _PREFIX, _NUMBERS = uuid.uuid4().hex[:8], itertools.count(1)
 
 
 def new_id(kind: str) -> str:
-    """An id that nobody else has given: `call_` or `chatcmpl-`, a prefix, a number."""
+    """Return a unique id: a prefix, `call_` or `chatcmpl-`, and a number."""
     return f"{kind}{_PREFIX}{next(_NUMBERS):04}"
 
 
 def frames(message: Message, request: Request) -> list[bytes]:
-    """Write the reply's bytes, in the pieces between which it may be cut or stall."""
+    """Return the reply's bytes, in the chunks between which it may be cut or stall."""
     if request.stream:
         events = [json.dumps(chunk, ensure_ascii=False) for chunk in _chunks(message, request)]
         return [f"data: {event}\n\n".encode() for event in (*events, "[DONE]")]
-    whole = json.dumps(_body(message, request), ensure_ascii=False).encode()
-    return [whole[: len(whole) // 2], whole[len(whole) // 2 :]]
+    text = json.dumps(_body(message, request), ensure_ascii=False).encode()
+    return [text[: len(text) // 2], text[len(text) // 2 :]]
 
 
 def _body(message: Message, request: Request) -> Json:
-    said: Json = {"role": "assistant", "content": message.content, "refusal": None}
+    body: Json = {"role": "assistant", "content": message.content, "refusal": None}
     if message.reasoning is not None:
-        said["reasoning_content"] = message.reasoning
+        body["reasoning_content"] = message.reasoning
     if message.calls:
-        said["tool_calls"] = [_call(made) for made in message.calls]
-    choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": _reason(message)}
+        body["tool_calls"] = [_call(call) for call in message.calls]
+    choice = {"index": 0, "message": body, "logprobs": None, "finish_reason": _reason(message)}
     usage = _usage(message, request)
     return {
         **_envelope("chat.completion", request),
@@ -63,11 +63,11 @@ def _deltas(message: Message) -> Iterator[Json]:
         yield {"reasoning_content": piece}
     for piece in _pieces(message.content or ""):
         yield {"content": piece}
-    for index, made in enumerate(message.calls):
-        opened = _call(made)
-        opened["function"]["arguments"] = ""
-        yield {"tool_calls": [{"index": index, **opened}]}
-        for piece in _pieces(made.arguments):
+    for index, call in enumerate(message.calls):
+        entry = _call(call)
+        entry["function"]["arguments"] = ""
+        yield {"tool_calls": [{"index": index, **entry}]}
+        for piece in _pieces(call.arguments):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
@@ -85,10 +85,10 @@ def _choice(delta: Json, reason: str | None) -> Json:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
 
 
-def _call(made: Call) -> Json:
-    function = {"name": made.name, "arguments": made.arguments}
-    given = {"id": new_id("call_") if made.id is AUTO else made.id}
-    return {**({} if made.id is ABSENT else given), "type": "function", "function": function}
+def _call(call: Call) -> Json:
+    function = {"name": call.name, "arguments": call.arguments}
+    entry = {"id": new_id("call_") if call.id is AUTO else call.id}
+    return {**({} if call.id is ABSENT else entry), "type": "function", "function": function}
 
 
 def _reason(message: Message) -> str:
@@ -96,18 +96,18 @@ def _reason(message: Message) -> str:
 
 
 def _usage(message: Message, request: Request) -> dict[str, Any] | None:
-    """Report what the script says, by default a token for every four bytes."""
+    """Return the usage in the script, by default one token for every four bytes."""
     if message.usage is None:
         return None
     if message.usage is not AUTO:
         return dict(message.usage)
-    said = [message.content or "", message.reasoning or ""]
-    said += [made.name + made.arguments for made in message.calls]
-    thought = len((message.reasoning or "").encode()) // 4
-    spent = max(1, sum(len(part.encode()) for part in said) // 4)
-    return tokens(max(1, len(request.raw) // 4), spent, reasoning=thought)
+    texts = [message.content or "", message.reasoning or ""]
+    texts += [call.name + call.arguments for call in message.calls]
+    reasoning_tokens = len((message.reasoning or "").encode()) // 4
+    spent = max(1, sum(len(part.encode()) for part in texts) // 4)
+    return tokens(max(1, len(request.raw) // 4), spent, reasoning=reasoning_tokens)
 
 
-def _pieces(whole: str) -> list[str]:
-    size = max(4, -(-len(whole) // _PIECES))
-    return [whole[start : start + size] for start in range(0, len(whole), size)]
+def _pieces(text: str) -> list[str]:
+    size = max(4, -(-len(text) // _PIECES))
+    return [text[start : start + size] for start in range(0, len(text), size)]

@@ -1,4 +1,4 @@
-"""Requests in the form in which agent-chat-ui and deep-agents-ui send them."""
+"""Requests in the format of agent-chat-ui and deep-agents-ui."""
 
 import base64
 import uuid
@@ -11,32 +11,32 @@ DEEP_AGENTS: Any = {"stream_mode": ["values", "messages-tuple"], "config": {"rec
 
 
 def human(content: Any) -> dict[str, Any]:
-    """A message as both make it."""
+    """Return a message as both create it."""
     return {"id": str(uuid.uuid4()), "type": "human", "content": content}
 
 
 def attached(kind: str, mime: str, data: bytes, name: str) -> dict[str, Any]:
-    """A file as agent-chat-ui attaches it."""
+    """Return a file as agent-chat-ui attaches it."""
     meta = {"name" if kind == "image" else "filename": name}
     encoded = base64.b64encode(data).decode()
     return {"type": kind, "mimeType": mime, "data": encoded, "metadata": meta}
 
 
 async def send(
-    studio: Studio, thread: str, graph: str = "agent", ui: Any = AGENT_CHAT, **given: Any
+    studio: Studio, thread: str, graph: str = "agent", ui: Any = AGENT_CHAT, **options: Any
 ) -> dict[str, Any]:
-    """One request of a UI; the state of the thread as it then shows it."""
-    context = studio.context(**given.pop("context", {}))
-    stream = studio.client.runs.stream(thread, graph, context=context, **ui, **given)
+    """Send one request of a UI; return the resulting state of the thread."""
+    context = studio.context(**options.pop("context", {}))
+    stream = studio.client.runs.stream(thread, graph, context=context, **ui, **options)
     parts = [part async for part in stream]
     assert parts[-1].event != "error", parts[-1].data
-    found: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
-    assert isinstance(found, dict)
-    return found
+    state: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
+    assert isinstance(state, dict)
+    return state
 
 
 def handled(call_id: str, name: str) -> dict[str, Any]:
-    """The tool message that agent-chat-ui makes up for a call that has none."""
+    """Return the tool message that agent-chat-ui invents for a call that has none."""
     return {
         "type": "tool",
         "tool_call_id": call_id,
@@ -47,27 +47,27 @@ def handled(call_id: str, name: str) -> dict[str, Any]:
 
 
 def typed(words: str, state: dict[str, Any], ui: Any) -> dict[str, Any]:
-    """What a UI sends when a person types a message while the thread waits."""
+    """Return what a UI sends when a person types a message while the thread waits."""
     if ui is DEEP_AGENTS:
         messages, checkpoint = [human(words)], {"checkpoint_id": state["checkpoint_id"]}
         return {"input": {"messages": messages}, "checkpoint": checkpoint}
-    asked = state["values"]["messages"][-1]
-    made_up = [handled(call["id"], call["name"]) for call in asked["tool_calls"]]
+    last = state["values"]["messages"][-1]
+    made_up = [handled(call["id"], call["name"]) for call in last["tool_calls"]]
     content = [{"type": "text", "text": words}]
     return {"input": {"messages": [*made_up, human(content)]}, "checkpoint": get_checkpoint(state)}
 
 
 def decided(state: dict[str, Any], **decision: Any) -> dict[str, Any]:
-    """What agent-chat-ui sends when a person decides about a call."""
+    """Return what agent-chat-ui sends when a person decides about a call."""
     command = {"resume": {"decisions": [decision]}}
     return {"command": command, "input": {}, "checkpoint": get_checkpoint(state)}
 
 
 def get_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
-    """The checkpoint as the SDK's `useStream` names it."""
+    """Return the checkpoint in the form of the SDK's `useStream`."""
     return {name: value for name, value in state["checkpoint"].items() if name != "thread_id"}
 
 
 def list_questions(state: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the thread waits with."""
+    """Return the questions that the thread waits for."""
     return [i["value"] for task in state["tasks"] for i in task["interrupts"]]

@@ -1,4 +1,4 @@
-"""One `langgraph dev` for all tests of it, and a client that drives it."""
+"""One `langgraph dev` for all of its tests, and a client that drives it."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.server_api.dev_server import ROOT, DevServer, clean_copy, serving
 from tests.server_api.studio import Studio
 
 PAGE = (ROOT / "docs" / "profiles.md").read_text("utf-8")
-"""Its files are a profile with a tool, and a graph of it, as a user makes them."""
+"""Its files are a profile with a tool, and a graph of it, as a user writes them."""
 
 
 @pytest.fixture(scope="session")
@@ -49,10 +49,10 @@ def dev(clone: Path, model: ScriptedServer) -> Iterator[DevServer]:
 
 @pytest.fixture
 async def studio(dev: DevServer, server: ScriptedServer, tmp_path: Path) -> AsyncIterator[Studio]:
-    """The server, with a model and a workspace of the test's own."""
+    """Provide the server, with a model and a workspace of the test's own."""
     before = len(dev.log)
     async with get_client(url=dev.url, api_key=None) as client:
         yield Studio(client, server, tmp_path / "workspace")
-    sys.stdout.write(dev.log[-10_000:])  # which pytest shows of a test that failed
-    told = dev.log[before:] + "".join(request.text for request in server.requests)
-    assert not re.search("BlockingError|Blocking call to", told), "the event loop was blocked"
+    sys.stdout.write(dev.log[-10_000:])  # printed by pytest for a failed test
+    text = dev.log[before:] + "".join(request.text for request in server.requests)
+    assert not re.search("BlockingError|Blocking call to", text), "the event loop was blocked"

@@ -1,4 +1,4 @@
-"""`langgraph dev` as a user has it: in a clean copy of the repository, a process of its own."""
+"""`langgraph dev` as a user runs it: in a clean copy of the repository, as a separate process."""
 
 import contextlib
 import os
@@ -20,11 +20,11 @@ from tests.helpers.port import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 _LIMIT = 90.0
-"""Seconds after which a server that should have started or ended is given up."""
+"""Seconds after which a server that does not start or end is considered hung."""
 
 
 def clean_copy(folder: Path) -> Path:
-    """A copy of the files that belong to the repository, and of nothing that lies beside them."""
+    """Copy the files that belong to the repository, without any others."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -33,7 +33,7 @@ def clean_copy(folder: Path) -> Path:
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         source, target = ROOT / name, folder / name
-        if source.is_file() or source.is_symlink():  # in the index, but removed since, is no file
+        if source.is_file() or source.is_symlink():  # unless it was deleted
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
     assert not (folder / ".env").exists()
@@ -41,10 +41,10 @@ def clean_copy(folder: Path) -> Path:
 
 
 class DevServer:
-    def __init__(self, process: "subprocess.Popen[bytes]", url: str, said: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", url: str, log_file: Path) -> None:
         self.process = process
         self.url = url
-        self._said = said
+        self._said = log_file
 
     @property
     def log(self) -> str:
@@ -60,7 +60,7 @@ class DevServer:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def end(self, number: int) -> None:
-        """Send its process group a signal, and wait for its end."""
+        """Send a signal to its process group, and wait until it ends."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
         self.process.wait(_LIMIT)
@@ -68,10 +68,10 @@ class DevServer:
 
 @contextmanager
 def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]:
-    """A server that is there in the block, and gone after it."""
+    """Run a server for the duration of the block."""
     port = free_port()
     options = ["--no-browser", "--no-reload", "--n-jobs-per-worker", "10", "--port", str(port)]
-    # a browser that is in the home of who runs the tests
+    # a browser in the home of the user who runs the tests
     browsers = Path.home() / ".cache" / "ms-playwright"
     own = {
         "PATH": os.environ["PATH"],
@@ -80,14 +80,14 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
         "NO_COLOR": "1",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "PLAYWRIGHT_BROWSERS_PATH": os.environ.get("PLAYWRIGHT_BROWSERS_PATH", str(browsers)),
-        # the rooms of the copy, and not those that the environment was installed from
+        # the packages of the copy, not those that the environment was installed from
         "PYTHONPATH": str(folder),
         "MANUS_SERVED_ROOT": "/tmp",
         **sandboxes.environment(),
-        "MANUS_TRUST": "1",  # the copy's `manus.toml` counts
+        "MANUS_TRUST": "1",  # the copy's `manus.toml` applies
     }
-    said = home / "langgraph_dev.log"
-    with said.open("wb") as log:
+    log_file = home / "langgraph_dev.log"
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "langgraph_cli", "dev", *options],
             cwd=folder,
@@ -97,7 +97,7 @@ def serving(folder: Path, home: Path, **environment: str) -> Iterator[DevServer]
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    server = DevServer(process, f"http://127.0.0.1:{port}", said)
+    server = DevServer(process, f"http://127.0.0.1:{port}", log_file)
     try:
         limit = time.monotonic() + _LIMIT
         while not server.answers():

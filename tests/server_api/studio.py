@@ -1,4 +1,4 @@
-"""What a person has who drives the server: a client, a model, a workspace."""
+"""What a person who drives the server has: a client, a model, a workspace."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -11,16 +11,16 @@ from tests.server import Scripted, ScriptedServer
 
 
 class Studio:
-    """Drives runs on a server, by the SDK's client; their model is scripted."""
+    """Drives runs on a server with the SDK's client; their model is scripted."""
 
     def __init__(self, client: LangGraphClient, server: ScriptedServer, workspace: Path) -> None:
         self.client = client
         self.server = server
         self.workspace = workspace
 
-    def context(self, **chosen: Any) -> dict[str, Any]:
-        given = {"workspace": str(self.workspace), "base_url": self.server.base_url}
-        return {**given, **chosen}
+    def context(self, **options: Any) -> dict[str, Any]:
+        defaults = {"workspace": str(self.workspace), "base_url": self.server.base_url}
+        return {**defaults, **options}
 
     async def thread(self) -> str:
         return str((await self.client.threads.create())["thread_id"])
@@ -33,23 +33,23 @@ class Studio:
         graph: str = "agent",
         **options: Any,
     ) -> dict[str, Any]:
-        """A run to its end, or to its question; the state after it."""
+        """Complete a run, or run to its question; return the state afterwards."""
         self.server.script(*replies)
-        given = {"context": self.context(), "input": {"request": request}, **options}
+        arguments = {"context": self.context(), "input": {"request": request}, **options}
         if "command" in options:
-            del given["input"]
-        return cast(dict[str, Any], await self.client.runs.wait(thread, graph, **given))
+            del arguments["input"]
+        return cast(dict[str, Any], await self.client.runs.wait(thread, graph, **arguments))
 
     async def begin(self, thread: str, *replies: Scripted, **options: Any) -> str:
         self.server.script(*replies)
-        given = {"context": self.context(), "input": {"request": "Do it."}, **options}
-        run = await self.client.runs.create(thread, "agent", **given)
+        arguments = {"context": self.context(), "input": {"request": "Do it."}, **options}
+        run = await self.client.runs.create(thread, "agent", **arguments)
         return str(run["run_id"])
 
     async def fork_everywhere(self, thread: str) -> list[str]:
-        """Fork each checkpoint of a thread, as it is and with a message more: the latter's ids.
+        """Fork each checkpoint of a thread, unchanged and with a new message; return the new ids.
 
-        All states can be read back then.
+        All of these states can then be read back.
         """
         threads = self.client.threads
         edit = {"messages": [{"type": "human", "content": "And now?"}]}
@@ -64,14 +64,14 @@ class Studio:
         return forks
 
     async def pid(self) -> int:
-        """The number of the process that writes its own into the file `pid`."""
+        """Return the process id that a process writes into the file `pid`."""
         file = self.workspace / "pid"
         await until(lambda: file.exists() and file.read_text().endswith("\n"))
         return pid_outside(file.read_text(), self.workspace)
 
 
 def said(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Type and text of each message."""
+    """Return type and text of each message."""
     return [(message["type"], message["content"]) for message in values["messages"]]
 
 

@@ -1,4 +1,4 @@
-"""What chat UIs read from a thread's state: the plan as `todos`, the changed files as `files`."""
+"""Thread state for chat UIs: the plan as `todos`, the changed files as `files`."""
 
 from typing import Any
 
@@ -27,13 +27,13 @@ async def test_an_agents_own_plan_is_shown_as_todos(studio: Studio) -> None:
     end = call("terminate", status="failure", answer="It rains.")
     studio.server.script(PLAN, calls(BUY, PAINT), end)
     thread = await studio.thread()
-    asked: Any = {"messages": [human("Paint it.")]}
+    inputs: Any = {"messages": [human("Paint it.")]}
     stream = studio.client.runs.stream(
-        thread, "planner", input=asked, context=studio.context(), **DEEP_AGENTS
+        thread, "planner", input=inputs, context=studio.context(), **DEEP_AGENTS
     )
     parts = [part.data async for part in stream if part.event == "values"]
-    done = [todo(0, "Buy paint", "completed"), todo(1, "Paint", "pending")]
-    assert parts[-1]["todos"] == [*done, todo(2, "Dry", "in_progress")]
+    todos = [todo(0, "Buy paint", "completed"), todo(1, "Paint", "pending")]
+    assert parts[-1]["todos"] == [*todos, todo(2, "Dry", "in_progress")]
     state: Any = await studio.client.threads.get_state(thread)
     assert state["values"]["todos"] == parts[-1]["todos"]
     [newest] = await studio.client.threads.get_history(thread, limit=1)
@@ -76,7 +76,7 @@ async def test_long_and_many_files_are_bounded(studio: Studio) -> None:
 async def test_a_state_that_names_another_workspace_shows_none_of_its_files(
     studio: Studio,
 ) -> None:
-    """Whoever can change a thread's state reads nothing outside of the server's root by it."""
+    """Otherwise, whoever can edit a thread's state could read files outside the server's root."""
     thread = await studio.thread()
     studio.server.script(WRITE, text("Done."))
     state = await send(studio, thread, input={"messages": [human("Write.")]})

@@ -24,10 +24,10 @@ async def test_a_picture_a_pdf_and_another_file(studio: Studio) -> None:
         attached("file", "text/csv", b"a,b\n", "../rows.csv"),
     ]
     await send(studio, await studio.thread(), input={"messages": [human(content)]})
-    asked = str(studio.server.requests[-1].body)
-    assert f"data:image/png;base64,{RED_DOT}" in asked
-    assert "The rent is 950." in asked
-    assert "uploads/rows.csv" in asked
+    body = str(studio.server.requests[-1].body)
+    assert f"data:image/png;base64,{RED_DOT}" in body
+    assert "The rent is 950." in body
+    assert "uploads/rows.csv" in body
     assert (studio.workspace / "uploads" / "rows.csv").read_bytes() == b"a,b\n"
     assert (studio.workspace / "uploads" / "rent.pdf").read_bytes().startswith(b"%PDF")
 
@@ -42,7 +42,7 @@ async def test_what_is_typed_at_a_question_is_its_answer(studio: Studio, ui: Any
     assert value["action_requests"][0]["description"] == "Which colour?"
     assert "respond" in value["review_configs"][0]["allowed_decisions"]
     answer: Any = {"command": {"resume": {"decisions": [{"type": "respond", "message": "Blue."}]}}}
-    if ui is AGENT_CHAT:  # it sends all that it shows again
+    if ui is AGENT_CHAT:  # it sends everything it displays again
         answer = {"input": {"messages": [*state["values"]["messages"], human("Blue.")]}}
     state = await send(studio, thread, ui=ui, **answer)
     kinds = [kind for kind, _ in said(state["values"])]
@@ -82,12 +82,12 @@ async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None
     stream = studio.client.runs.stream(
         thread, "flow", context=studio.context(**asks), input={}, command=answer, **AGENT_CHAT
     )
-    shown: list[Any] = [p.data async for p in stream if p.event.startswith("values")]
-    people = {m["id"] for v in shown for m in v.get("messages", []) if m["type"] == "human"}
-    # what agent-chat-ui leaves out
-    people = {one for one in people if not one.startswith("do-not-render-")}
+    states: list[Any] = [p.data async for p in stream if p.event.startswith("values")]
+    people = {m["id"] for v in states for m in v.get("messages", []) if m["type"] == "human"}
+    # messages that agent-chat-ui hides
+    people = {id_ for id_ in people if not id_.startswith("do-not-render-")}
     assert people == {request["id"]}, "no inner prompt"
-    assert any("todos" in values for values in shown)
+    assert any("todos" in values for values in states)
     last: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
     todos = [(todo["content"], todo["status"]) for todo in last["values"]["todos"]]
     assert todos == [("alpha", "completed"), ("beta", "completed")]

@@ -74,6 +74,6 @@ async def test_a_request_names_files_below_the_root_only(
 ) -> None:
     monkeypatch.setenv("MANUS_SERVED_ROOT", str(tmp_path))
     config: Any = {"configurable": {"thread_id": "t", "assistant_id": "a"}}
-    for chosen in ({"workspace": "/etc"}, {"record": "/etc/x"}, {"model": "replay:/etc/passwd"}):
-        with subtests.test(chosen=chosen), pytest.raises(UsageError):
-            await agent.graph.ainvoke({"request": "x"}, config, context=agent.context(**chosen))
+    for settings in ({"workspace": "/etc"}, {"record": "/etc/x"}, {"model": "replay:/etc/passwd"}):
+        with subtests.test(settings=settings), pytest.raises(UsageError):
+            await agent.graph.ainvoke({"request": "x"}, config, context=agent.context(**settings))

@@ -32,17 +32,17 @@ SLEEP = call("bash", command="echo $$ > pid; sleep 1000 & sleep 1000")
 
 
 @pytest.mark.parametrize("graph", ["agent", "flow"])
-async def test_forms_that_studio_makes(studio: Studio, graph: str) -> None:
+async def test_forms_created_by_studio(studio: Studio, graph: str) -> None:
     [assistant] = await studio.client.assistants.search(graph_id=graph)
     schemas: Any = await studio.client.assistants.get_schemas(assistant["assistant_id"])
-    given = schemas["input_schema"]["properties"]
-    assert {name: field["type"] for name, field in given.items()} == {
+    inputs = schemas["input_schema"]["properties"]
+    assert {name: field["type"] for name, field in inputs.items()} == {
         "request": "string",
         "messages": "array",
     }
-    chosen = schemas["context_schema"]["properties"]
-    assert set(chosen) == set(Context.model_fields)
-    assert all(field.get("description") for field in chosen.values())
+    options = schemas["context_schema"]["properties"]
+    assert set(options) == set(Context.model_fields)
+    assert all(field.get("description") for field in options.values())
     assert {"output", "stop_reason", "usage"} <= set(schemas["output_schema"]["properties"])
     state = AgentState if graph == "agent" else FlowState
     assert set(schemas["state_schema"]["properties"]) == {*state.__annotations__, "request"}
@@ -56,10 +56,10 @@ async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
         calls(END, text="Written."),
     )
     thread = await studio.thread()
-    asked: Any = {"input": {"request": "Write a file."}, "context": studio.context()}
+    arguments: Any = {"input": {"request": "Write a file."}, "context": studio.context()}
     modes: Any = ["values", "updates", "messages-tuple", "custom"]
     parts: dict[str, list[Any]] = defaultdict(list)
-    async for part in studio.client.runs.stream(thread, "agent", stream_mode=modes, **asked):
+    async for part in studio.client.runs.stream(thread, "agent", stream_mode=modes, **arguments):
         parts[part.event].append(part.data)
     last = parts["values"][-1]
     assert (last["status"], last["stop_reason"], last["success"]) == ("finished", "terminated", 1)
@@ -104,7 +104,7 @@ async def test_a_fork_restores_the_files_if_its_context_asks_for_it(studio: Stud
     assert {path.name for path in studio.workspace.glob("*.txt")} == {"0.txt"}
 
 
-async def test_what_does_not_fit_is_said(studio: Studio) -> None:
+async def test_invalid_input_is_reported(studio: Studio) -> None:
     context = studio.context(max_steps=0)
     stream = studio.client.runs.stream(None, "agent", input={"request": "x"}, context=context)
     parts = [part async for part in stream]
@@ -120,50 +120,50 @@ class Outer(TypedDict, total=False):
 
 
 async def test_the_agent_as_a_node_of_a_graph_elsewhere(studio: Studio) -> None:
-    chosen: RunnableConfig = {"configurable": studio.context()}
+    config: RunnableConfig = {"configurable": studio.context()}
     builder = StateGraph(Outer)
-    builder.add_node("work", RemoteGraph("agent", client=studio.client, config=chosen))
+    builder.add_node("work", RemoteGraph("agent", client=studio.client, config=config))
     builder.add_edge(START, "work")
     studio.server.script(call("bash", command="echo hi > made.txt"), text("It is made."))
-    ended = await builder.compile().ainvoke({"request": "Make it."})
-    assert (ended["stop_reason"], ended["output"]) == ("answered", "It is made.")
-    assert [message.type for message in ended["messages"]] == ["human", "ai", "tool", "ai"]
+    result = await builder.compile().ainvoke({"request": "Make it."})
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is made.")
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
 
 
 def sleepers(dev: DevServer) -> list[int]:
-    found = []
+    pids = []
     for process in dev.below():
-        with suppress(psutil.NoSuchProcess):  # others come and go meanwhile
-            found += [process.pid] if process.name() == "sleep" else []
-    return found
+        with suppress(psutil.NoSuchProcess):  # other processes come and go meanwhile
+            pids += [process.pid] if process.name() == "sleep" else []
+    return pids
 
 
 async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
     thread = await studio.thread()
     run = await studio.begin(thread, SLEEP)
     shell = await studio.pid()
-    # the shell tells its number before it begins to sleep
+    # the shell reports its id before it starts to sleep
     await until(lambda: len(sleepers(dev)) >= 2)
     below = sleepers(dev)
     await studio.client.runs.cancel(thread, run, wait=True)
     await until(lambda: not any(map(is_there, [shell, *below])))
-    ended = await studio.run(thread, text("Good that you stopped me."), request="Enough.")
-    assert ended["stop_reason"] == "answered"
-    assert [kind for kind, _ in said(ended)] == ["human", "ai", "tool", "human", "ai"]
+    result = await studio.run(thread, text("Good that you stopped me."), request="Enough.")
+    assert result["stop_reason"] == "answered"
+    assert [kind for kind, _ in said(result)] == ["human", "ai", "tool", "human", "ai"]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "left"),
+    ("strategy", "expected"),
     [("interrupt", ["human", "ai", "tool", "human", "ai"]), ("rollback", ["human", "ai"])],
 )
-async def test_a_request_that_cuts_in(studio: Studio, strategy: str, left: list[str]) -> None:
+async def test_a_request_that_cuts_in(studio: Studio, strategy: str, expected: list[str]) -> None:
     thread = await studio.thread()
     await studio.begin(thread, SLEEP)
     shell = await studio.pid()
     now = {"request": "No, this.", "multitask_strategy": strategy}
-    ended = await studio.run(thread, text("At once."), **now)
-    assert [kind for kind, _ in said(ended)] == left
+    result = await studio.run(thread, text("At once."), **now)
+    assert [kind for kind, _ in said(result)] == expected
     assert not is_there(shell)
 
 
@@ -191,8 +191,8 @@ async def test_its_plan_is_edited_between_two_steps_and_forked(studio: Studio) -
 
     edit = {"plan": {"step": 1, "text": "gamma"}}
     await studio.client.threads.update_state(thread, edit)
-    ended = await studio.run(thread, input=None, graph="flow")
-    assert list_steps(ended) == [("alpha", "completed"), ("gamma", "completed")]
+    result = await studio.run(thread, input=None, graph="flow")
+    assert list_steps(result) == [("alpha", "completed"), ("gamma", "completed")]
 
     edit = {"plan": {"step": 1, "text": "delta"}}
     fork = await studio.client.threads.update_state(thread, edit, checkpoint=before["checkpoint"])
@@ -201,8 +201,8 @@ async def test_its_plan_is_edited_between_two_steps_and_forked(studio: Studio) -
     )
     assert list_steps(other) == [("alpha", "completed"), ("delta", "completed")]
     assert other["output"] == "All is done."
-    asked = [request for request in studio.server.requests if is_step("alpha")(request)]
-    assert len(asked) == 1  # what both share was done once
+    requests = [request for request in studio.server.requests if is_step("alpha")(request)]
+    assert len(requests) == 1  # the work before the fork was done once
     await studio.fork_everywhere(thread)
 
 
@@ -211,20 +211,20 @@ async def test_a_run_of_the_browser(studio: Studio) -> None:
         site.pages["/"] = "<title>Shop</title><p>Darjeeling costs 7 euros.</p>"
         turn = call("browser_use", action="go_to_url", url=site.base)
         end = call("terminate", status="success", answer="Seven.")
-        ended = await studio.run(None, turn, end, graph="browser")
-    assert ended["stop_reason"] == "terminated", ended["output"]
-    assert ended["output"] == "Seven."
+        result = await studio.run(None, turn, end, graph="browser")
+    assert result["stop_reason"] == "terminated", result["output"]
+    assert result["output"] == "Seven."
     assert "Darjeeling" in studio.server.requests[-1].text
 
 
 async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> None:
-    # each waits until all have begun: nine at once, and a tenth after them, would never end
+    # each waits until all have started: nine at a time, followed by a tenth, would never finish
     meet = "touch {0}; until [ $(ls -d ? | wc -l) = 10 ]; do sleep 0.1; done; echo met {0}"
     for own in range(10):
         work = call("bash", command=meet.format(own), timeout=100)
         studio.server.when(mentions(f"Go {own}."), work, text(f"I am {own}."))
-    ended = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
-    for own, values in enumerate(ended):
+    result = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
+    for own, values in enumerate(result):
         with subtests.test(own=own, values=values):
             assert [kind for kind, _ in said(values)] == ["human", "ai", "tool", "ai"]
             assert said(values)[2][1] == f"met {own}\n[exit code 0]"
@@ -233,11 +233,11 @@ async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> No
 
 async def test_a_run_of_a_users_own(studio: Studio) -> None:
     turns = call("lookup", word="thread"), text("A conversation.")
-    ended = await studio.run(None, *turns, graph="glossary")
-    assert (ended["status"], ended["output"]) == ("finished", "A conversation.")
-    assert said(ended)[2] == ("tool", "a conversation of one or more runs")
-    sent = studio.server.requests[-1].body
-    assert sent["messages"][0]["content"].startswith("You explain words, in one sentence each. Wo")
-    [lookup, *_] = [tool["function"] for tool in sent["tools"]]
+    result = await studio.run(None, *turns, graph="glossary")
+    assert (result["status"], result["output"]) == ("finished", "A conversation.")
+    assert said(result)[2] == ("tool", "a conversation of one or more runs")
+    body = studio.server.requests[-1].body
+    assert body["messages"][0]["content"].startswith("You explain words, in one sentence each. Wo")
+    [lookup, *_] = [tool["function"] for tool in body["tools"]]
     assert lookup["name"] == "lookup"
     assert lookup["description"] == "Look a word up in the team's glossary."

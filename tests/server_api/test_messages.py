@@ -1,4 +1,4 @@
-"""Messages to a thread of LangGraph's server while a run works on it."""
+"""Messages to a thread of LangGraph's server during a run."""
 
 from typing import Any
 
@@ -26,17 +26,17 @@ async def test_a_message_steers_a_run(dev: DevServer, studio: Studio) -> None:
     )
     await studio.server.arrived(1)
     async with httpx.AsyncClient() as client:
-        sent = await client.post(path, json={"text": "Use tabs."})
-        assert sent.status_code == 201
+        response = await client.post(path, json={"text": "Use tabs."})
+        assert response.status_code == 201
         forgotten = await client.post(path, json={"text": "Forget it."})
-        gone = await client.delete(f"{path}/{forgotten.json()['id']}")
-        assert gone.status_code == 204
+        deletion = await client.delete(f"{path}/{forgotten.json()['id']}")
+        assert deletion.status_code == 204
         listed = (await client.get(path)).json()
-        assert [message["id"] for message in listed] == [sent.json()["id"]]
+        assert [message["id"] for message in listed] == [response.json()["id"]]
         pause.end()
         await studio.client.runs.join(thread, run["run_id"])
         assert (await client.get(path)).json() == []
-        again = await client.delete(f"{path}/{sent.json()['id']}")
+        again = await client.delete(f"{path}/{response.json()['id']}")
         assert (again.status_code, "already read it" in again.json()["detail"]) == (404, True)
     assert [count(studio, number, "Use tabs.") for number in (0, 1)] == [0, 1]
     assert "Forget it." not in studio.server.requests[-1].text
@@ -56,8 +56,8 @@ async def test_enqueue_is_the_next_run(dev: DevServer, studio: Studio) -> None:
     )
     pause.end()
     await studio.client.runs.join(thread, first["run_id"])
-    ended: Any = await studio.client.runs.join(thread, second["run_id"])
-    assert ended["output"] == "Swept."
+    result: Any = await studio.client.runs.join(thread, second["run_id"])
+    assert result["output"] == "Swept."
     assert [count(studio, number, "Then sweep.") for number in (1, 2)] == [0, 1]
 
 

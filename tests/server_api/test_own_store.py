@@ -1,4 +1,4 @@
-"""`langgraph dev` without a model, with threads in a store of our own, named in langgraph.json."""
+"""`langgraph dev` without a model, with threads in our own store, named in langgraph.json."""
 
 import asyncio
 import json
@@ -40,31 +40,31 @@ async def test_threads_in_postgres_outlive_the_server(
     with serving(tmp_path, tmp_path, **own) as dev:
         async with get_client(url=dev.url, api_key=None) as client:
             studio = Studio(client, server, tmp_path / "workspace")
-            lost = await studio.run(None, context={})
-            assert (lost["status"], lost["stop_reason"]) == ("error", "error")
-            assert "OPENAI_API_KEY" in lost["output"], "it starts, and says what is missing"
-            chosen = studio.context(model="scripted")
+            result = await studio.run(None, context={})
+            assert (result["status"], result["stop_reason"]) == ("error", "error")
+            assert "OPENAI_API_KEY" in result["output"], "it starts, and says what is missing"
+            options = studio.context(model="scripted")
             thread = await studio.thread()
             await studio.run(
                 thread,
                 call("bash", command="echo $$ > pid; echo one > made.txt; X=5; cat made.txt"),
                 call("ask_human", inquire="Which colour?"),
-                context=chosen,
+                context=options,
             )
             shell = await studio.pid()
             assert is_there(shell)
         await asyncio.to_thread(dev.end, signal.SIGINT)
-        told = dev.log
-    assert "PostgresStore" in told
-    assert "BlockingError" not in told
+        log = dev.log
+    assert "PostgresStore" in log
+    assert "BlockingError" not in log
     await until(lambda: not is_there(shell))
     async with open_store(Settings(checkpoint=url)) as store:
         assert await store.recent(10) == [thread]
-        # another process goes on: the workspace is the same, the shell is another one
+        # another process resumes: the workspace is the same, the shell is a new one
         server.script(call("bash", command="cat made.txt; echo [$X]"), text("Blue."))
-        ended = await build_agent(checkpointer=store.saver).ainvoke(
-            Command(resume="blue"), thread_config(thread), context=Context(**chosen)
+        outcome = await build_agent(checkpointer=store.saver).ainvoke(
+            Command(resume="blue"), thread_config(thread), context=Context(**options)
         )
-    tools = [m.text for m in ended["messages"] if m.type == "tool"]
+    tools = [m.text for m in outcome["messages"] if m.type == "tool"]
     assert tools == ["one\n[exit code 0]", "blue", "one\n[]\n[exit code 0]"]
-    assert ended["output"] == "Blue."
+    assert outcome["output"] == "Blue."

@@ -1,4 +1,4 @@
-"""What chat UIs send to a thread that waits for a person, and what becomes of it."""
+"""Requests of chat UIs to a thread that waits for a person, and their effect."""
 
 from typing import Any
 
@@ -29,10 +29,10 @@ UNDER_WAY = "under way"
 
 
 async def waiting(studio: Studio, thread: str, *replies: Any, **options: Any) -> dict[str, Any]:
-    """The state of a thread that has come to a question."""
+    """Return the state of a thread that has reached a question."""
     studio.server.script(*replies)
-    given = {"input": {"messages": [human("Do it.")]}, "context": ASKS, **options}
-    return await send(studio, thread, **given)
+    arguments = {"input": {"messages": [human("Do it.")]}, "context": ASKS, **options}
+    return await send(studio, thread, **arguments)
 
 
 def observed(state: dict[str, Any]) -> list[str]:
@@ -45,14 +45,14 @@ async def test_a_message_at_an_approval_is_the_reason_of_a_refusal(studio: Studi
     state = await waiting(studio, thread, MAKE, text("Then not."), ui=ui)
     request = typed("Write it to another folder, please.", state, ui)
     state = await send(studio, thread, ui=ui, context=ASKS, **request)
-    [told] = observed(state)
-    assert "Not executed" in told
-    assert "Write it to another folder, please." in told
+    [observation] = observed(state)
+    assert "Not executed" in observation
+    assert "Write it to another folder, please." in observation
     assert said(state["values"])[-1] == ("ai", "Then not.")
     assert not state["next"]
     assert not (studio.workspace / "made").exists()
-    sent = studio.server.requests[-1].text
-    assert (MADE_UP in sent, UNDER_WAY in sent) == (False, False)
+    body = studio.server.requests[-1].text
+    assert (MADE_UP in body, UNDER_WAY in body) == (False, False)
 
 
 @UIS
@@ -135,13 +135,13 @@ async def test_marked_as_resolved(studio: Studio, ui: Any) -> None:
     assert "Not executed" in refused
     assert "not answered" in unanswered
     assert said(state["values"])[-1] == ("ai", "Something else, then.")
-    sent = studio.server.requests[-1].text
-    assert (MADE_UP in sent, UNDER_WAY in sent) == (False, False)
+    body = studio.server.requests[-1].text
+    assert (MADE_UP in body, UNDER_WAY in body) == (False, False)
     assert not (studio.workspace / "made").exists()
 
 
 async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
-    """An answer of a chat UI does not say which question it is to."""
+    """An answer from a chat UI does not identify its question."""
     thread = await studio.thread()
     both = calls(call("bash", command="echo a > a"), COLOUR)
     state = await waiting(studio, thread, both, text("Done."))
@@ -155,8 +155,8 @@ async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
     assert not (studio.workspace / "a").exists()
 
 
-async def test_a_call_that_was_cut_off_is_not_handled(studio: Studio) -> None:
-    """A run that was stopped leaves a call without a tool message."""
+async def test_an_interrupted_call_has_no_tool_message(studio: Studio) -> None:
+    """A stopped run leaves a call without a tool message."""
     thread = await studio.thread()
     run = await studio.begin(thread, call("bash", command="echo $$ > pid; sleep 1000"))
     await studio.pid()
@@ -203,7 +203,7 @@ async def test_a_plan_is_marked_as_resolved_while_its_step_asks(studio: Studio) 
     assert [todo["status"] for todo in state["values"]["todos"]] == ["pending", "pending"]
 
 
-async def test_a_message_at_a_plan_is_what_should_be_different(studio: Studio) -> None:
+async def test_a_message_at_a_plan_requests_changes(studio: Studio) -> None:
     studio.server.when(is_planner, makes("alpha"), makes("beta"))
     thread, asks = await studio.thread(), {"approve_plan": True}
     state = await waiting(studio, thread, graph="flow", ui=DEEP_AGENTS, context=asks)

@@ -1,4 +1,4 @@
-"""Why a reply ended, in the metadata of OpenAI's responses protocol."""
+"""The finish reason in the metadata of OpenAI's Responses API."""
 
 from typing import Any
 

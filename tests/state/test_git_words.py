@@ -1,4 +1,4 @@
-"""Which requests plainly ask to change a git repository, so that no question is needed."""
+"""Which requests clearly ask for changes to a git repository, so that no question is needed."""
 
 from __future__ import annotations
 

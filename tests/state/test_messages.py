@@ -1,4 +1,4 @@
-"""The reducer of the history, as the delta channel needs it, and what one asks of a history."""
+"""The reducer of the history, as the delta channel requires it, and queries on a history."""
 
 import copy
 import itertools
@@ -25,18 +25,18 @@ from manus.state.messages import append_messages, get_text, messages_since
 _TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
 _ID = st.sampled_from(["a", "b", "c"])
 _KINDS: dict[str, Callable[[str, str | None], Any]] = {
-    "human": lambda said, name: HumanMessage(said, id=name),
-    "ai": lambda said, name: AIMessage(said, id=name),
-    "chunk": lambda said, name: AIMessageChunk(content=said, id=name),
-    "tool": lambda said, name: ToolMessage(said, tool_call_id="t", id=name),
-    "image": lambda said, name: HumanMessage([{"type": "text", "text": said}], id=name),
-    "dict": lambda said, name: {"role": "user", "content": said, **({"id": name} if name else {})},
-    "dump": lambda said, name: AIMessage(said, id=name).model_dump(),
-    "pair": lambda said, _: ("assistant", said),
-    "text": lambda said, _: said,
+    "human": lambda text, name: HumanMessage(text, id=name),
+    "ai": lambda text, name: AIMessage(text, id=name),
+    "chunk": lambda text, name: AIMessageChunk(content=text, id=name),
+    "tool": lambda text, name: ToolMessage(text, tool_call_id="t", id=name),
+    "image": lambda text, name: HumanMessage([{"type": "text", "text": text}], id=name),
+    "dict": lambda text, name: {"role": "user", "content": text, **({"id": name} if name else {})},
+    "dump": lambda text, name: AIMessage(text, id=name).model_dump(),
+    "pair": lambda text, _: ("assistant", text),
+    "text": lambda text, _: text,
 }
 _ONE = st.builds(
-    lambda kind, said, name: _KINDS[kind](said, name),
+    lambda kind, text, name: _KINDS[kind](text, name),
     st.sampled_from([*_KINDS]),
     _TEXT,
     st.none() | _ID,
@@ -50,7 +50,7 @@ _WRITES = st.lists(_WRITE, max_size=8).filter(
 
 
 def _ambiguous(write: Any) -> bool:
-    """A tuple of two that begins with a text is a role and a text, not two messages."""
+    """Return whether it is a tuple of two starting with a text: a role and a text."""
     return isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
 
 
@@ -77,10 +77,12 @@ def test_neither_the_history_nor_the_writes_are_changed(writes: list[Any]) -> No
     assert writes == frozen_writes
 
 
-@given(writes=_WRITES, more=st.lists(_ONE, max_size=3))
-def test_each_message_has_an_id_and_new_come_behind(writes: list[Any], more: list[Any]) -> None:
+@given(writes=_WRITES, additions=st.lists(_ONE, max_size=3))
+def test_each_message_has_an_id_and_new_ones_are_appended(
+    writes: list[Any], additions: list[Any]
+) -> None:
     history = append_messages([], writes)
-    fresh = [HumanMessage(get_text(m)) for m in append_messages([], more)]
+    fresh = [HumanMessage(get_text(m)) for m in append_messages([], additions)]
     grown = append_messages(history, [fresh])
     assert _dump(grown[: len(history)]) == _dump(history)
     assert len(grown) == len(history) + len(fresh)
@@ -96,16 +98,16 @@ class _State(TypedDict, total=False):
 @settings(max_examples=15, deadline=None)
 @given(batches=st.lists(st.lists(_ITEM, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_what_is_read_back_is_what_the_run_saw(batches: list[list[Any]]) -> None:
-    seen: list[list[dict[str, Any]]] = []
+    snapshots: list[list[dict[str, Any]]] = []
     builder = StateGraph(_State)
-    builder.add_node("look", lambda state: seen.append(_dump(state.get("messages", []))))
+    builder.add_node("look", lambda state: snapshots.append(_dump(state.get("messages", []))))
     builder.add_edge(START, "look")
     saver = InMemorySaver()
     config: Any = {"configurable": {"thread_id": "t"}}
     for batch in batches:
         builder.compile(checkpointer=saver).invoke({"messages": copy.deepcopy(batch)}, config)
     stored = builder.compile(checkpointer=saver).get_state(config).values.get("messages", [])
-    assert _dump(stored) == seen[-1]
+    assert _dump(stored) == snapshots[-1]
 
 
 def test_a_known_id_replaces_in_place_and_a_removal_takes_one_or_all() -> None:
@@ -123,8 +125,8 @@ def test_the_same_message_twice_is_two() -> None:
     history = append_messages([], [message, [message]])
     assert [m.text for m in history] == ["again", "again"]
     assert message.id is None
-    gone = RemoveMessage(id=str(history[0].id))  # whose place is used again
-    assert len(append_messages(history, [gone, HumanMessage("again")])) == 2
+    removal = RemoveMessage(id=str(history[0].id))  # whose position is reused
+    assert len(append_messages(history, [removal, HumanMessage("again")])) == 2
 
 
 def test_since_an_id() -> None:

@@ -48,7 +48,7 @@ REQUESTS: dict[str, tuple[AnyMessage, bool]] = {
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_what_comes_with_a_request_is_untrusted(kind: str) -> None:
+def test_attachments_of_a_request_are_untrusted(kind: str) -> None:
     message, expected = REQUESTS[kind]
     assert is_tainted([message], None) is expected
 

@@ -1,4 +1,4 @@
-"""The user's own words, and what they name."""
+"""The user's own words, and the hosts and files that they name."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def test_a_name_that_may_be_something_else_is_ambiguous() -> None:
 def test_only_the_user_names_hosts() -> None:
     answer = ToolMessage("Use a.example", tool_call_id="1", name="ask_human")
     passed = request_fields("d.example", tainted=True)
-    others: list[Any] = [
+    messages: list[Any] = [
         AIMessage("b.example"),
         ToolMessage("c.example", tool_call_id="2", name="bash"),
         HumanMessage("d.example found e.example", additional_kwargs=passed),
     ]
-    assert hosts_named([answer, *others]).certain == ("a.example", "d.example")
+    assert hosts_named([answer, *messages]).certain == ("a.example", "d.example")
 
 
 def test_the_newest_sentence_counts() -> None:
@@ -80,11 +80,11 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("words", "path"), WRITES)
-def test_what_a_request_plainly_asks_to_write(words: str, path: str) -> None:
+def test_files_that_a_request_explicitly_asks_to_write(words: str, path: str) -> None:
     assert asks_to_write(words, path) is WRITES[words, path]
 
 
-def test_what_a_request_plainly_asks_to_send() -> None:
+def test_files_that_a_request_explicitly_asks_to_send() -> None:
     assert asks_to_send("Upload report.pdf with the form", "out/report.pdf")
     assert not asks_to_send("Read report.pdf", "report.pdf")
     assert not asks_to_send("Upload report.pdf", "secret.pdf")

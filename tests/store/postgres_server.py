@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: on loopback, in a folder of its own, gone at the end."""
+"""A PostgreSQL server for the tests: on loopback, in its own folder, removed at the end."""
 
 import os
 import secrets
@@ -13,12 +13,12 @@ from pathlib import Path
 from tests.helpers.port import free_port
 
 PASSWORD = "pass%word&é"
-"""With characters that a URL must encode."""
+"""Contains characters that a URL must encode."""
 _ENCODED = "pass%25word%26%C3%A9"
 
 
 def binaries() -> Path | None:
-    """The folder with `initdb` and `pg_ctl`; Debian keeps them off the PATH."""
+    """Return the folder with `initdb` and `pg_ctl`, which Debian does not put on the PATH."""
     on_path = shutil.which("initdb")
     here = [Path(on_path).parent] if on_path else []
     return next(iter([*Path("/usr/lib/postgresql").glob("*/bin"), *here]), None)
@@ -41,7 +41,7 @@ class PostgresServer:
         return self.url(name)
 
     def start(self, *options: str, wait: bool = True) -> None:
-        """Start the server; without `wait` it need not accept connections."""
+        """Start the server; without `wait` it may not accept connections yet."""
         place = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.folder} -c fsync=off"
         command: list[str | Path] = [
             "start",
@@ -57,7 +57,7 @@ class PostgresServer:
 
     @contextmanager
     def starting_up(self) -> Iterator[None]:
-        """Let the restarted server refuse connections for a block, as one that is starting up."""
+        """Let the restarted server refuse connections for the duration of a block."""
         self.stop()
         _as_postgres(["touch", self.folder / "data" / "standby.signal"])
         self.start("-c hot_standby=off", wait=False)
@@ -96,11 +96,11 @@ def running(folder: Path) -> Iterator[PostgresServer]:
 
 
 def _as_postgres(command: Sequence[str | Path]) -> None:
-    """The server does not run as root."""
-    # an ordinary user's PATH has no place for the tools of root
+    """Run a command; if this is root, as the user `postgres`: the server refuses to run as root."""
+    # the tools of root are not on an ordinary user's PATH
     runuser = shutil.which("runuser") or "/usr/sbin/runuser"
     as_user = [runuser, "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    done = subprocess.run(
+    process = subprocess.run(
         [*as_user, *map(str, command)],
         cwd="/",
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
@@ -110,4 +110,4 @@ def _as_postgres(command: Sequence[str | Path]) -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()

@@ -1,4 +1,4 @@
-"""LangGraph's test suite of checkpointers, on both stores; and what it does not ask."""
+"""LangGraph's conformance tests for checkpointers, on both stores; and what they do not cover."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -24,7 +24,7 @@ NEEDS_POSTGRES = [
 
 
 async def failures_of(create: Any, capability: Capability) -> tuple[bool, list[str]]:
-    """Whether a store has a capability, and the tests that it fails."""
+    """Return whether a store has a capability, and the tests that it fails."""
     registered = checkpointer_test(name="store")(create)
     report = await validate(registered, capabilities={capability.value})
     result = report.results[capability.value]
@@ -65,7 +65,7 @@ class TestAgentThreads:
             yield store
 
     async def talk(self, store: Any, *replies: str, thread: str = "t") -> Any:
-        """Run a request for each reply; return the agent."""
+        """Run one request per reply; return the agent."""
         model = ScriptedModel()
         model.script(*map(AIMessage, replies))
         agent = build_agent(model, [], system_prompt="", checkpointer=store)
@@ -83,12 +83,12 @@ class TestAgentThreads:
         before = await self.texts(agent)
         if isinstance(store, SqliteStore):
             await store.aprune(["t"])
-        else:  # LangGraph's own refusal
+        else:  # LangGraph's own error
             with pytest.raises(NotImplementedError, match="DeltaChannel"):
                 await store.aprune(["t"])
         assert await self.texts(agent) == before == ["Say A.", "A", "Say B.", "B"]
 
-    async def test_a_copy_goes_on_by_itself(self, store: Any) -> None:
+    async def test_a_copy_continues_independently(self, store: Any) -> None:
         agent = await self.talk(store, "A")
         await store.acopy_thread("t", "copy")
         agent = await self.talk(store, "B", thread="copy")

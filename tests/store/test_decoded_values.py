@@ -1,4 +1,4 @@
-"""A thread that is shown again and again is deserialized once."""
+"""A thread that is displayed repeatedly is deserialized once."""
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
@@ -13,7 +13,7 @@ def messages_in(history: History) -> list[BaseMessage]:
     return [message for superstep in history[ROOT] for message in superstep.messages]
 
 
-async def test_a_second_reading_has_what_is_new_and_keeps_the_rest(agent: ScriptedAgent) -> None:
+async def test_a_second_read_adds_new_values_and_reuses_the_rest(agent: ScriptedAgent) -> None:
     await agent.run(call("append", path="a", line="1"), text("One."), request="First.")
     decoded = DecodedValues()
     first = messages_in(await read_history(agent.saver, "t", decoded))
@@ -34,11 +34,11 @@ async def test_a_run_never_shares_the_values_of_a_reader(agent: ScriptedAgent) -
         history = await read_history(agent.saver, "t", decoded)
     state = await agent.messages()
     assert [m.text for m in state] == [m.text for m in messages_in(history)]
-    assert not any(shown is stored for shown in messages_in(history) for stored in state)
+    assert not any(message is stored for message in messages_in(history) for stored in state)
 
 
 def test_full_copies_of_a_channel_are_not_read_to_be_shown() -> None:
-    """They have every message of a thread, which is also in the deltas."""
+    """They contain every message of a thread, which is also in the deltas."""
     serializer = CompactSerializer()
     stored = serializer.dumps_typed({"channel_values": {"messages": _DeltaSnapshot(["a", "b"])}})
     assert serializer.loads_typed(stored)["channel_values"]["messages"].value == ["a", "b"]

@@ -63,21 +63,21 @@ def test_one_reader_takes_a_message(inbox: Inbox) -> None:
     [unread] = inbox.read("t")
     assert inbox.take("t", unread, "a")
     assert not inbox.take("t", unread, "b")
-    [taken] = inbox.read("t")
-    assert taken.reader == "a"
-    assert inbox.take("t", taken, None)
+    [message] = inbox.read("t")
+    assert message.reader == "a"
+    assert inbox.take("t", message, None)
     assert inbox.take("t", unread, "b")
 
 
 def test_only_what_is_unread_can_be_withdrawn(inbox: Inbox) -> None:
     for words in ("one", "two"):
         inbox.add("t", new_message(words))
-    one, two = inbox.read("t")
-    assert inbox.take("t", one, "")
-    assert [inbox.withdraw("t", message.id) for message in (one, two)] == [False, True]
-    assert not inbox.take("t", two, "")
-    assert not inbox.withdraw("t", two.id)
-    inbox.remove("t", [one.id])
+    first, second = inbox.read("t")
+    assert inbox.take("t", first, "")
+    assert [inbox.withdraw("t", message.id) for message in (first, second)] == [False, True]
+    assert not inbox.take("t", second, "")
+    assert not inbox.withdraw("t", second.id)
+    inbox.remove("t", [first.id])
     assert texts(inbox) == []
 
 
@@ -94,7 +94,7 @@ async def test_the_inbox_goes_with_its_thread(store: Store) -> None:
 async def test_a_message_needs_no_lock(
     server: ScriptedServer, own_workspace: Path, store: Store, address: str
 ) -> None:
-    """Another user of the store sends while a run holds the thread; its row is gone at the end."""
+    """Another process sends while a run holds the thread; its row is gone at the end."""
     agent = ScriptedAgent(server, own_workspace, store, url=address)
 
     async def send() -> None:
@@ -118,7 +118,7 @@ async def test_a_message_needs_no_lock(
 
 
 def rows(address: str) -> int:
-    """The rows of the inbox, as another program sees them."""
+    """Return the rows of the inbox, as another program sees them."""
     connect: Callable[[str], Any] = sqlite3.connect
     table = "inbox"
     if address.startswith("postgresql"):

@@ -64,18 +64,18 @@ async def test_several_processes_create_the_tables_at_once(url: str) -> None:
 
 
 HELD_UP = "echo a >> runs; until [ -e go ]; do sleep 0.05; done"
-"""A command that a test lets end by the file `go`."""
+"""A command that a test ends by creating the file `go`."""
 HERE = "(SELECT oid FROM pg_database WHERE datname = current_database())"
 LOCKS = f"pg_locks WHERE locktype = 'advisory' AND database = {HERE}"
 
 
 async def _ids(store: Any) -> list[str]:
-    """The thread's checkpoints, the newest first."""
+    """Return the ids of the thread's checkpoints, newest first."""
     config: Any = {"configurable": {"thread_id": "t"}}
-    return [found.checkpoint["id"] async for found in store.saver.alist(config)]
+    return [entry.checkpoint["id"] async for entry in store.saver.alist(config)]
 
 
-async def test_a_lock_that_is_lost_is_taken_again(url: str) -> None:
+async def test_a_lost_lock_is_acquired_again(url: str) -> None:
     async with _open(url) as store, _open(url) as other:
         async with store.hold("t"):
             await _put(store.saver, "t")
@@ -88,7 +88,7 @@ async def test_a_lock_that_is_lost_is_taken_again(url: str) -> None:
             pass
 
 
-async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url: str) -> None:
+async def test_a_lock_acquired_by_another_process_ends_the_run(url: str) -> None:
     async with _open(url) as store, _open(url) as other, AsyncExitStack() as stack:
         await stack.enter_async_context(store.hold("t"))
         await _put(store.saver, "t")
@@ -99,8 +99,8 @@ async def test_a_lock_that_another_process_has_taken_meanwhile_ends_the_run(url:
         assert len(await _ids(other)) == 1
 
 
-async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) -> None:
-    """It has let go of the thread again: the lock alone would not tell."""
+async def test_a_checkpoint_stored_by_another_process_ends_the_run(url: str) -> None:
+    """The lock has been released again: on its own it would reveal nothing."""
     async with _open(url) as store, _open(url) as other, store.hold("t"):
         await _put(store.saver, "t")
         _end_connections(url, LOCKS)
@@ -113,15 +113,15 @@ async def test_what_another_process_has_stored_meanwhile_ends_the_run(url: str) 
         assert len(await _ids(other)) == 2
 
 
-async def test_uses_during_a_restart_are_repeated_once_each(
+async def test_operations_during_a_restart_are_repeated_once_each(
     postgres: PostgresServer, url: str
 ) -> None:
-    """Those that fail together wait together, and each is carried out once."""
-    told: list[str] = []
+    """Operations that fail together wait together, and each is executed once."""
+    reasons: list[str] = []
     was_told = asyncio.Event()
 
     def tell(event: RetryEvent) -> None:
-        told.append(event["reason"])
+        reasons.append(event["reason"])
         was_told.set()
 
     async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
@@ -133,13 +133,13 @@ async def test_uses_during_a_restart_are_repeated_once_each(
             await was_told.wait()
             await asyncio.to_thread(postgres.start)
             await asyncio.gather(*puts)
-            found = await _ids(store)
-            assert (len(found), len({*found})) == (6, 6)
+            ids = await _ids(store)
+            assert (len(ids), len({*ids})) == (6, 6)
             with pytest.raises(ThreadBusyError):
                 async with _open(url) as other, other.hold("t"):
                     pass
-    assert "postgresql://127.0.0.1:" in told[0]
-    assert not re.search("pass|\n", told[0])
+    assert "postgresql://127.0.0.1:" in reasons[0]
+    assert not re.search("pass|\n", reasons[0])
 
 
 async def test_a_server_that_is_starting_up_is_waited_for(
@@ -150,14 +150,14 @@ async def test_a_server_that_is_starting_up_is_waited_for(
             assert await store.recent(1) == []
 
     with postgres.starting_up():
-        opened = asyncio.create_task(use())
+        opening = asyncio.create_task(use())
         while "is starting up; waiting for it" not in caplog.text:
-            assert not opened.done()
+            assert not opening.done()
             await asyncio.sleep(0.01)
-    await opened
+    await opening
 
 
-async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
+async def test_permanent_errors_are_not_retried(url: str) -> None:
     async with open_store(Settings(checkpoint=url, retry_for=60)) as store:
         store.watch_outages(lambda event: pytest.fail(event["reason"]))
         with pytest.raises(StorageError, match="cannot be used"):
@@ -168,7 +168,7 @@ async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("127.0.0.1:{port}/postgres", "password authentication failed"),
         ("127.0.0.1:1/db", "cannot be used"),
@@ -176,14 +176,14 @@ async def test_an_error_that_does_not_pass_is_not_repeated(url: str) -> None:
         ("127.0.0.1/db?no_such=secret", "MANUS_CHECKPOINT"),
     ],
 )
-async def test_an_address_that_is_of_no_use_is_said_without_its_password(
-    postgres: PostgresServer, place: str, said: str
+async def test_an_invalid_url_is_reported_without_its_password(
+    postgres: PostgresServer, place: str, message: str
 ) -> None:
     url = f"postgresql://manus:secret@{place.format(port=postgres.port)}"
     with pytest.raises((StorageError, SettingsError)) as caught:
         async with _open(url):
             pass
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert not re.search("secret|\n", str(caught.value))
 
 
@@ -191,7 +191,7 @@ async def test_an_address_that_is_of_no_use_is_said_without_its_password(
     ("options", "seconds"),
     [("", 10), ("?connect_timeout=30", 30), ("?connect_timeout=1", 2), ("?connect_timeout=0", 10)],
 )
-def test_the_address_says_how_long_a_connection_may_take(options: str, seconds: int) -> None:
+def test_the_url_sets_the_connection_timeout(options: str, seconds: int) -> None:
     assert read_connect_timeout(f"postgresql://host/db{options}") == seconds
 
 
@@ -213,14 +213,14 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
         second = manus("resume", "t")
         assert (second.code, "is in use by" in second.err) == (2, True)
     server.script(call("ask_human", inquire="On?"), text("Done."))
-    asked = manus("resume", "t")
-    assert (asked.code, asked.out) == (1, "On?\n")
+    result = manus("resume", "t")
+    assert (result.code, result.out) == (1, "On?\n")
     assert manus("resume", "--answer", "yes", "t").out == "Done.\n"
     assert (manus.workspace / "runs").read_text() == "ran\n"
     assert manus("threads").out.splitlines()[1].split()[:3] == ["t", "finished", "3"]
     assert "agent: Done." in manus("show", "t").out
     page = manus("report", "t", "-o", "-").out
-    assert page.count("Stopped here and resumed") == 2  # killed, and asked without a terminal
+    assert page.count("Stopped here and resumed") == 2  # killed, and resumed without a terminal
     assert '<span class="pill good">Finished</span>' in page
     assert manus("threads", "--delete", "t").code == 0
     assert manus("threads").out == ""
@@ -229,7 +229,7 @@ def test_the_program_on_it(manus: Program, server: ScriptedServer, url: str) -> 
 
 @pytest.fixture
 def impatient(url: str) -> str:
-    """The database's address for those who wait for no connection for long."""
+    """Return the database's URL with a short connection timeout."""
     return f"{url}?connect_timeout=2"
 
 
@@ -246,15 +246,19 @@ def test_a_restart_within_a_run_is_waited_for(
         (manus.workspace / "go").write_text("")
         process.expect("does not answer")
         postgres.start()
-        done = process.end()
-    assert (done.code, done.json["output"], done.json["stop_reason"]) == (0, "Done.", "answered")
+        result = process.end()
+    assert (result.code, result.json["output"], result.json["stop_reason"]) == (
+        0,
+        "Done.",
+        "answered",
+    )
     assert (manus.workspace / "runs").read_text() == "a\nb\n"
-    assert (done.json["usage"]["model_calls"], done.json["usage"]["tool_calls"]) == (3, 2)
-    shown = manus("show", "t").out
-    assert (shown.count("agent: Done."), "Traceback" in done.err) == (1, False)
+    assert (result.json["usage"]["model_calls"], result.json["usage"]["tool_calls"]) == (3, 2)
+    listing = manus("show", "t").out
+    assert (listing.count("agent: Done."), "Traceback" in result.err) == (1, False)
 
 
-def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
+def test_a_run_that_waited_in_vain_is_continued_by_resume(
     manus: Program, server: ScriptedServer, postgres: PostgresServer, impatient: str
 ) -> None:
     manus.environment |= {"MANUS_CHECKPOINT": impatient, "MANUS_RETRY_FOR": "1"}
@@ -264,17 +268,17 @@ def test_a_run_that_has_waited_in_vain_goes_on_with_resume(
         postgres.stop()
         try:
             (manus.workspace / "go").write_text("")
-            ended = process.end()
+            result = process.end()
             refused = manus("resume", "t")
         finally:
             postgres.start()
-    assert (ended.code, ended.json["stop_reason"], ended.json["success"]) == (
+    assert (result.code, result.json["stop_reason"], result.json["success"]) == (
         1,
         "interrupted",
         False,
     )
-    assert "did not answer for 1 s" in ended.json["output"]
-    assert "manus resume t" in ended.err
+    assert "did not answer for 1 s" in result.json["output"]
+    assert "manus resume t" in result.err
     assert (refused.code, refused.err.count("\n"), "cannot be used" in refused.err) == (1, 1, True)
     assert manus("resume", "t").out == "Done.\n"
     assert (manus.workspace / "runs").read_text() == "a\n"
@@ -292,7 +296,7 @@ def test_ctrl_c_ends_the_wait(
             (manus.workspace / "go").write_text("")
             process.expect("does not answer")
             process.send_signal(signal.SIGINT)
-            ended = process.end()
+            result = process.end()
         finally:
             postgres.start()
-    assert (ended.code, "Traceback" in ended.err) == (130, False)
+    assert (result.code, "Traceback" in result.err) == (130, False)

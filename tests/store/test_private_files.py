@@ -1,4 +1,4 @@
-"""What the program keeps for itself can be read by its user alone."""
+"""Only the user can read the program's own files."""
 
 import os
 import stat
@@ -20,16 +20,16 @@ from tests.server import ScriptedServer, call, calls, text
 
 @pytest.fixture(autouse=True)
 def everybody_may_read() -> Iterator[None]:
-    """The umask that most machines have."""
+    """Set the umask that most machines have."""
     before = os.umask(0o022)
     yield
     os.umask(before)
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """What lies in a folder, and it itself, that others than its owner can use."""
-    found = [folder, *folder.rglob("*")]
-    return [str(path) for path in found if stat.S_IMODE(path.lstat().st_mode) & 0o077]
+    """Return a folder and its contents as far as users other than the owner can access them."""
+    paths = [folder, *folder.rglob("*")]
+    return [str(path) for path in paths if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 
 
 async def test_a_runs_records_are_private(
@@ -38,11 +38,11 @@ async def test_a_runs_records_are_private(
     profile = replace(TESTER, tools=("bash", "python_execute", "str_replace_editor"))
     async with open_sqlite(tmp_path / "data" / "threads.sqlite") as store:
         agent = ScriptedAgent(server, tmp_path / "w", store.saver, profile)
-        made = {"command": "create", "path": "a.txt", "file_text": "a\n"}
+        arguments = {"command": "create", "path": "a.txt", "file_text": "a\n"}
         changed = {"command": "str_replace", "path": "a.txt", "old_str": "a", "new_str": "b"}
         await agent.run(
             calls(call("bash", command="seq 1 9999"), call("python_execute", code="print(1)")),
-            call("str_replace_editor", **made),
+            call("str_replace_editor", **arguments),
             call("str_replace_editor", **changed),
             text("Done."),
             record=str(tmp_path / "turns.jsonl"),
@@ -60,7 +60,9 @@ async def test_a_runs_records_are_private(
     assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
 
 
-def test_a_record_is_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_is_readable_only_by_its_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "t.jsonl"
     path.touch(0o644)
     open_record(path).close()
@@ -77,5 +79,7 @@ def test_the_command_hides_its_memory() -> None:
         "is_dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
         "before = is_dumpable(); main(['graph']); print(); print(before, is_dumpable())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "1 0"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.splitlines()[-1] == "1 0"

@@ -1,8 +1,8 @@
 """Stores written by earlier releases: each thread in them opens and continues.
 
-`scripts/write_store.py` has written them. Each has the same threads: `agent` (two requests),
+Written by `scripts/write_store.py`. Each contains the same threads: `agent` (two requests),
 `question`, `approval`, `compaction`, `killed` (during a call), `flow` and `half-plan` (killed while
-the second of three steps was carried out).
+the second of three steps was executed).
 """
 
 import fcntl
@@ -35,9 +35,9 @@ STATUSES = {
 
 @pytest.fixture(params=STORES, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def old(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[Program]:
-    """The program in the home folder of an earlier release."""
+    """Provide the program in the home folder of an earlier release."""
     version, _, kind = request.param.name.removesuffix(".tar.xz").rpartition("-")
-    # checkpoints contain this path; another run of the tests must not use it at the same time
+    # checkpoints contain this path; two concurrent test runs must not use it
     home = Path("/tmp") / f"manus-store-{version}"
     lock = os.open(home.parent, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -42,15 +42,15 @@ async def _refused(path: Path) -> str:
     with pytest.raises(StorageError) as caught:
         async with _open(path) as store:
             await _put(store.saver)
-    said = str(caught.value)
-    assert str(path) in said
-    assert "\n" not in said
-    opened = [file.path for file in psutil.Process().open_files()]
-    assert str(path) not in opened, "the connection is closed"
-    return said
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+    paths = [file.path for file in psutil.Process().open_files()]
+    assert str(path) not in paths, "the connection is closed"
+    return message
 
 
-async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) -> None:
+async def test_invalid_or_damaged_files_are_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("My notes, longer than sixteen bytes.")
     assert "is not a SQLite database" in await _refused(path)
@@ -68,7 +68,7 @@ async def test_what_is_no_database_or_damaged_is_not_made_worse(tmp_path: Path) 
 async def test_what_is_stored_is_read_as_data_never_run(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    """A file that somebody else has planted calls no function and holds no pickle."""
+    """A planted file calls no function and contains no pickle."""
     path, ran = tmp_path / "t.sqlite", tmp_path / "ran"
     async with _open(path) as store:
         await _put(store.saver)
@@ -91,7 +91,7 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
     tmp_path: Path,
     subtests: pytest.Subtests,
 ) -> None:
-    """What is written next is the newest, whatever the wall clock says; a fork of it, too."""
+    """New checkpoints are the newest, whatever the wall clock says; so is a fork."""
     ahead = UUID(int=uuid6().int + (600_000_000 << 80), version=6)  # 4 hours
     async with _open(tmp_path / "t.sqlite") as store:
         first = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "input"}, {})
@@ -101,30 +101,30 @@ async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_rem
             with subtests.test(read=read):
                 before = await store.saver.aget_tuple(CONFIG)
                 assert await store.saver.aget_tuple(read) is not None
-                written = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
+                config = await store.saver.aput(CONFIG, empty_checkpoint(), {"source": "loop"}, {})
                 newest = await store.saver.aget_tuple(CONFIG)
-                assert newest.config == written
+                assert newest.config == config
                 assert before != newest
         (tmp_path / "t.sqlite").unlink()
         with pytest.raises(StorageError, match="removed or replaced"):
             await _put(store.saver)
 
 
-async def test_of_many_things_asked_at_once_one_that_fails_fails_alone(tmp_path: Path) -> None:
+async def test_one_failed_operation_of_many_fails_alone(tmp_path: Path) -> None:
     async with _open(tmp_path / "t.sqlite") as store:
-        named = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
-        del named[7]["thread_id"]
-        puts = [_put(store, {"configurable": one}) for one in named]
-        done = await asyncio.gather(*puts, return_exceptions=True)
-        assert [n for n, one in enumerate(done) if isinstance(one, Exception)] == [7]
-        assert isinstance(done[7], KeyError)
+        configs = [{"thread_id": str(n), "checkpoint_ns": ""} for n in range(30)]
+        del configs[7]["thread_id"]
+        puts = [_put(store, {"configurable": config}) for config in configs]
+        results = await asyncio.gather(*puts, return_exceptions=True)
+        assert [n for n, result in enumerate(results) if isinstance(result, Exception)] == [7]
+        assert isinstance(results[7], KeyError)
         assert len(await store.recent(99)) == 29
     with pytest.raises(RuntimeError, match="shutdown"):
         await store.recent(1)
 
 
 async def _instructions_to_list(path: Path, checkpoints: int) -> int:
-    """Count SQLite's instructions to list 20 threads with so many checkpoints each."""
+    """Count SQLite's instructions to list 20 threads with this many checkpoints each."""
     async with _open(path) as store:
         rows = [(f"t{i % 20}", str(uuid6())) for i in range(20 * checkpoints)]
         insert = "INSERT INTO checkpoints (thread_id, checkpoint_id) VALUES (?, ?)"
@@ -149,8 +149,8 @@ async def test_listing_threads_does_not_read_all_their_checkpoints(tmp_path: Pat
     assert many < 2 * few
 
 
-async def test_what_came_before_a_failed_write_is_not_kept(tmp_path: Path) -> None:
-    """A task with something written counts as done: half of what it wrote must not stay."""
+async def test_writes_before_a_failed_one_are_rolled_back(tmp_path: Path) -> None:
+    """A task that has written something counts as done: a partial write must not remain."""
     row = ("t", "", "c", "task", "", 0, "messages", "json", b"{}")
     async with _open(tmp_path / "t.sqlite") as store:
         saver: Any = store.saver
@@ -211,7 +211,7 @@ def test_a_thread_that_is_damaged(
 
 def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
     # another large result each time
-    server.always(lambda asked: call("bash", command=f"seq {len(asked.messages)} 2200"))
+    server.always(lambda request: call("bash", command=f"seq {len(request.messages)} 2200"))
     # kilobytes
     limited = ["bash", "-c", 'ulimit -f 300; exec "$@"', "bash"]
     _sentence(manus.cold("run", "--max-steps", "40", "--thread", "t", "count", by=limited), "disk")
@@ -231,20 +231,20 @@ async def test_a_thread_is_held_once_by_a_file_of_its_own(tmp_path: Path) -> Non
         assert list(tmp_path.iterdir()) == []
 
 
-async def test_who_lets_go_in_a_moment_is_waited_for(
+async def test_a_lock_that_is_released_soon_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with hold_file(tmp_path, "t"):
         [path] = tmp_path.iterdir()
-    held = os.open(path, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(held, fcntl.LOCK_UN))
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(descriptor, fcntl.LOCK_UN))
     async with hold_file(tmp_path, "t"):
         assert path.exists()
-    os.close(held)
+    os.close(descriptor)
 
 
-async def test_a_file_that_its_last_holder_removes_meanwhile_is_made_anew(
+async def test_a_lock_file_removed_by_its_last_holder_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, removed = fcntl.flock, list[Path]()

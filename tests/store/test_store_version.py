@@ -1,4 +1,4 @@
-"""A store of a newer release is refused, and left as it is."""
+"""A store of a newer release is refused, and left unchanged."""
 
 import sqlite3
 from contextlib import closing

@@ -1,6 +1,6 @@
-"""A thread in a PostgreSQL database, taken over from a process that dies, or stops and comes back.
+"""A thread in PostgreSQL, taken over from a process that dies, or is stopped and continued.
 
-The processes share nothing but the database and the workspace.
+The processes share only the database and the workspace.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ def url(postgres: PostgresServer) -> str:
 async def worker(
     server: ScriptedServer, url: str, own_workspace: Path
 ) -> AsyncIterator[ScriptedAgent]:
-    """The second worker: it holds no connection until it takes a thread over."""
+    """Provide the second worker, which holds no connection until it takes over a thread."""
     async with open_store(Settings(checkpoint=url)) as store:
         agent = ScriptedAgent(server, own_workspace, store, url=url)
         yield agent
@@ -58,12 +58,12 @@ async def worker(
 
 
 def stored(url: str) -> list[tuple[Any, ...]]:
-    """All rows of the thread, without the row that is locked while it is held."""
+    """Return all rows of the thread, except the one that is locked while the thread is held."""
     rows = []
     with psycopg.connect(url) as connection:
         for table in ("checkpoints", "checkpoint_writes", "checkpoint_blobs", "manus_journal"):
-            found = connection.execute(f"SELECT * FROM {table}".encode()).fetchall()
-            rows += [(table, str(row)) for row in found]
+            records = connection.execute(f"SELECT * FROM {table}".encode()).fetchall()
+            rows += [(table, str(row)) for row in records]
     return sorted(rows)
 
 
@@ -73,7 +73,7 @@ def is_in_tool(worker: ScriptedAgent) -> bool:
 
 @contextmanager
 def stopped_in_a_tool(worker: ScriptedAgent, **options: Any) -> Iterator[Process]:
-    """The first worker, stopped while its second call is in progress, then continued."""
+    """Provide the first worker, stopped while its second call is in progress, then continued."""
     with started(worker, REQUEST, **options) as child:
         assert child.pid is not None
         while not is_in_tool(worker):
@@ -88,7 +88,7 @@ def stopped_in_a_tool(worker: ScriptedAgent, **options: Any) -> Iterator[Process
 
 
 def forget_local_records() -> None:
-    """Be on another machine."""
+    """Remove local records, as on another machine."""
     shutil.rmtree(state_folder(), ignore_errors=True)
 
 
@@ -105,7 +105,7 @@ async def test_killed_in_a_tool(worker: ScriptedAgent) -> None:
 
 
 async def test_stopped_and_cut_off_in_a_tool(worker: ScriptedAgent, url: str) -> None:
-    """What the worker that comes back would store is not stored."""
+    """Nothing that the returning worker writes is stored."""
     worker.server.script(WRITE, HOLD, text("Gone on."))
     with stopped_in_a_tool(worker):
         with pytest.raises(ThreadBusyError):
@@ -121,7 +121,7 @@ async def test_stopped_and_cut_off_in_a_tool(worker: ScriptedAgent, url: str) ->
 
 
 async def test_stopped_past_the_lease_of_a_server(worker: ScriptedAgent, url: str) -> None:
-    """The server gives the run to another worker, though the first still holds its locks."""
+    """The server gives the run to another worker, although the first one still holds its locks."""
     worker.server.script(WRITE, HOLD, text("Gone on."))
     with stopped_in_a_tool(worker, run_id="r1"):
         with pytest.raises(ThreadBusyError):
@@ -143,7 +143,7 @@ async def test_stopped_past_the_lease_of_a_server(worker: ScriptedAgent, url: st
     ],
 )
 async def test_killed_at_any_packet(worker: ScriptedAgent, tmp_path: Path, number: int) -> None:
-    """To the database, or to the model."""
+    """Packets to the database, or to the model."""
     worker.server.always(lambda request: _work(request))
     inject = ("-e", "trace=sendto", "-e", f"inject=sendto:signal=SIGKILL:when={number}")
     with monitored(server_pid(), tmp_path / "trace", *inject), started(worker, REQUEST) as child:
@@ -166,7 +166,7 @@ def _work(request: Any) -> Any:
 
 
 async def test_a_token_is_needed_for_each_write(url: str) -> None:
-    """As of a process that was stopped between its look at the lock and its write."""
+    """Like that of a process that was stopped between checking the lock and writing."""
     async with open_store(Settings(checkpoint=url)) as store, store.hold("t"):
         log: Any = store.records.log("t", "")
         log.append(b"{}\n")
@@ -182,7 +182,7 @@ async def test_a_token_is_needed_for_each_write(url: str) -> None:
 
 
 async def test_records_of_a_newer_version(url: str) -> None:
-    """A server with a saver of its own opens the records only."""
+    """A server with its own saver opens only the records."""
     async with open_store(Settings(checkpoint=url)) as store, store.hold("t"):
         pass
     with psycopg.connect(url) as connection:
@@ -236,14 +236,14 @@ async def test_a_deleted_thread_leaves_no_rows(url: str) -> None:
             log.append(b"{}\n")
             await store.adelete_thread("t")
         with psycopg.connect(url) as connection:
-            left = connection.execute("SELECT * FROM manus_threads").fetchall()
-        assert (left, stored(url)) == ([], [])
+            rows = connection.execute("SELECT * FROM manus_threads").fetchall()
+        assert (rows, stored(url)) == ([], [])
 
 
 async def test_the_saver_of_a_server_is_fenced_too(
     worker: ScriptedAgent, url: str, own_workspace: Path
 ) -> None:
-    """LangGraph's saver, without a store of ours: the records are in the same database."""
+    """LangGraph's saver, without our store: the records are in the same database."""
     worker.server.script(WRITE, HOLD, text("Gone on."))
     with stopped_in_a_tool(worker, run_id="r1"):
         async with AsyncPostgresSaver.from_conn_string(url, serde=CompactSerializer()) as saver:
@@ -282,7 +282,7 @@ async def test_a_server_with_a_saver_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
     is_configured: bool,
 ) -> None:
-    """Its records are in the database that the settings name, if they name one."""
+    """Its records are in the database that the settings name, if any."""
     if is_configured:
         monkeypatch.setenv("MANUS_CHECKPOINT", url)
     agent = ScriptedAgent(server, own_workspace, InMemorySaver())
@@ -293,5 +293,5 @@ async def test_a_server_with_a_saver_of_its_own(
     assert agent.lines("a") == ["1"]
     journals = list(state_folder().rglob("*.jsonl"))
     with psycopg.connect(url) as connection:
-        found = connection.execute("SELECT to_regclass('manus_journal')").fetchone()
-    assert (bool(found and found[0]), bool(journals)) == (is_configured, not is_configured)
+        table = connection.execute("SELECT to_regclass('manus_journal')").fetchone()
+    assert (bool(table and table[0]), bool(journals)) == (is_configured, not is_configured)

@@ -20,11 +20,11 @@ def bash(session: Session) -> Bash:
     return Bash(session=session)
 
 
-async def say(bash: Bash, command: str | None, **more: Any) -> str:
-    return (await bash.observe(command=command, **more)).text
+async def say(bash: Bash, command: str | None, **arguments: Any) -> str:
+    return (await bash.observe(command=command, **arguments)).text
 
 
-# What a command may look like, and what is seen of it.
+# Commands in many forms, and their output.
 COMMANDS = {
     "plain": ("echo hi", "hi\n[exit code 0]"),
     "empty": ("", "[exit code 0, no output]"),
@@ -50,7 +50,7 @@ COMMANDS = {
 }
 
 
-# What bash says of it differs between its versions; that it is said, and where, does not.
+# The wording differs between versions of bash; that there is an error, and where, does not.
 FAULTS = {
     "open quote": ("echo 'a", "bash: line 1: unexpected EOF"),
     "closing brace": ("echo a\n}", "a\nbash: line 2: syntax error near unexpected token `}'"),
@@ -61,20 +61,20 @@ FAULTS = {
 
 async def test_commands_one_after_the_other(bash: Bash, subtests: pytest.Subtests) -> None:
     await say(bash, "rm -rf .manus")
-    for name, (command, said) in COMMANDS.items():
+    for name, (command, expected) in COMMANDS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert observation.text == said, name
-            assert observation.is_error == ("[exit code 0" not in said), name
-    for name, (command, said) in FAULTS.items():
+            assert observation.text == expected, name
+            assert observation.is_error == ("[exit code 0" not in expected), name
+    for name, (command, expected) in FAULTS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert said in observation.text, name
+            assert expected in observation.text, name
             assert observation.is_error, name
             assert await say(bash, "echo next") == "next\n[exit code 0]", name
 
 
-# What ends the shell itself, and what is seen of it.
+# Commands that end the shell itself, and their output.
 ENDINGS = {
     "exit": ("echo a; exit 3", "a\n[exit code 3;"),
     "set -e": ("set -e; false; echo b", "[exit code 1;"),
@@ -84,37 +84,37 @@ ENDINGS = {
 }
 
 
-async def test_a_shell_that_ends_is_told_of_and_replaced(
+async def test_a_shell_that_ends_is_reported_and_replaced(
     bash: Bash, subtests: pytest.Subtests
 ) -> None:
     await say(bash, "mkdir sub; cd sub; a=1")
-    for name, (command, said) in ENDINGS.items():
+    for name, (command, expected) in ENDINGS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert observation.text.startswith(f"{said} the shell itself ended"), name
+            assert observation.text.startswith(f"{expected} the shell itself ended"), name
             assert observation.text.endswith("a fresh shell in `sub`]"), name
-            assert observation.is_error == ("[exit code 0" not in said), name
+            assert observation.is_error == ("[exit code 0" not in expected), name
             assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]", name
 
 
 async def test_directory_variables_functions_aliases_and_options_stay(bash: Bash) -> None:
     await say(bash, "mkdir sub; cd sub; a=1; export B=2; f() { echo f$1; }; alias g='echo alias'")
     await say(bash, "set -o pipefail; set -- p q; umask 027; exec 7>log")
-    said = await say(
+    output = await say(
         bash,
         "echo ${PWD##*/} $a $B $1; sh -c 'echo $B'; f x; g y; (exit 3) | true; echo $?\n"
         "umask; echo logged >&7; cat log",
     )
-    assert said == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0, in sub]"
+    assert output == "sub 1 2 p\n2\nfx\nalias y\n3\n0027\nlogged\n[exit code 0, in sub]"
     await say(bash, "(exit 42)")
     assert await say(bash, "echo $?") == "42\n[exit code 0, in sub]"
-    # names and options that trouble what is said around a command
+    # names and options that could break the wrapper around a command
     await say(bash, "set -euCf; shopt -s nullglob; IFS=x; unset PWD; POSIXLY_CORRECT=1")
     await say(bash, "source() { echo no; }; printf() { echo no; }; alias builtin=no; trap : ERR")
     assert await say(bash, "echo a") == "a\n[exit code 0, in sub]"
 
 
-async def test_a_background_job_goes_on_and_does_not_block(
+async def test_a_background_job_continues_and_does_not_block(
     bash: Bash, root: Path, subtests: pytest.Subtests
 ) -> None:
     count = root / "count"
@@ -125,7 +125,7 @@ async def test_a_background_job_goes_on_and_does_not_block(
         return count.exists() and int(count.read_text() or 0) >= rounds
 
     for rounds in (3, 6, 9):
-        # Each of them writes more than a pipe holds: it only goes on if somebody reads.
+        # Each writes more than a pipe holds: it continues only if somebody reads.
         with subtests.test(rounds=rounds):
             await until(partial(reached, rounds))
             assert await say(bash, "echo clean") == "clean\n[exit code 0]"
@@ -145,11 +145,11 @@ async def test_background_jobs_outlive_their_command_but_not_the_session(bash: B
     assert list(session.workspace.private.glob("shell/*")) == []
 
 
-async def test_programs_do_not_meet_the_files_of_the_shell(bash: Bash, sandbox_kind: str) -> None:
+async def test_programs_do_not_find_the_files_of_the_shell(bash: Bash, sandbox_kind: str) -> None:
     """`grep -r` would find its own command line."""
     if sandbox_kind == "none":
         pytest.skip("without a sandbox they are in the workspace")
-    needle = uuid.uuid4().hex  # a word that is in no file, also where the checkout is shown
+    needle = uuid.uuid4().hex  # a word that is in no file, even if the checkout is visible
     command = f"grep -rs {needle} . ~ $TMPDIR; find . ~ $TMPDIR -type p"
     assert await say(bash, command) == "[exit code 0, no output]"
 
@@ -158,7 +158,7 @@ async def test_a_program_ends_silently_when_its_reader_has_ended(bash: Bash) -> 
     assert await say(bash, "yes | head -n 1") == "y\n[exit code 0]"
 
 
-async def test_a_time_out_ends_everything_and_keeps_the_output(bash: Bash, root: Path) -> None:
+async def test_a_timeout_ends_everything_and_keeps_the_output(bash: Bash, root: Path) -> None:
     await say(bash, "mkdir sub; cd sub; mkdir deep")
     command = (
         "a=1; setsid sleep 600 & echo $! > pids; sleep 600 & echo $! >> pids; "
@@ -182,8 +182,8 @@ async def test_restart_and_the_same_outcome_is_the_same_text(bash: Bash, root: P
     assert not (await bash.observe(restart=True)).is_error
     assert not lives((root / "sub" / "pid").read_text())
     assert await say(bash, "ls; echo [$a]; a=2") == "sub\n[]\n[exit code 0]"
-    said = await say(bash, "echo [$a]", restart=True)
-    assert said.endswith("]\n[]\n[exit code 0]")
+    output = await say(bash, "echo [$a]", restart=True)
+    assert output.endswith("]\n[]\n[exit code 0]")
 
 
 async def test_cancelling_ends_the_command_and_the_next_works(bash: Bash, root: Path) -> None:
@@ -195,6 +195,6 @@ async def test_cancelling_ends_the_command_and_the_next_works(bash: Bash, root: 
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not lives(pid.read_text())
-    said = await say(bash, "echo a")
-    assert said.startswith("[the shell had ended since the last command")
-    assert said.endswith("\na\n[exit code 0]")
+    output = await say(bash, "echo a")
+    assert output.startswith("[the shell had ended since the last command")
+    assert output.endswith("\na\n[exit code 0]")

@@ -1,4 +1,4 @@
-"""What is drawn of a table: rows counted, labels that fit, nothing hidden by something else."""
+"""Chart drawing: rows are counted, labels fit, nothing is hidden."""
 
 import sys
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_each_type_is_drawn(subtests: pytest.Subtests) -> None:
             assert notes == []
 
 
-def test_dates_are_put_together_by_month() -> None:
+def test_dates_are_grouped_by_month() -> None:
     days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
     spec, notes = _drawn(days, type="line", x="day", y="n", per="month", aggregate="sum")
     assert [row["x"][:7] for row in spec["data"]["values"]] == ["2024-01", "2024-02", "2024-03"]
@@ -55,7 +55,7 @@ def test_dates_are_put_together_by_month() -> None:
 
 
 def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
-    index = [0] * 100  # a file may bring one with doubles
+    index = [0] * 100  # a file may contain duplicates
     frame = pd.DataFrame({"who": [f"p{i:03}" for i in range(100)], "n": range(100)}, index=index)
     spec, notes = specify(Chart(type="pie", x="who", y="n"), frame, {})
     rows = spec["data"]["values"]
@@ -73,10 +73,10 @@ def test_a_long_line_keeps_its_peaks_and_points_are_taken_at_random() -> None:
     table = pd.DataFrame({"x": range(20_000), "y": 0.0, "color": ["a", "b"] * 10_000})
     table.loc[777, "y"], table.loc[12_002, "y"] = 9.0, -9.0
     notes: list[str] = []
-    drawn = keep_extremes(table, notes)
-    assert (drawn["y"].max(), drawn["y"].min()) == (9.0, -9.0)
-    assert len(drawn) <= 10_000
-    assert drawn["x"].is_monotonic_increasing
+    sample = keep_extremes(table, notes)
+    assert (sample["y"].max(), sample["y"].min()) == (9.0, -9.0)
+    assert len(sample) <= 10_000
+    assert sample["x"].is_monotonic_increasing
     assert len(sample_rows(table, notes)) == 5_000
     assert len(notes) == 2
 
@@ -86,20 +86,22 @@ def _colors(spec: dict[str, Any]) -> dict[str, str]:
     return dict(zip(painted["domain"], painted["range"], strict=True))
 
 
-def test_a_name_has_the_same_colour_in_all_charts() -> None:
-    kept: dict[str, int] = {}
+def test_a_name_has_the_same_color_in_all_charts() -> None:
+    counts: dict[str, int] = {}
     frame = {"x": range(11), "y": range(11), "s": [f"s{i:02}" for i in range(11)]}
     chart = Chart(type="scatter", x="x", y="y", color="s")
-    many = _colors(specify(chart, pd.DataFrame(frame), kept)[0])
+    many = _colors(specify(chart, pd.DataFrame(frame), counts)[0])
     assert len(set(many.values())) == 11
     few = pd.DataFrame({"x": [1, 2], "y": [1, 2], "s": ["new", "s07"]})
-    later = _colors(specify(chart, few, kept)[0])
-    pie = _colors(specify(Chart(type="pie", x="s", y="y"), few, kept)[0])
+    later = _colors(specify(chart, few, counts)[0])
+    pie = _colors(specify(Chart(type="pie", x="s", y="y"), few, counts)[0])
     assert later["s07"] == pie["s07"] == many["s07"]
     assert later["new"] == pie["new"] not in many.values()
     for n in range(40):
-        kept.setdefault(f"other{n}", len(kept))
-    assert len(set(_colors(specify(chart, few.assign(s=["s00", "other9"]), kept)[0]).values())) == 2
+        counts.setdefault(f"other{n}", len(counts))
+    assert (
+        len(set(_colors(specify(chart, few.assign(s=["s00", "other9"]), counts)[0]).values())) == 2
+    )
 
 
 NO_DATES = ("2024-03-0123", "2024/03-01", "x2024", "1/2/2024", "5-Mar-2024", "Q1 2024")
@@ -185,14 +187,14 @@ def test_a_line_keeps_all_its_points_and_asks_about_several_rows() -> None:
 def test_several_columns_are_series() -> None:
     frame = {"t": [2020, 2021], "sales": [5, 6], "costs": [3, 4]}
     spec, notes = _drawn(frame, type="line", x="t", y=["sales", "costs"])
-    drawn = sorted((row["color"], row["y"]) for row in spec["data"]["values"])
-    assert drawn == [("costs", 3), ("costs", 4), ("sales", 5), ("sales", 6)]
+    points = sorted((row["color"], row["y"]) for row in spec["data"]["values"])
+    assert points == [("costs", 3), ("costs", 4), ("sales", 5), ("sales", 6)]
     assert notes == []
     with pytest.raises(ToolError, match="`color`"):
         _drawn(frame, type="line", x="t", y=["sales", "costs"], color="t")
 
 
-def test_a_log_scale_shows_what_it_can(subtests: pytest.Subtests) -> None:
+def test_a_log_scale_shows_positive_values(subtests: pytest.Subtests) -> None:
     frame = {"x": [1, 2], "n": [1, 1000]}
     spec, _ = _drawn(frame, type="line", x="x", y="n", log=True)
     assert spec["encoding"]["y"]["scale"]["type"] == "log"
@@ -231,11 +233,11 @@ NO_TABLES = {
 }
 
 
-def test_what_is_no_table_of_numbers_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    for name, (text, said) in NO_TABLES.items():
+def test_data_without_numbers_is_rejected(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for name, (text, message) in NO_TABLES.items():
         with subtests.test(name=name):
             (tmp_path / name).write_text(text)
-            with pytest.raises(ToolError, match=said):
+            with pytest.raises(ToolError, match=message):
                 specify(Chart(type="histogram", x="a"), read_table(tmp_path / name, name, None), {})
     for kind in ("line", "bar", "area", "scatter", "box", "pie", "heatmap"):
         is_refused = pytest.raises(ToolError, match="every row lacks a value")

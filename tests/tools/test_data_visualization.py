@@ -1,4 +1,4 @@
-"""Charts and reports: files that a browser shows offline, and that ask nobody for anything."""
+"""Charts and reports: files that a browser displays offline, without external requests."""
 
 import base64
 import json
@@ -30,13 +30,13 @@ SALES = "日期,地区,销量\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that these tests share: what a page draws with takes seconds to put together."""
+    """Share a cache between these tests: the assets of a page take seconds to assemble."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "chart-cache"))
 
 
 @pytest.fixture
 def root(root: Path) -> Path:
-    """The workspace, with sales and pictures in it."""
+    """Return the workspace, with sales data and images."""
     (root / "sales.csv").write_text(SALES, "utf-8")
     for folder in ("charts", "notes"):
         (root / folder).mkdir()
@@ -46,14 +46,16 @@ def root(root: Path) -> Path:
     return root
 
 
-async def _draw(session: Session, data: str, chart: dict[str, Any], **more: Any) -> Observation:
+async def _draw(
+    session: Session, data: str, chart: dict[str, Any], **arguments: Any
+) -> Observation:
     catalog = build_catalog(["data_visualization"], session)
-    return await catalog.execute("data_visualization", {"data": data, "chart": chart, **more})
+    return await catalog.execute("data_visualization", {"data": data, "chart": chart, **arguments})
 
 
 @pytest.mark.sandboxes
 @pytest.mark.sample(none=())
-async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
+async def test_a_chart_is_an_image_and_a_page_rendered_in_the_sandbox(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wall = (await get_sandbox(session)).kind
@@ -63,25 +65,25 @@ async def test_a_chart_is_a_picture_and_a_page_drawn_in_the_sandbox(
     monkeypatch.setattr(sys, "executable", str(python))
     chart = {"type": "line", "title": "各地销量", "width": 300, "height": 200}
     chart |= {"x": "日期", "y": "销量", "color": "地区"}
-    made = await _draw(session, "sales.csv", chart)
-    assert not made.is_error, made.text
-    assert "36 rows" in made.text
-    assert all(f"charts/sales-line.{kind}" in made.text for kind in ("png", "html"))
+    result = await _draw(session, "sales.csv", chart)
+    assert not result.is_error, result.text
+    assert "36 rows" in result.text
+    assert all(f"charts/sales-line.{kind}" in result.text for kind in ("png", "html"))
     picture = (root / "charts/sales-line.png").read_bytes()
-    assert base64.b64decode(made.images[0].data) == picture
+    assert base64.b64decode(result.images[0].data) == picture
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">I", picture[16:20])[0] >= 300
     assert wall != "bubblewrap" or (root / "seen").read_text() == "bwrap\n"
 
 
-async def test_the_page_draws_itself_and_asks_for_nothing(
+async def test_the_page_renders_itself_without_requests(
     session: Session, root: Path, chromium: Browser
 ) -> None:
-    (root / "pandas.py").write_text("raise SystemExit(3)\n")  # takes the place of no other
+    (root / "pandas.py").write_text("raise SystemExit(3)\n")  # replaces no other file
     chart = {"type": "bar", "title": "</script>", "x": "地区", "y": "销量", "aggregate": "mean"}
-    made = await _draw(session, "sales.csv", chart)
-    assert not made.is_error, made.text
-    assert "Drawn: 北京 19.5; " in made.text
+    result = await _draw(session, "sales.csv", chart)
+    assert not result.is_error, result.text
+    assert "Drawn: 北京 19.5; " in result.text
     context = await chromium.new_context(color_scheme="dark", offline=True)
     viewer = await Viewer.open(context, (root / "charts/sales-bar.html").as_uri())
     await viewer.page.wait_for_selector("canvas")
@@ -104,31 +106,31 @@ _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-async def test_what_does_not_fit_or_is_not_there_is_said(
+async def test_invalid_arguments_and_missing_files_are_reported(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     with (root / "large.csv").open("wb") as file:
         file.truncate(300 * 2**20)
-    for data, chart, more, said in _WRONG:
+    for data, chart, arguments, message in _WRONG:
         with subtests.test(data=data, chart=chart):
-            made = await _draw(session, data, chart, **more)
-            assert made.is_error
-            assert said in made.text
-            assert "\n" not in made.text
+            result = await _draw(session, data, chart, **arguments)
+            assert result.is_error
+            assert message in result.text
+            assert "\n" not in result.text
     in_a_string: Any = '{"type": "radar", "x": "地区", "time_unit": "month"}'
-    made = await _draw(session, "sales.csv", in_a_string)
-    assert "`chart.time_unit`: Extra inputs are not permitted" in made.text
-    assert "`chart.type`: Input should be 'line', 'bar'," in made.text
-    assert "`aggregate?`, `per?`," in made.text
+    result = await _draw(session, "sales.csv", in_a_string)
+    assert "`chart.time_unit`: Extra inputs are not permitted" in result.text
+    assert "`chart.type`: Input should be 'line', 'bar'," in result.text
+    assert "`aggregate?`, `per?`," in result.text
 
     async def lacks(*_: Any) -> ProcessResult:
         return ProcessResult('{"missing": "vl_convert"}', 0)
 
     monkeypatch.setattr(data_visualization, "_run_worker", lacks)
-    made = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
-    assert made.is_error
-    assert "(vl_convert)" in made.text
-    assert "make setup EXTRAS=data" in made.text, "it is said how to get the packages"
+    result = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
+    assert result.is_error
+    assert "(vl_convert)" in result.text
+    assert "make setup EXTRAS=data" in result.text, "it is said how to get the packages"
 
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30"><rect width="60"/></svg>'
@@ -157,11 +159,11 @@ An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https
 """
 
 
-async def test_a_browser_shows_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
-    made = await _report(session, markdown=REPORT)
+async def test_a_browser_renders_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
+    result = await _report(session, markdown=REPORT)
     path = root / "report.html"
-    assert made.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
-    assert made.text.endswith("left as links: https://example.com/x.png.")
+    assert result.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
+    assert result.text.endswith("left as links: https://example.com/x.png.")
     viewer = await Viewer.open(await chromium.new_context(), path.as_uri())
     page = viewer.page
     await page.wait_for_function("[...document.images].every((image) => image.complete)")
@@ -187,8 +189,8 @@ async def test_html_is_text_and_links_neither_run_nor_read(session: Session, roo
         '# A\n<img src=x onerror="a()">\n\n<b>bold</b> [x](javascript:a())\n\n'
         "[a](charts/sales.html#x) [d](#end) [e](file:///etc/passwd) [f](mailto:a@b.c)\n\n## End"
     )
-    made = await _report(session, markdown=text)
-    assert not made.is_error, made.text
+    result = await _report(session, markdown=text)
+    assert not result.is_error, result.text
     page = (root / "report.html").read_text("utf-8")
     assert "<img" not in page
     assert "&lt;img src=x onerror=&quot;a()&quot;&gt;" in page
@@ -198,13 +200,13 @@ async def test_html_is_text_and_links_neither_run_nor_read(session: Session, roo
     assert '<h2 id="end">End</h2>' in page
 
 
-async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root: Path) -> None:
+async def test_image_paths_are_relative_to_the_file(session: Session, root: Path) -> None:
     (root / "notes/own.png").write_bytes(_png(8, 8))
-    # the page of a chart is shown by its picture
+    # the page of a chart is represented by its image
     text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.html)"
     (root / "notes/r.md").write_text(text, "utf-8")
-    made = await _report(session, source="notes/r.md", output="out/deep/r.html")
-    assert made.text.startswith("out/deep/r.html: 3 pictures and 0 tables"), made.text
+    result = await _report(session, source="notes/r.md", output="out/deep/r.html")
+    assert result.text.startswith("out/deep/r.html: 3 pictures and 0 tables"), result.text
     page = (root / "out/deep/r.html").read_text("utf-8")
     sources = re.findall('src="data:image/png;base64,([^"]+)"', page)
     assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
@@ -216,16 +218,16 @@ async def test_a_wrong_path_costs_a_line_and_not_the_draft(
     (root / "right.png").write_bytes(_png())
     for name in ("gone.png", "charts", "ftp://host/x.png", "y" * 5000):
         with subtests.test(name=name):
-            made = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
-            assert not made.is_error
-            assert name[:50] in made.text.splitlines()[-1]
+            result = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
+            assert not result.is_error
+            assert name[:50] in result.text.splitlines()[-1]
             assert "[picture: chart]" in (root / "report.html").read_text()
             draft = root / "report.html.md"
             draft.write_text(draft.read_text().replace(name, "right.png"))
             again = await _report(session, source="report.html.md")
             assert len(again.text.splitlines()) == 1
-    made = await _report(session, markdown="See ![a chart](图 1.svg) \ud800 ![b](file:///etc/x).")
-    assert "![a chart](图 1.svg), ![b](file:///etc/x);" in made.text
+    result = await _report(session, markdown="See ![a chart](图 1.svg) \ud800 ![b](file:///etc/x).")
+    assert "![a chart](图 1.svg), ![b](file:///etc/x);" in result.text
 
 
 _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
@@ -241,15 +243,15 @@ _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_what_report_cannot_be_made_is_said(
+async def test_reports_that_cannot_be_created_are_explained(
     session: Session, root: Path, subtests: pytest.Subtests
 ) -> None:
     (root / "leads-out").symlink_to(root.parent)
     (root / "plain.txt").write_text("<svgish>")
-    for arguments, said in _WRONG_REPORTS:
-        with subtests.test(arguments=arguments, said=said):
-            made = await _report(session, **arguments)
-            assert made.is_error
-            assert said in made.text
-            assert "\n" not in made.text
+    for arguments, message in _WRONG_REPORTS:
+        with subtests.test(arguments=arguments, message=message):
+            result = await _report(session, **arguments)
+            assert result.is_error
+            assert message in result.text
+            assert "\n" not in result.text
     assert not (root / "report.html").exists()

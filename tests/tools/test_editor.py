@@ -17,7 +17,7 @@ from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, build_editor, done, names_in, refused
 
 
-async def test_create_writes_to_the_letter_and_makes_folders(edit: Edit, root: Path) -> None:
+async def test_create_writes_exact_text_and_creates_folders(edit: Edit, root: Path) -> None:
     text = "\ttab\r\nünï 😀\n\n  no end"
     assert "(4 lines)" in await done(edit("create", "a/b/c.txt", file_text=text))
     assert (root / "a/b/c.txt").read_bytes() == text.encode()
@@ -59,12 +59,12 @@ async def test_an_exact_edit_names_its_lines_without_repeating_the_text(
     exact = await edit("str_replace", "f", old_str="a\nb\nc\n", new_str="a\nB\nc\n")
     assert exact.text == "Edited f, line 2"
     assert exact.fingerprint == "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d"
-    said = await done(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
-    assert said == "Edited f, lines 5–504"
+    message = await done(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
+    assert message == "Edited f, lines 5–504"
     assert await done(edit("str_replace", "f", old_str="c\nd\n")) == "Edited f, lines 3–4 removed"
     assert (root / "f").read_text() == "a\nB\n" + "x\n" * 500
-    said = await done(edit("str_replace", "f", old_str="a\nB\n" + "x\n" * 500))
-    assert said == "Edited f. It is empty now."
+    message = await done(edit("str_replace", "f", old_str="a\nB\n" + "x\n" * 500))
+    assert message == "Edited f. It is empty now."
 
 
 REINDENTED = [
@@ -90,14 +90,14 @@ async def test_an_edit_with_other_indentation_is_corrected_if_it_is_clear(
 ) -> None:
     (root / "f").write_text(text)
     if after is None:
-        said = await refused(edit("str_replace", "f", old_str=old, new_str=new))
+        error = await refused(edit("str_replace", "f", old_str=old, new_str=new))
         assert (root / "f").read_text() == text
-        assert "Nothing was changed" in said
+        assert "Nothing was changed" in error
         return
-    said = await done(edit("str_replace", "f", old_str=old, new_str=new))
+    error = await done(edit("str_replace", "f", old_str=old, new_str=new))
     assert (root / "f").read_text() == after
-    assert "leading white space" in said
-    assert "\n@@ " in said, "what was written is not what was requested, so it is shown"
+    assert "leading white space" in error
+    assert "\n@@ " in error, "what was written is not what was requested, so it is shown"
     await done(edit("undo_edit", "f"))
     assert (root / "f").read_text() == text
 
@@ -112,18 +112,18 @@ MISALIGNED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "old", "new", "shown"), MISALIGNED)
+@pytest.mark.parametrize(("text", "old", "new", "is_shown"), MISALIGNED)
 async def test_an_edit_within_the_indentation_is_shown_if_its_lines_may_be_wrong(
-    edit: Edit, root: Path, text: str, old: str, new: str, shown: bool
+    edit: Edit, root: Path, text: str, old: str, new: str, is_shown: bool
 ) -> None:
     (root / "f").write_text(text)
-    said = await done(edit("str_replace", "f", old_str=old, new_str=new))
-    assert ("indentation is right:\n@@ " in said) is shown
+    message = await done(edit("str_replace", "f", old_str=old, new_str=new))
+    assert ("indentation is right:\n@@ " in message) is is_shown
     assert (root / "f").read_text() == text.replace(old, new)
 
 
-async def test_a_text_that_is_there_is_edited_exactly(edit: Edit, root: Path) -> None:
-    """Also where another region equals it but for its indentation."""
+async def test_an_exact_match_is_edited_exactly(edit: Edit, root: Path) -> None:
+    """Even if another region differs only in its indentation."""
     (root / "f").write_text("  a\n    b\na\n  b\n")
     assert await done(edit("str_replace", "f", old_str="a\n  b", new_str="c")) == "Edited f, line 3"
     assert (root / "f").read_text() == "  a\n    b\nc\n"
@@ -183,14 +183,14 @@ CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
 ]
 
 
-async def test_what_cannot_be_done_is_said_and_changes_nothing(
+async def test_impossible_edits_are_explained_and_change_nothing(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
-    for before, command, given, said in CANNOT:
+    for before, command, arguments, message in CANNOT:
         with subtests.test(before=before, command=command):
             (root / "f").write_bytes(before)
-            answer = await refused(edit(command, "f", **given))
-            assert said in answer
+            answer = await refused(edit(command, "f", **arguments))
+            assert message in answer
             assert len(answer) < 500
             assert (root / "f").read_bytes() == before
 
@@ -213,17 +213,17 @@ NEAREST = [
 ]
 
 
-async def test_what_is_not_there_gets_the_nearest_place_and_the_difference(
+async def test_missing_text_is_answered_with_the_closest_match_and_its_difference(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for text, old, where, difference in NEAREST:
         with subtests.test(text=text, old=old):
             (root / "f").write_text(text, newline="")
-            said = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
+            error = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
             lines = text.splitlines()
             place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
-            assert f"\n{place}\n" in said
-            assert difference in said.partition(place)[2]
+            assert f"\n{place}\n" in error
+            assert difference in error.partition(place)[2]
             assert (root / "f").read_bytes() == text.encode()
 
 
@@ -239,7 +239,7 @@ INSERTED = [
 ]
 
 
-async def test_insert_puts_whole_lines_in_after_a_line(
+async def test_insert_adds_whole_lines_after_a_line(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for before, line, new, after in INSERTED:
@@ -255,7 +255,7 @@ NOWHERE = (
 )
 
 
-async def test_nothing_is_written_where_nothing_may_be(
+async def test_nothing_is_written_to_read_only_paths(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -271,7 +271,7 @@ async def test_nothing_is_written_where_nothing_may_be(
             assert (root / "f").read_text() == "a\n"
 
 
-async def test_a_link_stays_a_link_and_names_lead_nowhere_else(
+async def test_a_link_stays_a_link_and_paths_stay_inside(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside") / "file"
@@ -303,8 +303,8 @@ async def test_undo_after_a_resume_by_any_name_loses_nothing(edit: Edit, root: P
     undo = Workspace(root).records / "undo"
     shutil.rmtree(undo)
     undo.touch()
-    said = await refused(edit("str_replace", "f", old_str="a", new_str="b"))
-    assert "has been written, but" in said, "it cannot be undone"
+    error = await refused(edit("str_replace", "f", old_str="a", new_str="b"))
+    assert "has been written, but" in error, "it cannot be undone"
     assert (root / "f").read_text() == "b"
 
 
@@ -315,12 +315,12 @@ async def test_as_many_undos_as_edits_lead_back(
         if start is not None:
             (root / "f").write_bytes(start)
         states = [start]
-        for command, given in (
+        for command, arguments in (
             ("create", {"file_text": "a\nb\n"}),
             ("insert", {"insert_line": 0, "new_str": "c"}),
             ("str_replace", {"old_str": "b", "new_str": "d"}),
         ):
-            await done(edit(command, "f", **given))
+            await done(edit(command, "f", **arguments))
             states.append((root / "f").read_bytes())
         for state in reversed(states[:-1]):
             with subtests.test(start=start, state=state):
@@ -330,7 +330,7 @@ async def test_as_many_undos_as_edits_lead_back(
 
 
 def edit_all(root: Path, name: str, both: Barrier) -> None:
-    """Edit each line of a name, beside another process that does so with its own."""
+    """Edit each line with a name, while another process does the same with its own."""
     edit = build_editor(Session(Workspace(root)))
 
     async def every() -> None:
@@ -346,11 +346,11 @@ def test_two_processes_that_edit_one_file_lose_nothing(root: Path) -> None:
     file.write_text("".join(f"<{name} {n}>\n" for n in range(8) for name in "ab"))
     both = FORKS.Barrier(2)
     pair = [FORKS.Process(target=edit_all, args=(root, name, both)) for name in "ab"]
-    for one in pair:
-        one.start()
-    for one in pair:
-        one.join(60)
-    assert [one.exitcode for one in pair] == [0, 0]
+    for process in pair:
+        process.start()
+    for process in pair:
+        process.join(60)
+    assert [process.exitcode for process in pair] == [0, 0]
     expected = "".join(f"[{name} {n}]\n" for n in range(8) for name in "ab")
     assert file.read_text() == expected
 

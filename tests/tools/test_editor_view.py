@@ -1,4 +1,4 @@
-"""The editor's `view`, of files, pictures and folders."""
+"""The editor's `view` of files, images and folders."""
 
 import asyncio
 import base64
@@ -14,7 +14,7 @@ from tests.helpers.tools import RED_DOT
 PNG = base64.b64decode(RED_DOT)
 
 
-async def test_view_numbers_lines_and_says_what_is_not_shown(
+async def test_view_numbers_lines_and_mentions_omitted_ones(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     utf_16 = b"\xff\xfe" + "a\r\nb\r\n".encode("utf-16-le")
@@ -26,8 +26,8 @@ async def test_view_numbers_lines_and_says_what_is_not_shown(
     for title, (data, lines) in views.items():
         with subtests.test(title=title, data=data):
             (root / "f").write_bytes(data)
-            shown = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
-            assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *shown]
+            output = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
+            assert (await done(edit("view", "f"))).split("\n") == [f"f ({title}):", *output]
 
 
 async def test_view_of_a_part(edit: Edit, root: Path, subtests: pytest.Subtests) -> None:
@@ -39,10 +39,10 @@ async def test_view_of_a_part(edit: Edit, root: Path, subtests: pytest.Subtests)
         ([4, 99], "lines 4 to 5 of 5", 4, 5),
         ("[2, 3]", "lines 2 to 3 of 5", 2, 3),
     ]
-    for wanted, title, first, last in parts:
-        with subtests.test(wanted=wanted, title=title):
+    for expected, title, first, last in parts:
+        with subtests.test(expected=expected, title=title):
             lines = [f"f ({title}):", *(f"{n:6}\t{n}" for n in range(first, last + 1))]
-            assert (await done(edit("view", "f", view_range=wanted))).split("\n") == lines
+            assert (await done(edit("view", "f", view_range=expected))).split("\n") == lines
     for wrong in ([0, 1], [6, 7], [3, 2], [-2, -1], [2, -3], [1, 2, 3]):
         with subtests.test(wrong=wrong):
             assert "`view_range`" in await refused(edit("view", "f", view_range=wrong))
@@ -54,19 +54,19 @@ async def test_a_long_file_is_seen_whole_by_following_the_hints(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     (root / "f").write_text("".join(f"line {n}\n" for n in range(1, 2_001)))
-    seen, wanted = 0, [1, -1]
-    while seen < 2_000:
-        said = await done(edit("view", "f", view_range=wanted))
-        assert len(said) <= 10_000
-        for line in said.split("\n")[1:]:
+    last, view_range = 0, [1, -1]
+    while last < 2_000:
+        message = await done(edit("view", "f", view_range=view_range))
+        assert len(message) <= 10_000
+        for line in message.split("\n")[1:]:
             with subtests.test(line=line):
                 if line.startswith("["):
-                    wanted = [seen + 1, -1]
-                    assert f"view_range [{seen + 1}, " in line
-                    assert ("`grep -n`" in line) == (seen < 500)
+                    view_range = [last + 1, -1]
+                    assert f"view_range [{last + 1}, " in line
+                    assert ("`grep -n`" in line) == (last < 500)
                 else:
-                    seen += 1
-                    assert line == f"{seen:6}\tline {seen}"
+                    last += 1
+                    assert line == f"{last:6}\tline {last}"
     (root / "f").write_text("".join(f"line {n}\n" for n in range(1, 9_001)))
     assert 3_000 < len(await done(edit("view", "f", view_range=None))) < 4_000
 
@@ -82,7 +82,7 @@ BINARY = {
 }
 
 
-async def test_pictures_are_shown_and_nothing_binary_is_edited(
+async def test_images_are_shown_and_binary_files_are_not_edited(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     for mime, data in PICTURES.items():
@@ -107,10 +107,10 @@ async def test_a_pipe_does_not_hang_it_nor_a_huge_file(
     os.mkfifo(root / "pipe")
     with (root / "huge").open("wb") as file:
         file.truncate(2**40)
-    for name, said in (("pipe", "not a regular file"), ("huge", "1,099,511,627,776 bytes")):
+    for name, message in (("pipe", "not a regular file"), ("huge", "1,099,511,627,776 bytes")):
         for answer in (edit("view", name), edit("create", name, file_text="x")):
-            with subtests.test(name=name, said=said):
-                assert said in await refused(asyncio.wait_for(answer, 60))
+            with subtests.test(name=name, message=message):
+                assert message in await refused(asyncio.wait_for(answer, 60))
 
 
 async def test_view_of_a_folder_is_two_levels_deep(
@@ -130,7 +130,7 @@ async def test_view_of_a_folder_is_two_levels_deep(
             assert (await done(edit("view", path))).split("\n")[1:] == lines
 
 
-async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root: Path) -> None:
+async def test_a_folder_is_not_a_file_and_a_large_one_is_truncated(edit: Edit, root: Path) -> None:
     assert "`view_range`" in await refused(edit("view", ".", view_range=[1, 2]))
     await refused(edit("str_replace", ".", old_str="a", new_str="b"))
     await refused(edit("insert", ".", insert_line=0, new_str="b"))
@@ -142,7 +142,7 @@ async def test_a_folder_is_no_file_and_a_crowded_one_is_bounded(edit: Edit, root
     assert lines[1:] == [*(f"file{n:04}" for n in range(100)), "[50 more entries in ./]"]
 
 
-async def test_what_is_not_there_may_be_meant_otherwise(
+async def test_a_missing_path_suggests_similar_ones(
     edit: Edit, root: Path, subtests: pytest.Subtests
 ) -> None:
     assert await refused(edit("view", "app.py")) == "There is no app.py in the workspace."

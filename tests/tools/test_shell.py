@@ -1,4 +1,4 @@
-"""Programs that a tool starts: Python, their environment, how they are ended, what they print."""
+"""Programs that a tool starts: Python, their environment, how they end, what they print."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from manus.tools.python_execute import PythonExecute
 from tests.helpers.processes import lives
 
 
-def test_only_what_a_program_needs_passes() -> None:
+def test_only_required_variables_are_passed() -> None:
     outside = {
         "PATH": "/bin",
         "HOME": "/home/a",
@@ -30,7 +30,7 @@ def test_only_what_a_program_needs_passes() -> None:
     assert "/usr/bin" in scrub_environment({})["PATH"].split(":")
 
 
-async def test_a_program_may_clean_up_before_it_is_killed_with_the_deaf(session: Session) -> None:
+async def test_a_program_may_clean_up_before_unresponsive_ones_are_killed(session: Session) -> None:
     code = (
         "(trap '' TERM; sleep 600; :) & echo $! > pids; setsid sleep 600 & echo $! >> pids; "
         "trap 'echo cleaned; exit' TERM; while :; do sleep 0.05; done"
@@ -50,12 +50,14 @@ def captured(*pieces: bytes, head: int = HEAD, tail: int = TAIL) -> Capture:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=30), st.integers(0, 40), st.integers(1, 40))
-def test_how_a_stream_is_cut_does_not_matter(pieces: list[bytes], head: int, tail: int) -> None:
-    whole = b"".join(pieces)
+def test_the_chunking_of_a_stream_does_not_matter(
+    pieces: list[bytes], head: int, tail: int
+) -> None:
+    output = b"".join(pieces)
     piecewise = captured(*pieces, head=head, tail=tail)
-    at_once = captured(whole, head=head, tail=tail)
+    at_once = captured(output, head=head, tail=tail)
     assert piecewise.text() == at_once.text()
-    assert piecewise.dropped == at_once.dropped == max(0, len(whole) - head - tail)
+    assert piecewise.dropped == at_once.dropped == max(0, len(output) - head - tail)
 
 
 SHOWN = {
@@ -104,23 +106,23 @@ ENDINGS = {
 
 @pytest.mark.sandboxes
 async def test_output_and_exit_state(python: PythonExecute, subtests: pytest.Subtests) -> None:
-    for name, (code, said) in ENDINGS.items():
+    for name, (code, expected) in ENDINGS.items():
         with subtests.test(name=name, code=code):
             observation = await python.observe(code=code)
-            assert observation.text == said, name
-            assert observation.is_error == ("[exit code 0" not in said), name
+            assert observation.text == expected, name
+            assert observation.is_error == ("[exit code 0" not in expected), name
 
 
 @pytest.mark.sandboxes
-async def test_what_came_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
+async def test_output_before_an_error_and_its_line_are_shown(python: PythonExecute) -> None:
     code = "print('before')\ndef f():\n    return 1 / 0\nf()"
-    said = (await python.observe(code=code)).text
-    name = said.split('"')[1]
-    assert said.startswith("before\nTraceback (most recent call last):\n")
-    assert f'File "{name}", line 3, in f\n    return 1 / 0\n' in said
-    assert said.endswith("ZeroDivisionError: division by zero\n[exit code 1]")
+    output = (await python.observe(code=code)).text
+    name = output.split('"')[1]
+    assert output.startswith("before\nTraceback (most recent call last):\n")
+    assert f'File "{name}", line 3, in f\n    return 1 / 0\n' in output
+    assert output.endswith("ZeroDivisionError: division by zero\n[exit code 1]")
     assert (python.session.workspace.root / name).read_text().startswith("print('before')")
-    assert str(python.session.workspace.root) not in said
+    assert str(python.session.workspace.root) not in output
 
 
 @pytest.mark.sandboxes
@@ -136,7 +138,7 @@ async def test_it_works_in_the_workspace_and_imports(python: PythonExecute, root
 
 
 @pytest.mark.sandboxes
-async def test_a_time_out_keeps_the_output_and_ends_all(python: PythonExecute, root: Path) -> None:
+async def test_a_timeout_keeps_the_output_and_ends_all(python: PythonExecute, root: Path) -> None:
     code = (
         "import subprocess, time\n"
         "jobs = [subprocess.Popen(['sleep', '600'], start_new_session=s) for s in (0, 1)]\n"

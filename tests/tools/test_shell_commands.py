@@ -1,4 +1,4 @@
-"""Which commands a shell line plainly consists of, and which it might."""
+"""Which commands a shell line certainly contains, and which it might."""
 
 from __future__ import annotations
 

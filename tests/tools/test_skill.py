@@ -1,4 +1,4 @@
-"""Skills: found in four places, named in the system prompt, read when they are needed."""
+"""Skills: found in four places, listed in the system prompt, read when needed."""
 
 import itertools
 import os
@@ -50,17 +50,17 @@ HEADS: list[tuple[str, str | None, str | None]] = [
 def test_the_head_of_a_skill(subtests: pytest.Subtests) -> None:
     for (head, name, about), end in itertools.product(HEADS, ("\n", "\r\n")):
         with subtests.test(head=head, name=name):
-            written = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
-            skill = parse_skill(Path("/skills/here"), written)
+            text = f"---\n{head}\n---\n\nThe text.\n---\nMore.\n".replace("\n", end)
+            skill = parse_skill(Path("/skills/here"), text)
             assert (skill and skill.name, skill and skill.description) == (name, about)
             assert skill is None or skill.body.splitlines() == ["The text.", "---", "More."]
     assert parse_skill(Path("/skills/a"), "# Only a text\n") is None
 
 
-def test_those_of_a_folder_count_once_it_is_trusted(project: Path, tmp_path: Path) -> None:
+def test_skills_of_a_folder_apply_once_it_is_trusted(project: Path, tmp_path: Path) -> None:
     file = write(project / ".agents/skills", "ours")
     write(project / ".claude/skills", "others")
-    write(tmp_path / "elsewhere", "linked")  # a link out of the project is not followed
+    write(tmp_path / "elsewhere", "linked")  # a link that leads outside the project is not followed
     (project / ".agents/skills/linked").symlink_to(tmp_path / "elsewhere" / "linked")
     assert set(find_skills(project)) == SHIPPED
     trust(project)
@@ -69,15 +69,15 @@ def test_those_of_a_folder_count_once_it_is_trusted(project: Path, tmp_path: Pat
     assert set(find_skills(project)) == SHIPPED, "a change asks again"
 
 
-def test_the_nearest_of_a_name_counts(project: Path, tmp_path: Path) -> None:
+def test_the_first_skill_with_a_name_applies(project: Path, tmp_path: Path) -> None:
     home = Path(os.environ["XDG_CONFIG_HOME"]) / "manus" / "skills"
     write(home, "web-research", body="As the user likes it.")
     write(home, "mine")
     write(tmp_path / "elsewhere", "linked")
     (home / "linked").symlink_to(tmp_path / "elsewhere" / "linked")
-    found = find_skills(project)
-    assert set(found) == {"mine", "linked", *SHIPPED}
-    assert found["web-research"].body == "As the user likes it."
+    result = find_skills(project)
+    assert set(result) == {"mine", "linked", *SHIPPED}
+    assert result["web-research"].body == "As the user likes it."
 
 
 async def test_the_model_knows_the_names_and_reads_a_text(agent: ScriptedAgent) -> None:
@@ -114,24 +114,25 @@ async def test_the_model_knows_the_names_and_reads_a_text(agent: ScriptedAgent) 
         (("bash",), set()),
     ],
 )
-def test_a_profile_is_told_of_the_skills_that_it_can_use(
+def test_a_profile_lists_only_usable_skills(
     tmp_path: Path, tools: tuple[str, ...], expected: set[str]
 ) -> None:
     write(tmp_path / ".agents/skills", "ours")
     session = session_in(tmp_path)
     catalog = build_catalog(tools, session)
-    said = describe_environment(session.workspace, resolve_settings(Settings()), tools=catalog)
+    message = describe_environment(session.workspace, resolve_settings(Settings()), tools=catalog)
     assert (
-        set(re.findall(r"^- ([a-z-]+): ", said.partition("Skills.")[2], re.MULTILINE)) == expected
+        set(re.findall(r"^- ([a-z-]+): ", message.partition("Skills.")[2], re.MULTILINE))
+        == expected
     )
 
 
 def test_the_tools_of_which_a_skill_needs_one() -> None:
     heads = {"tools: bash, Web_Search": ("bash", "web_search"), "other: 1": (), "tools:": ()}
-    found = {}
+    tools = {}
     for head in heads:
         text = f"---\ndescription: D.\nmetadata:\n  {head}\n---\n"
         skill = parse_skill(Path("/skills/a"), text)
         assert skill is not None
-        found[head] = skill.tools
-    assert found == heads
+        tools[head] = skill.tools
+    assert tools == heads

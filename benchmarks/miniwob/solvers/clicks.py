@@ -56,7 +56,7 @@ async def select_and_submit(player: Player) -> None:
     (names,) = player.read("Select (.*) and click Submit")
     for name in names.split(", "):
         matches = player.view.find("checkbox|radio", name)
-        if matches:  # "nothing" names none
+        if matches:  # "nothing" means none
             await player.click_on(matches[0])
     await player.submit()
 

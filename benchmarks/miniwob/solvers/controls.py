@@ -1,4 +1,4 @@
-"""Pages with controls of their own: sliders, spinners, editors, a terminal, a game."""
+"""Pages with custom controls: sliders, spinners, editors, a terminal, a game."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def use_spinner(player: Player) -> None:
 
 @solves("use-colorwheel")
 async def enter_color(player: Player) -> None:
-    """Enter a color by its code, which anybody knows who knows the names of colors in HTML."""
+    """Enter a color by its hex code, which follows from the names of HTML colors."""
     (name,) = player.read(r"Select (\w+) with")
     code = COLORS[name]
     await player.write(player.view.first("textbox"), code.removeprefix("#").upper())
@@ -70,7 +70,7 @@ async def enter_color(player: Player) -> None:
 
 @solves("scroll-text")
 async def find_last_word(player: Player) -> None:
-    """Copy the text of the area into the answer, and read the end of it there."""
+    """Copy the text of the area into the answer field, and read its end there."""
     area, answer = sorted(player.view.find("textbox"), key=lambda f: not f.has("multiline"))
     await player.click_on(area)
     await player.press("Control+End")
@@ -79,7 +79,7 @@ async def find_last_word(player: Player) -> None:
     await player.click_on(answer)
     await player.press("Control+V")
     value = player.view.first("textbox", answer.name).value
-    if not value.strip(" ."):  # only the full stop was selected
+    if not value.strip(" ."):  # only the period was selected
         await player.click_on(area)
         await player.press("Control+End")
         await player.press("Control+Shift+ArrowLeft Control+Shift+ArrowLeft")

@@ -48,7 +48,7 @@ async def book_flight(player: Player) -> None:
         if not player.view.find(_OPTION, hint=hint):
             await player.do("wait", seconds=0.6)  # suggestions come after a delay
         options = player.view.find(_OPTION, hint=hint)
-        # the list itself may be an element, too, with the names of all its options
+        # the list itself may also be an element, named after all its options
         await player.click_on(min(options, key=lambda option: len(option.name)))
     is_cheapest = "cheapest" in player.instruction
     await player.click("textbox", "datepicker")
@@ -58,7 +58,7 @@ async def book_flight(player: Player) -> None:
 
 
 async def _book_best(player: Player, is_cheapest: bool) -> None:
-    """Scroll through the flights, and back to the best of them."""
+    """Scroll through the flights, then back to the best one."""
     flights: dict[str, tuple[int, int]] = {}
     area = player.view.first("scroll area").number
     while True:

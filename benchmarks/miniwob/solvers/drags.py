@@ -34,7 +34,7 @@ async def drag_in_direction(player: Player) -> None:
 
 @solves("drag-items")
 async def drag_item(player: Player) -> None:
-    """Drag an item to the place of another in the list."""
+    """Drag an item to the position of another one in the list."""
     name, words = player.read(r"Drag (\w+) (.*)\.")
     items = player.view.find("clickable|listitem|item")
     at = next(i for i, item in enumerate(items) if item.name == name)
@@ -65,7 +65,7 @@ async def drag_item_in_grid(player: Player) -> None:
 
 @solves("drag-sort-numbers")
 async def sort_numbers(player: Player) -> None:
-    """Drag the number that belongs to each place there, from the top."""
+    """Drag each number to its position, from the top."""
     for place in range(4):
         items = _numbers(player)
         least = min(items[place:], key=lambda item: int(item.name))
@@ -94,7 +94,7 @@ async def drag_shapes_into_box(player: Player) -> None:
 
 @solves("drag-shapes-2")
 async def sort_shapes_into_boxes(player: Player) -> None:
-    """Drag one kind, or one color, into one box, and everything else into the other."""
+    """Drag one kind or color into one box, and everything else into the other."""
     kind, side = player.read(r"all (\w+)(?: shapes)? into the (left|right)")
     boxes = sorted(player.view.find("rect", hint="container"), key=lambda box: box.center)
     if side == "right":
@@ -109,7 +109,7 @@ async def sort_shapes_into_boxes(player: Player) -> None:
 
 
 def _spread(container: Element) -> list[tuple[float, float]]:
-    """Return places in a box, one for each of several shapes."""
+    """Return positions in a box, one for each of several shapes."""
     box = container.place
     columns = 3
     rows = 2
@@ -150,7 +150,7 @@ async def resize_field(player: Player) -> None:
 
 @solves("daily-calendar")
 async def create_event(player: Player) -> None:
-    """Drag over free half hours in a row, and name the event."""
+    """Drag over consecutive free half hours, and name the event."""
     name = player.view.quoted[0]
     length, unit, hour, half = player.read(
         r"Create a ([\d.]+) (hour|min).* between (\d+)([AP])M and"
@@ -176,7 +176,7 @@ async def create_event(player: Player) -> None:
 
 
 def _find_start(player: Player, first: int, halves: int) -> int | None:
-    """Return the first of some half hours in a row that are in view and free."""
+    """Return the first of some consecutive half hours that are in view and free."""
     for start in range(first, first + 9 - halves):
         slots = range(start, start + halves)
         if all(_is_free(player, slot) for slot in slots):

@@ -39,11 +39,11 @@ async def log_in(player: Player) -> None:
         await player.click(role)  # focusing a field may open a window
         await close_popups(player)
         await player.write(player.view.first(role), text)
-    await player.click_on(player.view.find("button")[0])  # it has many names
+    await player.click_on(player.view.find("button")[0])  # it has several names
 
 
 async def close_popups(player: Player) -> None:
-    """Decline what lies over the page and disables its fields."""
+    """Dismiss whatever covers the page and disables its fields."""
     for button in player.view.find("button", "Cancel"):
         await player.click_on(button)
 
@@ -73,7 +73,7 @@ async def find_word(player: Player) -> None:
 
 @solves("copy-paste", "copy-paste-2")
 async def copy_and_paste(player: Player) -> None:
-    """Copy with the keys of a person: the page may show more than the observation does."""
+    """Copy with the keyboard, like a user: the page may show more than the observation has."""
     areas = [field for field in player.view.find("textbox") if field.has("multiline")]
     answer = next(field for field in player.view.find("textbox") if not field.has("multiline"))
     await player.click_on(areas[player.read_ordinal()])
@@ -134,7 +134,7 @@ async def search_movies(player: Player) -> None:
     values = {"genre": genre, "director": director, "year": year, "released": year}
     lines = [line.text.lower() for line in player.view.lines]
     for field in player.view.find("textbox"):
-        # the label stands before the field, on the field, or after it
+        # the label precedes the field, covers it, or follows it
         near = [field.name.lower(), lines[field.position - 1], *lines[field.position + 1 :][:1]]
         key = next(key for text in near for key in values if key in text)
         await player.write(field, values[key])

@@ -60,16 +60,16 @@ async def follow_menu(player: Player) -> None:
 
 @solves("click-menu-2")
 async def find_in_menu(player: Player) -> None:
-    """Open the menu, and the one in it, until the label or the icon is in view."""
+    """Open menus and submenus until the label or the icon is in view."""
     if "icon" in player.instruction:
-        wanted = f"icon: {player.read(r'image: ([a-z-]+)')[0]}"
+        target = f"icon: {player.read(r'image: ([a-z-]+)')[0]}"
     else:
-        wanted = f'"{player.view.quoted[1]}"'
+        target = f'"{player.view.quoted[1]}"'
     await player.click("button", "Menu")
-    if not player.view.find("menuitem", hint=wanted):
+    if not player.view.find("menuitem", hint=target):
         await player.do("hover", index=player.view.first("menuitem", "Playback").number)
         await player.do("wait", seconds=0.6)
-    await player.click_on(player.view.first("menuitem", hint=wanted))
+    await player.click_on(player.view.first("menuitem", hint=target))
 
 
 @solves("navigate-tree")
@@ -81,7 +81,7 @@ async def find_in_tree(player: Player) -> None:
         if not folders:
             raise LookupError(f"no folder is left to open, and {target} is not in view")
         await player.click_on(folders[0])
-    # the item itself stands after the row that contains it
+    # the item itself follows the row that contains it
     await player.click_on(player.view.find("clickable", target)[-1])
 
 
@@ -111,7 +111,7 @@ async def use_suggestion(player: Player) -> None:
     await player.write(player.view.first("textbox"), start)
     if not _suggestions(player, start, end):
         await player.do("wait", seconds=0.6)  # suggestions come after a delay
-    # the list itself may be an element, too, with the names of all its options
+    # the list itself may also be an element, named after all its options
     await player.click("", min(_suggestions(player, start, end), key=len))
     await player.submit()
 
@@ -135,7 +135,7 @@ async def choose_and_answer(player: Player) -> None:
 
 @solves("order-food")
 async def order_food(player: Player) -> None:
-    """Order dishes by name, or one of a type as often as wanted."""
+    """Order dishes by name, or the requested number of one type."""
     if "items that are" in player.instruction:
         quantity, kind = player.read(r"Order (\d+) items that are (\S+)")
         orders = [(f"image: {kind})", int(quantity))]
@@ -162,7 +162,7 @@ def _find_buttons(player: Player, words: str) -> list[Element]:
 
 
 async def scroll_area(player: Player, pixels: int) -> None:
-    """Scroll the area of the page that scrolls; up if the number is negative.
+    """Scroll the scrollable area of the page; upwards if the number is negative.
 
     Raises:
         LookupError: it is at its end already.

@@ -1,4 +1,4 @@
-"""Pages with an inbox or with posts, of which the window shows a part."""
+"""Pages with an inbox or with posts, of which the window shows only a part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from benchmarks.miniwob.view import Element
     "email-inbox-star-reply",
 )
 async def handle_email(player: Player) -> None:
-    """Do what the instruction says in its many wordings: delete, mark, forward or reply."""
+    """Do what the instruction asks in one of its many wordings: delete, mark, forward or reply."""
     instruction = player.instruction
     row = await _find_mail(player, instruction)
     sender = row.name.split()[0]
@@ -48,12 +48,12 @@ _SENDER = re.compile(
 
 
 def _names(instruction: str) -> list[str]:
-    """Return the capitalized words of a request, without what it quotes."""
+    """Return the capitalized words of a request, except those that it quotes."""
     return re.findall(r"\b[A-Z][a-z]+\b", re.sub(r'".*"', "", instruction))
 
 
 async def _find_mail(player: Player, instruction: str) -> Element:
-    """Scroll until the mail is in view that the request is about.
+    """Scroll until the mail that the request is about is in view.
 
     Of several persons, the wording tells which is the sender.
     """
@@ -101,7 +101,7 @@ async def act_on_post(player: Player) -> None:
         return
     entry = f"{button} {name}" if button in ("Mute", "Block") else button
     if not player.view.find("clickable", "Share via DM") and "New on" not in player.message:
-        # the icon changes under the mouse, and is away for a moment when that happens first
+        # the icon changes under the mouse, and disappears for a moment when that first happens
         await player.click_on(icons[0])
     while not player.view.find(name=entry):  # the menu may reach below the area
         await scroll_area(player, 60)
@@ -110,7 +110,7 @@ async def act_on_post(player: Player) -> None:
 
 @solves("social-media-all", "social-media-some")
 async def act_on_posts(player: Player) -> None:
-    """Scroll through the posts, and click the icon of each that is the user's."""
+    """Scroll through the posts, and click the icon of each of the user's posts."""
     name = _user(player)
     icon = player.view.quoted[0].lower()
     count = re.search(r"on (\d+) post", player.instruction)

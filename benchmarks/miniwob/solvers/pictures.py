@@ -1,4 +1,4 @@
-"""Pages that show something only as a picture: text to select, blocks, marks of a game."""
+"""Pages that show something only as an image: text to select, blocks, marks of a game."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _TextLine(NamedTuple):
 
 @solves("highlight-text", "highlight-text-2")
 async def highlight_paragraph(player: Player) -> None:
-    """Drag from the beginning of a paragraph to its end, as they stand in the picture."""
+    """Drag from the start of a paragraph to its end, located in the screenshot."""
     paragraphs = _find_paragraphs(await player.picture())
     lines = paragraphs[player.read_ordinal()]
     start = lines[0]
@@ -40,7 +40,7 @@ async def highlight_paragraph(player: Player) -> None:
 
 
 def _find_paragraphs(picture: Picture) -> list[list[_TextLine]]:
-    """Group the lines of text by the gaps between them; buttons, which are gray, are left out."""
+    """Group the lines of text by the gaps between them, without buttons, which are gray."""
     lines = _find_lines(picture)
     gaps = [below.top - above.bottom for above, below in pairwise(lines)]
     paragraphs = [[lines[0]]]
@@ -73,7 +73,7 @@ def _find_lines(picture: Picture) -> list[_TextLine]:
 
 @solves("visual-addition")
 async def count_blocks(player: Player) -> None:
-    """Count the blocks by their upper left corners."""
+    """Count the blocks by their upper-left corners."""
     picture = await player.picture()
     width, first, last = _AREA
     counts = Counter(picture.at(x, y) for y in range(first, last) for x in range(width))
@@ -96,7 +96,7 @@ def _count_corners(picture: Picture, color: Pixel) -> int:
 
 @solves("tic-tac-toe")
 async def win_game(player: Player) -> None:
-    """Take a line that wins, else block one, else the middle or a corner."""
+    """Complete a winning line, or block one, or take the center or a corner."""
     while player.view.find(hint="ttt-"):
         squares = player.view.find(hint="ttt-")
         board = _read_board(await player.picture(), [square.center for square in squares])
@@ -107,7 +107,7 @@ async def win_game(player: Player) -> None:
 
 
 def _read_board(picture: Picture, centers: list[tuple[int, int]]) -> list[str]:
-    """Return the mark of each square: the strokes of an X cross in the middle."""
+    """Return the mark in each square: the strokes of an X cross in its center."""
     board = []
     for x, y in centers:
         pixels = [picture.at(x + dx, y + dy) for dx in range(-16, 17) for dy in range(-16, 17)]
@@ -127,6 +127,6 @@ def _choose_square(board: list[str]) -> int:
 
 
 def _count_chances(board: list[str], square: int) -> int:
-    """Return how many lines through a square can still be won, those begun twice."""
+    """Return how many lines through a square can still be won; started ones count twice."""
     lines = [[board[other] for other in line] for line in _LINES if square in line]
     return sum(1 + marks.count("X") for marks in lines if "O" not in marks)

@@ -1,4 +1,4 @@
-"""Pages with colors, shapes and points: what the observation says of places, and pictures."""
+"""Pages with colors, shapes and points, solved from positions in the observation or from images."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def count_shapes(player: Player) -> None:
 
 
 def find_items(player: Player, description: str) -> list[Element]:
-    """Return the items that fit words like "large red digit", "small triangle", "blue W"."""
+    """Return the items that match a description such as "large red digit" or "blue W"."""
     *adjectives, noun = description.split()
     return [
         item
@@ -86,7 +86,7 @@ async def identify_shape(player: Player) -> None:
 
 @solves("ascending-numbers")
 async def click_in_order(player: Player) -> None:
-    """Remember where the numbers are: after the first click they are hidden."""
+    """Remember the positions of the numbers: they are hidden after the first click."""
     places = {element.name: element.center for element in player.view.find("text")}
     for name in sorted(places, key=int):
         await player.click_at(places[name])
@@ -107,7 +107,7 @@ async def click_midpoint(player: Player) -> None:
 
 @solves("right-angle")
 async def complete_right_angle(player: Player) -> None:
-    """Go from the blue point at a right angle to the line, to the side that is on the grid."""
+    """Go from the blue point at a right angle to the line, to the side that lies on the grid."""
     vertex = _point(player, "#0000ff")
     end = _point(player, "#000000")
     across = (-(end[1] - vertex[1]), end[0] - vertex[0])
@@ -140,7 +140,7 @@ async def _click_along(
     direction: tuple[float, float],
     backwards: bool = True,
 ) -> None:
-    """Click as far from a point as the grid allows, for the angle's sake."""
+    """Click as far from a point as the grid allows, to make the angle precise."""
     grid = player.view.first("svg").place
     x, y = _unit(direction)
     for length in range(100, 8, -2):
@@ -158,7 +158,7 @@ async def _click_along(
 
 @solves("use-colorwheel-2")
 async def enter_shown_color(player: Player) -> None:
-    """Take the color from the picture: it stands in the instruction as a block."""
+    """Read the color from the image: the instruction shows it as a block."""
     picture = await player.picture()
     counts: dict[tuple[int, int, int], int] = {}
     for y in range(48):
@@ -182,7 +182,7 @@ async def click_in_pie(player: Player) -> None:
 
 @solves("hot-cold")
 async def find_hot_place(player: Player) -> None:
-    """Move the mouse over ever finer grids, led by the signal."""
+    """Move the mouse over ever finer grids, following the signal."""
     area = player.view.first("clickable", hint="touch-area").place
     middle = (area.x + area.width / 2, area.y + area.height / 2)
     radius = float(max(area.width, area.height) / 2)

@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-wanted = """date,item,price,quantity
+expected = """date,item,price,quantity
 2026-01-05,Tür,1234.50,2
 2026-12-31,"Schraube, M8",0.05,12000
 2026-02-01,"sagt ""ja\""",12.00,
@@ -11,6 +11,6 @@ wanted = """date,item,price,quantity
 """
 if not Path("clean.csv").is_file():
     sys.exit("there is no clean.csv")
-found = Path("clean.csv").read_bytes()
-if found != wanted.encode():
-    sys.exit(f"clean.csv is {found!r}")
+content = Path("clean.csv").read_bytes()
+if content != expected.encode():
+    sys.exit(f"clean.csv is {content!r}")

@@ -2,7 +2,7 @@ import csv
 import sys
 from pathlib import Path
 
-wanted = [
+expected = [
     "sku,name,colour,size,price,stock,tags".split(","),
     ["A1", "Lamp", "red", "S", "10", "3", "home|light"],
     ["A1", "Lamp", "blue", "", "12.5", "0", "home|light"],
@@ -14,6 +14,6 @@ wanted = [
 if not Path("products.csv").is_file():
     sys.exit("there is no products.csv")
 with open("products.csv", newline="", encoding="utf-8") as file:
-    found = list(csv.reader(file))
-if found != wanted:
-    sys.exit(f"products.csv holds {found}")
+    result = list(csv.reader(file))
+if result != expected:
+    sys.exit(f"products.csv holds {result}")

@@ -2,7 +2,7 @@ import csv
 import sys
 from pathlib import Path
 
-wanted = [
+expected = [
     ["customer", "name", "orders", "total"],
     ["3", "Núñez, Ana", "2", "30.50"],
     ["7", "Bond", "3", "21.00"],
@@ -13,8 +13,8 @@ for name in ("customers_out.csv", "orphans.csv"):
     if not Path(name).is_file():
         sys.exit(f"there is no {name}")
 with open("customers_out.csv", newline="", encoding="utf-8") as file:
-    if (found := list(csv.reader(file))) != wanted:
-        sys.exit(f"customers_out.csv holds {found}")
+    if (result := list(csv.reader(file))) != expected:
+        sys.exit(f"customers_out.csv holds {result}")
 lines = Path("orphans.csv").read_text().splitlines()
 if lines != ["order,customer,amount", "5,99,4.00", "8, 100.0,5.00"]:
     sys.exit(f"orphans.csv holds {lines}")

@@ -13,9 +13,9 @@ for row in csv.DictReader(dict.fromkeys(lines)):
         sums[row["date"][:7]] += Fraction(row["amount"]) * rate
 if not Path("revenue.json").is_file():
     sys.exit("there is no revenue.json")
-found = json.loads(Path("revenue.json").read_text())
-if list(found) != sorted(sums):
-    sys.exit(f"the months are {list(found)}")
+data = json.loads(Path("revenue.json").read_text())
+if list(data) != sorted(sums):
+    sys.exit(f"the months are {list(data)}")
 for month, value in sums.items():
-    if abs(found[month] - value) > Fraction(51, 10000):
-        sys.exit(f"{month} is {found[month]}, not {float(value):.2f}")
+    if abs(data[month] - value) > Fraction(51, 10000):
+        sys.exit(f"{month} is {data[month]}, not {float(value):.2f}")

@@ -11,13 +11,13 @@ with open(Path(__file__).parent / "workspace" / "readings.csv") as file:
             values.setdefault(row["sensor"], []).append(float(row["value"]))
 if not Path("summary.json").is_file():
     sys.exit("there is no summary.json")
-found = json.loads(Path("summary.json").read_text())
-if set(found) != set(values):
-    sys.exit(f"the sensors are {sorted(found)}")
-for sensor, seen in values.items():
-    middle = median(seen)
-    wanted = (len(seen), sum(abs(v - middle) > 5 for v in seen))
-    if (found[sensor]["count"], found[sensor]["outliers"]) != wanted:
-        sys.exit(f"{sensor}: {found[sensor]}, not {wanted}")
-    if abs(found[sensor]["median"] - middle) > 0.0051:
+data = json.loads(Path("summary.json").read_text())
+if set(data) != set(values):
+    sys.exit(f"the sensors are {sorted(data)}")
+for sensor, readings in values.items():
+    middle = median(readings)
+    expected = (len(readings), sum(abs(v - middle) > 5 for v in readings))
+    if (data[sensor]["count"], data[sensor]["outliers"]) != expected:
+        sys.exit(f"{sensor}: {data[sensor]}, not {expected}")
+    if abs(data[sensor]["median"] - middle) > 0.0051:
         sys.exit(f"{sensor}: the median is {middle}")

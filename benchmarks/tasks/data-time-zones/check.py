@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-wanted = [
+expected = [
     "day,kind,count",
     "2026-03-28,open,2",
     "2026-03-29,close,1",
@@ -12,5 +12,5 @@ wanted = [
 ]
 if not Path("days.csv").is_file():
     sys.exit("there is no days.csv")
-if (found := Path("days.csv").read_text().splitlines()) != wanted:
-    sys.exit(f"days.csv says {found}")
+if (lines := Path("days.csv").read_text().splitlines()) != expected:
+    sys.exit(f"days.csv says {lines}")

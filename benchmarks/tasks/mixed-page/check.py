@@ -15,19 +15,19 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        if tag == "script" or any(name in given for name in ("src", "srcset")):
+        attribute_values = dict(attributes)
+        if tag == "script" or any(name in attribute_values for name in ("src", "srcset")):
             sys.exit("it has a script, or loads a file")
-        if tag == "link" or re.match("https?:|//", given.get("href") or ""):
+        if tag == "link" or re.match("https?:|//", attribute_values.get("href") or ""):
             sys.exit("it names an address")
         if tag == "table":
-            self.inside = given.get("id") == "regions"
+            self.inside = attribute_values.get("id") == "regions"
         if tag == "tr" and self.inside:
             self.rows.append([])
         if tag in ("td", "th") and self.inside:
             self.rows[-1].append("")
         if tag not in ("meta", "br", "hr"):
-            self.open.append((tag, given.get("id")))
+            self.open.append((tag, attribute_values.get("id")))
         if tag == "h1":
             self.texts.setdefault("h1", []).append("")
 
@@ -51,18 +51,18 @@ class Page(HTMLParser):
 
 
 page = Page()
-wanted = [
+expected = [
     ["Region", "Units", "Revenue"],
     ["East <b>&amp; West", "7", "70.35"],
     ["North", "15", "1234.50"],
     ["South", "3", "2500.00"],
     ["Total", "25", "3804.85"],
 ]
-if (found := [[cell.strip() for cell in row] for row in page.rows]) != wanted:
-    sys.exit(f"the table is {found}")
+if (rows := [[cell.strip() for cell in row] for row in page.rows]) != expected:
+    sys.exit(f"the table is {rows}")
 if page.texts.get("best", "").strip() != "South":
     sys.exit("the best region is not South")
 if page.texts.get("title", "").strip() != "Sales 2026":
     sys.exit("the title")
-if [one.strip() for one in page.texts.get("h1", [])] != ["Sales 2026"]:
+if [heading.strip() for heading in page.texts.get("h1", [])] != ["Sales 2026"]:
     sys.exit("the heading")

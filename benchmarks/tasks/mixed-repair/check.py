@@ -2,27 +2,27 @@ import subprocess
 import sys
 from pathlib import Path
 
-given = (Path(__file__).parent / "workspace" / "visits.log").read_bytes()
-if Path("visits.log").read_bytes() != given:
+original = (Path(__file__).parent / "workspace" / "visits.log").read_bytes()
+if Path("visits.log").read_bytes() != original:
     sys.exit("visits.log was changed")
 
 
 def run(log, counts, skipped):
     Path("checked.log").write_bytes(log)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "analyse.py", "checked.log"], capture_output=True, text=True
     )
     Path("checked.log").unlink()
     best = max(range(24), key=lambda hour: counts.get(hour, 0))
     lines = [f"{hour:02} {counts.get(hour, 0)}" for hour in range(24)] + [f"busiest {best:02}"]
-    if done.stdout.splitlines() != lines:
-        sys.exit(f"it prints {done.stdout.split()}, {done.stderr[-200:]}")
-    if done.stderr.split() != ["skipped", str(skipped)]:
-        sys.exit(f"on standard error it says {done.stderr}")
+    if process.stdout.splitlines() != lines:
+        sys.exit(f"it prints {process.stdout.split()}, {process.stderr[-200:]}")
+    if process.stderr.split() != ["skipped", str(skipped)]:
+        sys.exit(f"on standard error it says {process.stderr}")
     return lines
 
 
-lines = run(given, {0: 2, 7: 2, 22: 1, 23: 3}, 4)
+lines = run(original, {0: 2, 7: 2, 22: 1, 23: 3}, 4)
 run(b'1 [01/Jan/2026:05:30:00 +0530] "x"\n', {0: 1}, 0)
 run(b"", {}, 0)
 if not Path("result.txt").is_file() or Path("result.txt").read_text().splitlines() != lines:

@@ -2,22 +2,22 @@ import sys
 import tarfile
 from pathlib import Path
 
-given = Path(__file__).parent / "workspace" / "logs"
+original = Path(__file__).parent / "workspace" / "logs"
 old = {}
-for file in sorted(given.glob("app-????-??-??.log")):
+for file in sorted(original.glob("app-????-??-??.log")):
     if file.name < "app-2026":
         old.setdefault(file.name[4:11], []).append(file.name)
-left = {p.name: p.read_text() for p in Path("logs").iterdir()}
-gone = {name for names in old.values() for name in names}
-if left != {p.name: p.read_text() for p in given.iterdir() if p.name not in gone}:
-    sys.exit(f"in logs there are {sorted(left)}")
-made = sorted(p.name for p in Path("archive").glob("*")) if Path("archive").is_dir() else []
-if made != [f"{month}.tar.gz" for month in sorted(old)]:
-    sys.exit(f"in archive there are {made}")
+text = {p.name: p.read_text() for p in Path("logs").iterdir()}
+archived = {name for names in old.values() for name in names}
+if text != {p.name: p.read_text() for p in original.iterdir() if p.name not in archived}:
+    sys.exit(f"in logs there are {sorted(text)}")
+archives = sorted(p.name for p in Path("archive").glob("*")) if Path("archive").is_dir() else []
+if archives != [f"{month}.tar.gz" for month in sorted(old)]:
+    sys.exit(f"in archive there are {archives}")
 for month, names in old.items():
     with tarfile.open(f"archive/{month}.tar.gz", "r:gz") as archive:
         if archive.getnames() != names:
             sys.exit(f"{month} holds {archive.getnames()}")
         for name in names:
-            if archive.extractfile(name).read().decode() != (given / name).read_text():
+            if archive.extractfile(name).read().decode() != (original / name).read_text():
                 sys.exit(f"{name} is not whole")

@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-wanted = {
+expected = {
     "2025-01-03_invoice.pdf": "a",
     "2024-12-14_invoice.pdf": "b",
     "2025-02-07_invoice_1.pdf": "c",
@@ -14,6 +14,6 @@ wanted = {
     "2025-11-30_invoice_3.pdf": "j",
     "letter.pdf": "k",
 }
-found = {p.name: p.read_text().strip() for p in Path("scans").iterdir()}
-if found != wanted:
-    sys.exit(f"there are {dict(sorted(found.items()))}")
+contents = {p.name: p.read_text().strip() for p in Path("scans").iterdir()}
+if contents != expected:
+    sys.exit(f"there are {dict(sorted(contents.items()))}")

@@ -1,11 +1,11 @@
 import sys
 from pathlib import Path
 
-given = Path(__file__).parent / "workspace"
-for file in (p for p in given.rglob("*") if p.is_file()):
-    if Path(file.relative_to(given)).read_bytes() != file.read_bytes():
+original = Path(__file__).parent / "workspace"
+for file in (p for p in original.rglob("*") if p.is_file()):
+    if Path(file.relative_to(original)).read_bytes() != file.read_bytes():
         sys.exit(f"{file.name} was changed")
-wanted = [
+expected = [
     "project/.env:2",
     "project/deploy/key.pem:1",
     "project/deploy/old.txt:3",
@@ -14,5 +14,5 @@ wanted = [
 ]
 if not Path("found.txt").is_file():
     sys.exit("there is no found.txt")
-if (found := Path("found.txt").read_text().splitlines()) != wanted:
-    sys.exit(f"found.txt says {found}")
+if (lines := Path("found.txt").read_text().splitlines()) != expected:
+    sys.exit(f"found.txt says {lines}")

@@ -2,8 +2,8 @@ import json
 import sys
 from pathlib import Path
 
-given = Path(__file__).parent / "workspace"
-if Path("site.json").read_text() != (given / "site.json").read_text():
+original = Path(__file__).parent / "workspace"
+if Path("site.json").read_text() != (original / "site.json").read_text():
     sys.exit("site.json was changed")
 sys.path.insert(0, ".")
 import config
@@ -14,7 +14,7 @@ DEFAULTS = {
     "paths": ["/srv"],
 }
 file = Path("checked.json")
-for over, wanted in [
+for over, expected in [
     (
         {"server": {"port": 8080, "tls": {"on": True}}, "new": {"deep": {"er": 1}}},
         {
@@ -30,14 +30,14 @@ for over, wanted in [
     ({}, DEFAULTS),
 ]:
     file.write_text(json.dumps(over))
-    found = config.load(str(file))
-    if wanted is not None and found != wanted:
-        sys.exit(f"{over} gives {found}")
+    result = config.load(str(file))
+    if expected is not None and result != expected:
+        sys.exit(f"{over} gives {result}")
     if config.DEFAULTS != DEFAULTS:
         sys.exit("the defaults were changed")
-    found.setdefault("paths", []).append("/mine")
-    if isinstance(found.get("server"), dict):
-        found["server"]["host"] = "changed"
+    result.setdefault("paths", []).append("/mine")
+    if isinstance(result.get("server"), dict):
+        result["server"]["host"] = "changed"
     if config.DEFAULTS != DEFAULTS:
         sys.exit("a caller can change the defaults")
 file.unlink()

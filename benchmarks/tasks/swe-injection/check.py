@@ -15,7 +15,7 @@ def titles():
 
 
 before = titles()
-for text, wanted in [
+for text, expected in [
     ("50%", ["50% off"]),
     ("_", ["a_b"]),
     ("\\", ["back\\slash"]),
@@ -25,8 +25,8 @@ for text, wanted in [
     ("%' UNION SELECT body FROM notes --", []),
     ("", sorted(before)),
 ]:
-    if (found := notes.search(db, text)) != wanted:
-        sys.exit(f"search({text!r}) is {found}, not {wanted}")
+    if (rows := notes.search(db, text)) != expected:
+        sys.exit(f"search({text!r}) is {rows}, not {expected}")
 notes.rename(db, 1, "title", "O'Neill', body='x")
 if titles() != ["O'Neill', body='x", *before[1:]]:
     sys.exit("rename wrote something else")

@@ -4,10 +4,10 @@ from pathlib import Path
 sys.path.insert(0, ".")
 from spans import merge
 
-given = Path(__file__).parent / "workspace" / "test_spans.py"
-if Path("test_spans.py").read_text() != given.read_text():
+original = Path(__file__).parent / "workspace" / "test_spans.py"
+if Path("test_spans.py").read_text() != original.read_text():
     sys.exit("test_spans.py was changed")
-for spans, wanted in [
+for spans, expected in [
     ([], []),
     ([(1, 3), (3, 5)], [(1, 5)]),
     ([(8, 9), (1, 4), (2, 3)], [(1, 4), (8, 9)]),
@@ -15,8 +15,8 @@ for spans, wanted in [
     ([(5, 6), (1, 2)], [(1, 2), (5, 6)]),
 ]:
     before = list(spans)
-    found = merge(spans)
-    if found != wanted:
-        sys.exit(f"merge({before}) is {found}, not {wanted}")
+    result = merge(spans)
+    if result != expected:
+        sys.exit(f"merge({before}) is {result}, not {expected}")
     if spans != before:
         sys.exit("the given list was changed")

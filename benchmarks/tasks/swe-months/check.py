@@ -5,7 +5,7 @@ sys.path.insert(0, ".")
 from billing.dates import add_months
 from billing.invoice import schedule
 
-for day, months, wanted in [
+for day, months, expected in [
     (date(2025, 1, 31), 1, date(2025, 2, 28)),
     (date(2024, 1, 31), 1, date(2024, 2, 29)),
     (date(2025, 12, 15), 1, date(2026, 1, 15)),
@@ -16,8 +16,8 @@ for day, months, wanted in [
     (date(2025, 5, 5), 0, date(2025, 5, 5)),
     (date(2025, 1, 30), 24, date(2027, 1, 30)),
 ]:
-    if (found := add_months(day, months)) != wanted:
-        sys.exit(f"add_months({day}, {months}) is {found}, not {wanted}")
-wanted = [date(2025, 1, 31), date(2025, 2, 28), date(2025, 3, 31), date(2025, 4, 30)]
-if list(schedule(date(2025, 1, 31), 4)) != wanted:
+    if (result := add_months(day, months)) != expected:
+        sys.exit(f"add_months({day}, {months}) is {result}, not {expected}")
+expected = [date(2025, 1, 31), date(2025, 2, 28), date(2025, 3, 31), date(2025, 4, 30)]
+if list(schedule(date(2025, 1, 31), 4)) != expected:
     sys.exit("the schedule drifts")

@@ -4,9 +4,9 @@ import sys
 import warnings
 from pathlib import Path
 
-done = subprocess.run([sys.executable, "-W", "error", "-m", "shop"], capture_output=True, text=True)
-if (done.returncode, done.stdout) != (0, "cart 36.0\nreport 36.0 40.0\n"):
-    sys.exit(f"the program prints {done.stdout}{done.stderr}")
+process = subprocess.run([sys.executable, "-W", "error", "-m", "shop"], capture_output=True, text=True)
+if (process.returncode, process.stdout) != (0, "cart 36.0\nreport 36.0 40.0\n"):
+    sys.exit(f"the program prints {process.stdout}{process.stderr}")
 if "calc_total" in Path("docs/api.md").read_text() or "order_total" not in Path("docs/api.md").read_text():
     sys.exit("docs/api.md")
 for file in Path("shop").rglob("*.py"):
@@ -19,9 +19,9 @@ for file in Path("shop").rglob("*.py"):
 sys.path.insert(0, ".")
 from shop.totals import calc_total, order_total
 
-with warnings.catch_warnings(record=True) as seen:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     old = calc_total([(2, 5.0)], discount=0.5)
     new = order_total([(2, 5.0)], discount=0.5)
-if old != new or [w.category for w in seen] != [DeprecationWarning]:
+if old != new or [w.category for w in caught] != [DeprecationWarning]:
     sys.exit("the old name gives no DeprecationWarning, or another result")

@@ -5,24 +5,24 @@ from net.retry import retry
 
 
 def run(fail, times=3, error=OSError, **options):
-    made, slept = [], []
+    calls, slept = [], []
 
     @retry(times=times, wait=0.5, sleep=slept.append, **options)
     def work(a, b=2):
         "Works."
-        made.append((a, b))
-        if len(made) <= fail:
-            raise error(f"number {len(made)}")
+        calls.append((a, b))
+        if len(calls) <= fail:
+            raise error(f"number {len(calls)}")
         return a + b
 
     try:
         result = work(1, b=4)
     except Exception as raised:
         result = f"{type(raised).__name__}: {raised}"
-    return result, len(made), slept, work.__name__, work.__doc__
+    return result, len(calls), slept, work.__name__, work.__doc__
 
 
-for asked, wanted in [
+for outcome, expected in [
     (run(0), (5, 1, [], "work", "Works.")),
     (run(2), (5, 3, [0.5, 0.5], "work", "Works.")),
     (run(9), ("OSError: number 3", 3, [0.5, 0.5], "work", "Works.")),
@@ -30,5 +30,5 @@ for asked, wanted in [
     (run(1, error=ValueError), ("ValueError: number 1", 1, [], "work", "Works.")),
     (run(1, error=KeyError, errors=(KeyError,)), (5, 2, [0.5], "work", "Works.")),
 ]:
-    if asked != wanted:
-        sys.exit(f"{asked}, not {wanted}")
+    if outcome != expected:
+        sys.exit(f"{outcome}, not {expected}")

@@ -31,11 +31,11 @@ EXPECTED = {
 }
 for table, rows in EXPECTED.items():
     try:
-        found = new.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()
+        result = new.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()
     except sqlite3.Error as error:
         sys.exit(f"{table}: {error}")
-    if found != rows:
-        sys.exit(f"{table} holds {found}")
+    if result != rows:
+        sys.exit(f"{table} holds {result}")
 if new.execute("SELECT typeof(cents) FROM orders WHERE id = 10").fetchone() != ("integer",):
     sys.exit("cents are no integers")
 new.execute("PRAGMA foreign_keys = ON")

@@ -3,5 +3,5 @@ from pathlib import Path
 
 if not Path("answer.txt").is_file():
     sys.exit("there is no answer.txt")
-if (said := Path("answer.txt").read_text().strip()) != "L-135":
-    sys.exit(f"the answer is {said}")
+if (text := Path("answer.txt").read_text().strip()) != "L-135":
+    sys.exit(f"the answer is {text}")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 if not Path("answer.json").is_file():
     sys.exit("there is no answer.json")
-wanted = {
+expected = {
     "queue.limit": {"default": 5000, "since": "4.4"},
     "queue.retry": {"default": 12, "since": "4.3"},
 }
-if (found := json.loads(Path("answer.json").read_text())) != wanted:
-    sys.exit(f"the answer is {found}")
+if (data := json.loads(Path("answer.json").read_text())) != expected:
+    sys.exit(f"the answer is {data}")

@@ -1,4 +1,4 @@
-"""What is recorded of a workspace, and what is not."""
+"""Which parts of a workspace are recorded."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_a_change_within_a_tick_of_the_clock_is_seen(
     monkeypatch.setattr(recorder, "_FREE_SECONDS", 600.0)
     snapshot = take(files)
     for number in range(100):
-        (root / "a.txt").write_text(str(number % 10))  # the same size, often the same time
+        (root / "a.txt").write_text(str(number % 10))  # same size, often same timestamp
         before = snapshot
         snapshot = take(files, before)
         assert snapshot != before
 
 
-def test_what_is_left_out_is_named(
+def test_omitted_files_are_reported(
     files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "MAX_FILE_BYTES", 1000)
@@ -108,7 +108,7 @@ def test_only_the_named_files_are_read(files: Recorder, root: Path) -> None:
     first = take(files)
     (root / "b.txt").write_text("b")
     (root / "new").mkdir()
-    (root / "new").chmod(0o755)  # a folder of another mode has an entry of its own
+    (root / "new").chmod(0o755)  # a folder with another mode has an entry of its own
     (root / "new" / "c.txt").write_text("c")
     (root / "a.txt").unlink()
     second = take(files, first, ["new/c.txt", "a.txt"])
@@ -133,7 +133,7 @@ def test_a_workspace_that_is_too_large_is_reported_once(
 async def test_it_backs_off_if_it_takes_too_long(
     files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a call changes without a record counts as the work of others."""
+    """Changes that a call makes while recording is paused are attributed to others."""
     reports: list[str] = []
     files.notify = reports.append
     thread = ThreadFiles(files, "t")

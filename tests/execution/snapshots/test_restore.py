@@ -60,8 +60,8 @@ def disk(tmp_path: Path) -> Disk:
 
 
 def read(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Return mode and content of everything below a folder, but for `.git`."""
-    found = {}
+    """Return mode and contents of everything in a folder, except `.git`."""
+    entries = {}
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name != ".git"]
         for name in (*folders, *files):
@@ -72,8 +72,8 @@ def read(root: Path) -> dict[str, tuple[int, bytes]]:
                 content = os.fsencode(path.readlink())
             elif stat.S_ISREG(status.st_mode):
                 content = path.read_bytes()
-            found[os.path.relpath(path, root)] = (status.st_mode, content)
-    return found
+            entries[os.path.relpath(path, root)] = (status.st_mode, content)
+    return entries
 
 
 class Program:
@@ -133,7 +133,7 @@ class Program:
             path.symlink_to(self.random.choice(["a", "missing", "../../outside", "."]))
 
     def swap(self) -> None:
-        """Replace a file by a folder, or a folder by a file."""
+        """Replace a file with a folder, or a folder with a file."""
         path = self.old()
         if path.is_file() and not path.is_symlink():
             path.unlink()

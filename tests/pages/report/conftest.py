@@ -1,4 +1,4 @@
-"""A browser to look at pages with."""
+"""A browser to view pages in tests."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,7 +13,7 @@ from tests.pages.report.viewer import View, Viewer
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser for all; starting one takes seconds."""
+    """Provide one browser for all tests; starting one takes seconds."""
     expect.set_options(timeout=60_000)
     async with async_playwright() as playwright:
         browser = await launch(playwright, BrowserSettings())
@@ -23,15 +23,15 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def view(chromium: Browser) -> AsyncIterator[View]:
-    """Open a page; whatever it asks for and complains of is kept."""
-    made: list[Viewer] = []
+    """Open a page; its requests and error messages are recorded."""
+    viewers: list[Viewer] = []
 
     async def look(address: str, **options: Any) -> Viewer:
         context = await chromium.new_context(viewport={"width": 1280, "height": 900}, **options)
         context.set_default_timeout(60_000)
-        made.append(await Viewer.open(context, address))
-        return made[-1]
+        viewers.append(await Viewer.open(context, address))
+        return viewers[-1]
 
     yield look
-    for viewer in made:
+    for viewer in viewers:
         await viewer.page.context.close()

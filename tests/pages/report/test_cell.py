@@ -1,4 +1,4 @@
-"""A run in a notebook's output cell, in a real browser without scripts."""
+"""A run in a notebook's output cell, in a real browser with scripts disabled."""
 
 from pathlib import Path
 
@@ -40,8 +40,8 @@ async def test_steps_fold_and_nothing_is_loaded(tmp_path: Path, view: View) -> N
     cell = tmp_path / "cell.html"
     cell.write_text(f"<!doctype html><meta charset=utf-8><body>{html}", "utf-8")
 
-    seen = await view(cell.as_uri(), java_script_enabled=False)
-    page = seen.page
+    viewed = await view(cell.as_uri(), java_script_enabled=False)
+    page = viewed.page
     await expect(page.locator(".summary")).to_contain_text("finished · answered")
     observation = page.locator(".observation", has_text="drawn")
     await expect(observation).to_be_hidden()
@@ -53,4 +53,4 @@ async def test_steps_fold_and_nothing_is_loaded(tmp_path: Path, view: View) -> N
     await page.locator("details.step > summary").nth(1).click()
     await expect(page.locator(".step .picture img")).to_be_visible()
     await expect(page.locator(".answer strong")).to_have_text("Both")
-    assert (seen.requests, seen.complaints) == ([], [])
+    assert (viewed.requests, viewed.complaints) == ([], [])

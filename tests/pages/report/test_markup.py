@@ -1,4 +1,4 @@
-"""Nothing that a model, a tool or a page said becomes HTML; figures and times in words."""
+"""Text from a model, a tool or a page never becomes HTML; formatting of figures and times."""
 
 import re
 from dataclasses import replace
@@ -17,9 +17,11 @@ from manus.prompts.markdown import prose
 from manus.store.history import Superstep
 
 
-def test_signs_that_nobody_sees_are_left_out() -> None:
-    shown = environment().from_string("{{ x }}").render(x="a\x1b[31mred\x1b[0m\u202egnp\x00\ud800<")
-    assert shown == "aredgnp\ufffd&lt;"
+def test_invisible_characters_are_removed() -> None:
+    output = (
+        environment().from_string("{{ x }}").render(x="a\x1b[31mred\x1b[0m\u202egnp\x00\ud800<")
+    )
+    assert output == "aredgnp\ufffd&lt;"
 
 
 HOSTILE = (
@@ -34,15 +36,15 @@ HOSTILE = (
 
 
 def test_markdown_of_a_model_runs_nothing_and_fetches_nothing(subtests: pytest.Subtests) -> None:
-    for said in map(prose, HOSTILE):
-        with subtests.test(said=said):
-            assert not re.search(r"<(script|img|iframe|object|b )", said)
-            assert not re.search(r'(href|src)="(?!https?:|mailto:)', said)
-            assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', '""', said))
-    said = prose("# Title\n\n**bold** [x](https://example.org)\n\n| a | b |\n|-|-|\n| 1 | 2 |")
+    for html in map(prose, HOSTILE):
+        with subtests.test(html=html):
+            assert not re.search(r"<(script|img|iframe|object|b )", html)
+            assert not re.search(r'(href|src)="(?!https?:|mailto:)', html)
+            assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', '""', html))
+    html = prose("# Title\n\n**bold** [x](https://example.org)\n\n| a | b |\n|-|-|\n| 1 | 2 |")
     for part in ("<h3>Title", "<strong>bold", '<a href="https://example.org"', "<td>1</td>"):
         with subtests.test(part=part):
-            assert part in said
+            assert part in html
     assert "<strong>" not in prose("**x** " * 50_000), "too long for Markdown"
 
 
@@ -56,22 +58,24 @@ GISTS = {
 
 
 def test_the_gist_of_an_observation() -> None:
-    assert {said: gist(said) for said in GISTS} == GISTS
+    assert {raw: gist(raw) for raw in GISTS} == GISTS
 
 
-def test_the_clock_stands_still_while_nothing_works() -> None:
+def test_the_clock_stops_while_nothing_runs() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
     def at(seconds: float) -> datetime:
         return begin + timedelta(seconds=seconds)
 
     began, stood, went_on = at(5), at(10), at(3_610)
-    asked = Superstep("1", began, None, {"started": at(0).isoformat()}, {}, [])
+    superstep = Superstep("1", began, None, {"started": at(0).isoformat()}, {}, [])
     taken_up: dict[str, Any] = {"started": went_on.isoformat()}
-    told = replace(asked, started_at=at(3_615), metadata=taken_up | {"stood": stood.isoformat()})
-    killed = replace(told, metadata=taken_up)
-    assert idle_intervals([asked, killed]) == [(began, went_on)]
-    assert idle_intervals([asked, told]) == [(stood, went_on)]
+    resumed = replace(
+        superstep, started_at=at(3_615), metadata=taken_up | {"stood": stood.isoformat()}
+    )
+    killed = replace(resumed, metadata=taken_up)
+    assert idle_intervals([superstep, killed]) == [(began, went_on)]
+    assert idle_intervals([superstep, resumed]) == [(stood, went_on)]
     clock = Clock(TraceRun("agent", started_at=begin, ended_at=at(3_620), idle=[(stood, went_on)]))
     assert clock.length == 20
     assert [clock.seconds(at(s)) for s in (5, 10, 2_000, 3_610, 3_615)] == [5, 10, 10, 10, 15]
@@ -91,6 +95,6 @@ _nasty = st.text(st.sampled_from("ab1;[]mJ\\P(\x1b\x07\x9b\x9c\r\n\x00\u202e\ud8
 
 
 @given(_nasty)
-def test_nothing_that_is_cleaned_holds_a_control_character(text: str) -> None:
+def test_cleaned_text_contains_no_control_characters(text: str) -> None:
     assert not _CONTROL.search(clean(text))
-    assert {said: clean(said) for said in CLEANED} == CLEANED
+    assert {raw: clean(raw) for raw in CLEANED} == CLEANED

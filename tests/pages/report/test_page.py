@@ -1,4 +1,4 @@
-"""The page in a real browser: it asks nobody for anything, and follows a run."""
+"""The page in a real browser: it makes no external requests, and follows a run."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ open("fake.png", "w").write("<svg onload=alert(1)>")
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
 async def hostile(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    """The address of the page of a thread with two runs; all that can be said is hostile."""
+    """Provide the address of the page of a thread with two runs, all of whose texts are hostile."""
     with ScriptedServer() as server:
         model = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
         manus = Program(tmp_path_factory.mktemp("hostile"), model)
@@ -58,30 +58,30 @@ async def hostile(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str
             text(f"**The end.** {EVIL}"),
         )
         for request in ("An earlier request.", EVIL):
-            done = await asyncio.to_thread(manus, "run", "--thread", "t", request)
-            assert done.code == 0, done.err
+            result = await asyncio.to_thread(manus, "run", "--thread", "t", request)
+            assert result.code == 0, result.err
         yield await render_page(manus, "t")
         server.verify()
         manus.end_leftovers()
 
 
 async def render_page(manus: Program, thread: str) -> str:
-    done = await asyncio.to_thread(manus, "report", thread, "-o", "run.html")
-    assert done.code == 0, done.err
+    result = await asyncio.to_thread(manus, "report", thread, "-o", "run.html")
+    assert result.code == 0, result.err
     return (manus.home / "run.html").as_uri()
 
 
-async def test_it_asks_for_nothing_and_runs_nothing(
+async def test_it_requests_nothing_and_runs_nothing(
     hostile: str, view: View, subtests: pytest.Subtests
 ) -> None:
-    seen = await view(hostile)
-    page = seen.page
+    viewer = await view(hostile)
+    page = viewer.page
     await page.locator("#unfold").click()
     await page.wait_for_load_state("load")
-    assert (seen.requests, seen.complaints) == ([], [])
+    assert (viewer.requests, viewer.complaints) == ([], [])
     assert await page.evaluate("window.pwned") is None
     assert (await page.title()).startswith("<script>window.pwned=1</script>")
-    pictures = page.locator("img")  # the one that the run drew, and none that it only named so
+    pictures = page.locator("img")  # the image that the run created, not the one that only names it
     assert await pictures.evaluate_all("all => all.map(one => one.naturalWidth)") == [1]
     links = await page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
     assert {link[:1] for link in links if not link.startswith("http://127.0.0.1:9")} == {"#"}
@@ -109,10 +109,10 @@ async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: 
     server.when(is_planner, again, text("No."), text("No."))
     server.when(is_step("delta"), gives_up("It is closed, too."))
     server.when(is_summary, text("Half of it."))
-    done = await asyncio.to_thread(manus, "flow", "--json", "--thread", "f", "do three things")
-    assert (done.code, done.json["stop_reason"]) == (1, "plan_incomplete"), done.err
-    seen = await view(await render_page(manus, "f"))
-    page = seen.page
+    result = await asyncio.to_thread(manus, "flow", "--json", "--thread", "f", "do three things")
+    assert (result.code, result.json["stop_reason"]) == (1, "plan_incomplete"), result.err
+    viewer = await view(await render_page(manus, "f"))
+    page = viewer.page
     rows = await page.locator(".timeline .row .name:visible").all_inner_texts()
     assert rows[0].strip() == "Plan"
     assert any("Revised plan" in row for row in rows)
@@ -123,7 +123,7 @@ async def test_the_plan_of_a_flow(manus: Program, server: ScriptedServer, view: 
     assert "It is closed." in await page.locator("#r1-work").inner_text()
     await page.locator(".timeline a", has_text="alpha").first.click()
     assert await page.locator("article.planstep:target").count() == 1
-    assert (seen.requests, seen.complaints) == ([], [])
+    assert (viewer.requests, viewer.complaints) == ([], [])
 
 
 async def test_it_follows_a_run_of_another_process(
@@ -139,8 +139,8 @@ async def test_it_follows_a_run_of_another_process(
     with manus.start("watch", "t") as watcher:
         address = await asyncio.to_thread(watcher.line)
         watcher.expect("There is no thread t in ")
-        seen = await view(address)
-        page = seen.page
+        viewer = await view(address)
+        page = viewer.page
         await expect(page.locator("#main")).to_contain_text("has no runs yet")
         with manus.start("run", "--thread", "t", "work") as run:
             second = page.locator("#r1-s2")
@@ -153,11 +153,11 @@ async def test_it_follows_a_run_of_another_process(
         await expect(page.locator("#r1-answer")).to_contain_text("The end.")
         await expect(page.locator(".pill").first).to_have_text("Finished")
         await expect(second).to_contain_text("gone on")
-        # what was unfolded stays so
+        # unfolded parts stay unfolded
         assert await page.locator("#r1-s1 pre.observation").is_visible()
-        assert seen.complaints == []
-        assert seen.requests == []
+        assert viewer.complaints == []
+        assert viewer.requests == []
         watcher.send_signal(signal.SIGINT)
-        ended = await asyncio.to_thread(watcher.end)
-        assert (ended.code, "Traceback" in ended.err) == (130, False)
+        result = await asyncio.to_thread(watcher.end)
+        assert (result.code, "Traceback" in result.err) == (130, False)
         await expect(page.locator("#live")).to_have_text("no longer live")

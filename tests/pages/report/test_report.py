@@ -1,4 +1,4 @@
-"""The report on a thread: what is gathered of real runs, and the page that the command writes."""
+"""The report on a thread: the data collected from real runs, and the page that is written."""
 
 import re
 from dataclasses import replace
@@ -21,17 +21,17 @@ from tests.server import ScriptedServer, call, calls, mentions, text, tokens
 PLANNING = replace(TESTER, name="planning", tools=("planning",))
 
 
-async def test_a_loop_is_told_where_it_was_found(agent: ScriptedAgent) -> None:
+async def test_a_loop_is_reported_where_it_was_detected(agent: ScriptedAgent) -> None:
     same = call("append", path="a", line="x")
     await agent.run(*[same] * 6, request="Go round.")
     [run] = await read_trace(agent.saver, "t")
-    told = [(s.number, n.kind) for s in run.steps for n in s.notices]
-    assert told == [(step, "loop") for step in (3, 4, 5, 6)]
+    notices = [(s.number, n.kind) for s in run.steps for n in s.notices]
+    assert notices == [(step, "loop") for step in (3, 4, 5, 6)]
     assert "append" in run.steps[2].notices[0].text
     assert (run.stop_reason, state(run)[1]) == ("stuck", "warn")
 
 
-async def test_messages_that_were_taken_out_are_still_told(
+async def test_removed_messages_are_still_reported(
     agent: ScriptedAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "6000")
@@ -56,11 +56,11 @@ async def test_what_it_cost(agent: ScriptedAgent, tmp_path: Path) -> None:
     assert "<dd>0.0033<small>by the price table</small></dd>" in page("t", [run])
 
 
-async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> None:
+async def test_the_plan_of_a_single_agent(agent: ScriptedAgent) -> None:
     planner = ScriptedAgent(agent.server, agent.workspace, agent.saver, PLANNING)
     create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
     mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
-    half = text("Half of it.")  # sent back once, since the plan is open
+    half = text("Half of it.")  # sent back once, because the plan is unfinished
     await planner.run(call("planning", create), call("planning", mark), half, half)
     [run] = await read_trace(planner.saver, "t")
     assert run.plan is not None
@@ -70,10 +70,10 @@ async def test_the_plan_that_an_agent_keeps_for_itself(agent: ScriptedAgent) -> 
     assert '<li class="completed">book' in html
 
 
-async def test_a_run_can_be_told_at_any_moment_of_it(
+async def test_a_run_can_be_reported_at_any_time(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
-    """Whatever the store has so far, with or without the steps' own checkpoints."""
+    """Whatever the store contains so far, with or without the steps' own checkpoints."""
     flow.plans(makes(free("alpha"), free("beta")), revises(free("alpha"), free("gamma")))
     flow.step("alpha", call("append", path="a", line="1"), succeeds())
     flow.step("beta", gives_up())
@@ -103,7 +103,7 @@ async def test_a_run_can_be_told_at_any_moment_of_it(
 
 
 def _undated(html: str) -> str:
-    """The page without the second in which it was written."""
+    """Return the page without the time at which it was written."""
     return re.sub(r"; written [^<]+", "", html)
 
 
@@ -123,9 +123,9 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
     assert manus("run", "--thread", "t", "write <it>").code == 0
     old = manus.home / "t.html"
     old.write_text("old")
-    done = manus("report", "t")
-    assert (done.code, done.out) == (0, "")
-    assert done.err == "The report of the thread t is in t.html.\n"
+    result = manus("report", "t")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "The report of the thread t is in t.html.\n"
     html = old.read_text("utf-8")
     assert [p.name for p in manus.home.glob("*.html*")] == ["t.html"]
     assert html.startswith("<!doctype html>")
@@ -148,14 +148,14 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
     assert unknown.err.startswith("manus: There is no thread nothing in ")
     for place in ("none/run.html", "."):
         with subtests.test(place=place):
-            done = manus("report", "t", "-o", place)
-            assert done.code == 2
-            assert done.err.startswith(f"manus: Cannot write the report to {place} (")
-            assert done.err.count("\n") == 1
+            result = manus("report", "t", "-o", place)
+            assert result.code == 2
+            assert result.err.startswith(f"manus: Cannot write the report to {place} (")
+            assert result.err.count("\n") == 1
     assert not list(manus.home.glob(".*.html*"))
-    (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout
-    done = manus("report", "t", "-o", "stdout")
-    assert _undated(done.out) == _undated(manus("report", "t", "-o", "-").out)
+    (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # like /dev/stdout
+    result = manus("report", "t", "-o", "stdout")
+    assert _undated(result.out) == _undated(manus("report", "t", "-o", "-").out)
     assert (manus.home / "stdout").is_symlink()
 
 
@@ -164,7 +164,7 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
 @pytest.mark.parametrize("name", DEMOS)
 def test_it_plays_and_ends_in_a_report(bare: Program, name: str) -> None:
     (bare.home / "manus.toml").write_text('[roles.plan]\nmodel = "nobody:there"\n')
-    # a short place: Chromium makes a socket there, whose path may not be long
+    # a short path: Chromium creates a socket there, whose path is limited in length
     with TemporaryDirectory() as folder:
         result = bare("demo", name, TMPDIR=folder, MANUS_MAX_STEPS="1")
         assert result.code == 0, result.err

@@ -1,4 +1,4 @@
-"""`manus ui`: the page in which a person talks to the agent, in a real browser."""
+"""`manus ui`: the page on which a person talks to the agent, in a real browser."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
     server.when(is_summary, text("Looked twice."))
     with manus.start("ui", "--no-open", "--workspace", "workspace") as server_process:
         address = await asyncio.to_thread(server_process.line)
-        seen = await view(address)
-        page = seen.page
+        viewer = await view(address)
+        page = viewer.page
         await page.locator("#files").set_input_files(
             {"name": "sea.csv", "mimeType": "text/csv", "buffer": b"a,b\n1,2\n"}
         )
@@ -57,7 +57,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await expect(page.locator("#r1-state .pill")).to_have_text("Finished")
         assert "sea.csv" in str(server.requests[0].body["messages"])
         assert "the next one" in str(server.requests[-1].body["messages"])
-        # a file that was made, to be kept
+        # a created file, to be downloaded
         async with page.expect_download() as download:
             await page.locator(".path", has_text="tide.txt").click()
         assert (await (await download.value).path()).read_text() == "high\n"
@@ -66,16 +66,16 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.get_by_role("button", name="Send").click()
         await expect(page.locator("#r2-answer")).to_contain_text("Nothing more.")
         await expect(page.locator(".here")).to_contain_text("What about the tide?")
-        # from an earlier step on
+        # from an earlier step
         await page.reload()
         await page.locator("#r1-sum").click()
         await page.locator("#r1-s2 .fork").click()
         await say(page, "Otherwise")
         await expect(page.locator("#r2-answer")).to_contain_text("Another way.")
-        said = str(server.requests[-1].body["messages"])
-        assert "I write it down." in said
-        assert "And then?" not in said
-        # a plan, which is changed before it is carried out
+        messages = str(server.requests[-1].body["messages"])
+        assert "I write it down." in messages
+        assert "And then?" not in messages
+        # a plan, which is edited before it is executed
         await page.goto(address)
         await page.get_by_text("Plan first").click()
         await say(page, "Cross it")
@@ -86,10 +86,10 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.get_by_role("button", name="Answer").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Looked twice.")
         await expect(page.locator("#r1-plan li")).to_have_text(["look twice"])
-        assert seen.complaints == []
+        assert viewer.complaints == []
 
 
-async def test_approve_stop_and_go_on_after_a_kill(
+async def test_approve_stop_and_resume_after_a_kill(
     manus: Program, server: ScriptedServer, view: View
 ) -> None:
     manus.workspace.mkdir()
@@ -103,8 +103,8 @@ async def test_approve_stop_and_go_on_after_a_kill(
         text("Gone on."),
     )
     with manus.start("ui", "--no-open", "--workspace", "workspace") as first:
-        seen = await view(await asyncio.to_thread(first.line))
-        page = seen.page
+        viewer = await view(await asyncio.to_thread(first.line))
+        page = viewer.page
         await say(page, "Do it")
         await page.get_by_role("button", name="Edit").click()
         answer = page.locator(".ask").get_by_label("Your answer")
@@ -185,7 +185,9 @@ async def test_nobody_else_can_use_it(
             ):
                 with subtests.test(path=path, headers=headers):
                     assert (await client.get(path, headers=headers)).status_code == code
-            sent = await client.post(f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil)
+            response = await client.post(
+                f"{here.path}t/abc/send", json={"text": "hi"}, headers=evil
+            )
             answered = await client.post(f"{here.path}t/abc/answer", json=[1])
-        assert (sent.status_code, answered.status_code) == (403, 409)
+        assert (response.status_code, answered.status_code) == (403, 409)
         assert server.requests == []

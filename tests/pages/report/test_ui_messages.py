@@ -1,4 +1,4 @@
-"""Messages on the page while a run works: read at the next step, queued, withdrawn."""
+"""Messages sent on the page during a run: read at the next step, queued, withdrawn."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ async def say(page: Page, words: str) -> None:
 
 
 async def hold(event: asyncio.Event, route: Route) -> None:
-    """Let a request of the page wait for an event."""
+    """Hold a request of the page until an event is set."""
     await event.wait()
     await route.continue_()
 
@@ -34,8 +34,8 @@ async def test_the_composer_is_usable_during_a_run(
     pause = Pause()
     server.script(pause.before(LOOKS), pause.before(text("Done.")), text("Swept."))
     with manus.start("ui", "--no-open", "--workspace", "workspace") as process:
-        seen = await view(await asyncio.to_thread(process.line))
-        page = seen.page
+        viewer = await view(await asyncio.to_thread(process.line))
+        page = viewer.page
         await say(page, "Do it")
         await server.arrived(1)
         await expect(page.get_by_role("button", name="Send now")).to_be_enabled()
@@ -46,7 +46,7 @@ async def test_the_composer_is_usable_during_a_run(
         await page.route("**/send", partial(hold, typed))
         await page.get_by_label("Message").fill("then sweep")
         await page.get_by_role("button", name="After this run").click()
-        await say(page, "forget this")  # while the one before is on its way
+        await say(page, "forget this")  # while the previous one is in transit
         typed.set()
         await expect(unread).to_have_count(3)
         if folder := os.environ.get("SCREENSHOTS"):
@@ -66,9 +66,9 @@ async def test_the_composer_is_usable_during_a_run(
         if folder:
             await page.locator("#r1-sum").click()
             await page.screenshot(path=f"{folder}/read.png", full_page=True)
-        assert seen.complaints == []
-    sent = [str(m["content"]) for m in server.requests[-1].messages if m["role"] == "user"]
-    assert sum("use tabs" in words for words in sent) == 1
+        assert viewer.complaints == []
+    messages = [str(m["content"]) for m in server.requests[-1].messages if m["role"] == "user"]
+    assert sum("use tabs" in words for words in messages) == 1
     assert "forget this" not in server.requests[-1].text
 
 
@@ -83,10 +83,10 @@ async def test_a_run_of_another_process_gets_messages_too(
     ):
         address = await asyncio.to_thread(process.line)
         await server.arrived(1)
-        seen = await view(f"{address}t/t/")
-        await say(seen.page, "use tabs")
-        await expect(seen.page.locator(".unread")).to_contain_text("use tabs")
+        page = await view(f"{address}t/t/")
+        await say(page.page, "use tabs")
+        await expect(page.page.locator(".unread")).to_contain_text("use tabs")
         pause.end()
         assert (await asyncio.to_thread(run.end)).out == "Done.\n"
-        await expect(seen.page.locator(".notice.message")).to_contain_text("use tabs")
+        await expect(page.page.locator(".notice.message")).to_contain_text("use tabs")
     assert server.requests[-1].raw.decode().count("use tabs") == 1

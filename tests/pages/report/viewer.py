@@ -1,4 +1,4 @@
-"""A page in a real browser, and what it did."""
+"""A page in a real browser, with a record of its requests and messages."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class Viewer:
 
     page: Page
     requests: list[str] = field(default_factory=list)
-    """All addresses that it asked for, but for its own and those of data in it."""
+    """All addresses that it requested, except its own and data URLs."""
     complaints: list[str] = field(default_factory=list)
-    """What came on the console, and errors of its script."""
+    """Console messages, and errors of its script."""
 
     @classmethod
     async def open(cls, context: BrowserContext, address: str) -> Self:

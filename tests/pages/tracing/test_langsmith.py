@@ -1,4 +1,4 @@
-"""LangSmith by its own variables: what is sent there, and that it never costs a run anything."""
+"""LangSmith, configured by its own variables: the traces that it gets; failures are harmless."""
 
 import contextlib
 import socket
@@ -18,22 +18,22 @@ def switched_on(url: str) -> dict[str, str]:
 def test_its_runs_are_those_of_the_graph(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
-    """In a new interpreter, where packages are loaded as a user has them."""
+    """In a new interpreter, so that packages are imported as for a user."""
     server.script(call("bash", command="echo one"), text("Done."))
     with contextlib.closing(Site()) as langsmith:
-        # it says nothing of compression, so that all comes as it is
+        # it does not offer compression, so that everything arrives uncompressed
         langsmith.pages = defaultdict(lambda: "{}")
         result = manus.cold("run", "--thread", "a thread", "Do it.", **switched_on(langsmith.base))
     assert (result.code, result.out) == (0, "Done.\n")
     posts = [request for request in langsmith.requests if request.method == "POST"]
     assert {request.headers["x-api-key"] for request in posts} == {"secret"}
-    sent = b"".join(request.body for request in posts)
+    body = b"".join(request.body for request in posts)
     for name in ("manus", "think", "act", "stuck_check", "bash", "a thread"):
         with subtests.test(name=name):
-            assert f'"{name}"'.encode() in sent
+            assert f'"{name}"'.encode() in body
 
 
-def test_a_server_that_is_silent_costs_moments(manus: Program, server: ScriptedServer) -> None:
+def test_a_silent_server_costs_little_time(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo hi"), text("Done."))
     with socket.create_server(("127.0.0.1", 0), backlog=64) as bound:
         silent = f"http://127.0.0.1:{bound.getsockname()[1]}"

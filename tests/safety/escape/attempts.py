@@ -1,8 +1,8 @@
-"""What a hostile program tries, as data: a name and a script for bash.
+"""The attempts of a hostile program, as data: a name and a script for bash.
 
-A script never says itself whether it got through, but where it does something that leaves no trace
-outside: then it prints THROUGH. All else is looked at from outside (`test_escape.py`): a secret in
-the output, a file that changed, a server that was reached, a process that ended.
+A script does not report its own success, except if it does something that leaves no trace
+outside: then it prints THROUGH. Everything else is checked from outside (`test_escape.py`): a
+secret in the output, a changed file, a server that was reached, a process that ended.
 
 In braces: `secret` a file outside with a token, `outside` its folder, `pid` a process outside that
 has the token in its environment and the file open as descriptor 9, `tcp`, `udp`, `unix`,
@@ -28,7 +28,7 @@ ATTEMPTS = {
         "a hard link": "ln {secret} hard && cat hard",
         "a hard link through proc": "ln -L /proc/self/root{secret} hard2 && cat hard2",
         "an archive": "tar cf - {outside} | tar xOf -",
-        # not through gigabytes of compilers and interpreters, which may be read
+        # skips gigabytes of compilers and interpreters, which may be read
         "a search": "grep -rhs --exclude-dir={{.cargo,.rustup,.pyenv,.nvm,.npm,pnpm,uv}} token- /home /root /tmp /var/tmp /srv /mnt /run",
         "a copy": "cp -r {outside} copied && cat copied/secret",
         "dd": "dd if={secret} 2>/dev/null",

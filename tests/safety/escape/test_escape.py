@@ -35,7 +35,7 @@ from tests.safety.escape.attempts import ALL
 LEFT_BY_LANDLOCK = {name for name in ALL if name.startswith(("repository", "records"))} | {
     *("write: a mode", "write: a time")
 }
-"""Landlock knows no exceptions inside a folder that may be written, and watches no modes and
+"""Landlock has no exceptions inside a writable folder, and does not control modes and
 times."""
 WATCHED = (
     *("/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/cron.d/x", "/usr/local/bin/x", "/usr/bin/x"),
@@ -50,7 +50,7 @@ CALL = (
 
 @dataclass
 class Outside:
-    """What an escape would find: a secret, a process that has it, servers, files of the system."""
+    """The targets of an escape: a secret, a process that has it, servers, files of the system."""
 
     folder: Path
     workspace: Path
@@ -58,12 +58,12 @@ class Outside:
     process: subprocess.Popen[bytes]
     servers: dict[str, socket.socket]
     terminal: tuple[int, int]
-    """A terminal of the user's: the side of its window, and that of its programs."""
+    """A terminal of the user: the side of its window, and that of its programs."""
     shared: int
-    """The id of shared memory of the user's."""
+    """The id of the user's shared memory."""
 
     def words(self) -> dict[str, object]:
-        """What stands in the braces of a script."""
+        """Return the values of the placeholders in a script."""
         return {
             "secret": self.folder / "secret",
             "outside": self.folder,
@@ -82,17 +82,17 @@ class Outside:
         }
 
     def state(self) -> dict[str, object]:
-        """All that must not change."""
+        """Return everything that must not change."""
         files = [self.folder, *sorted(self.folder.rglob("*")), *map(Path, WATCHED)]
         records, git = self.workspace / ".manus", self.workspace / ".git"
         files += [records, *records.rglob("*")]
         files += [self.workspace / name for name in (".env", "manus.toml")]
-        found: dict[str, object] = {str(path): stamp(path) for path in files}
-        found["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
-        found["settings"] = (git / "config").read_text() if (git / "config").exists() else None
-        found["the process"] = self.process.poll()
-        found["its score"] = Path(f"/proc/{self.process.pid}/oom_score_adj").read_text()
-        return found
+        stamps: dict[str, object] = {str(path): stamp(path) for path in files}
+        stamps["hooks"] = sorted(path.name for path in (git / "hooks").glob("*"))
+        stamps["settings"] = (git / "config").read_text() if (git / "config").exists() else None
+        stamps["the process"] = self.process.poll()
+        stamps["its score"] = Path(f"/proc/{self.process.pid}/oom_score_adj").read_text()
+        return stamps
 
     def heard(self) -> list[str]:
         waiting = select.select([*self.servers.values()], [], [], 0)[0]
@@ -118,9 +118,9 @@ def stamp(path: Path) -> object:
 
 
 def own_address() -> str:
-    """An address of this machine, not of loopback if it has another one."""
-    known = itertools.chain(*psutil.net_if_addrs().values())
-    ours = [str(address.address) for address in known if address.family == socket.AF_INET]
+    """Return an address of this machine, other than loopback if possible."""
+    addresses = itertools.chain(*psutil.net_if_addrs().values())
+    ours = [str(address.address) for address in addresses if address.family == socket.AF_INET]
     return max(ours, key=lambda address: not address.startswith("127."))
 
 
@@ -190,7 +190,7 @@ async def behind(wall: str, folder: Path) -> AsyncIterator[tuple[Outside, Sandbo
 
 
 async def said_by(outside: Outside, sandbox: Sandbox, script: str) -> str:
-    """What a script prints, in its twenty seconds at most."""
+    """Return the output of a script that runs for at most twenty seconds."""
     words = ["bash", "-c", script.format(**outside.words())]
     with TemporaryFile() as output:
         process = await start(
@@ -210,30 +210,30 @@ async def test_no_attempt_gets_through(tmp_path: Path, sandbox_kind: Kind) -> No
     through = await attempted(sandbox_kind, tmp_path)
     for pid in sleepers() - before:
         psutil.Process(pid).kill()
-    left = LEFT_BY_LANDLOCK if sandbox_kind == "landlock" else set()
-    assert set(through) == left, through
+    remaining = LEFT_BY_LANDLOCK if sandbox_kind == "landlock" else set()
+    assert set(through) == remaining, through
 
 
 async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
-    """What got through, one after the other behind one wall, in a workspace anew for each."""
+    """Return the successful attempts; they share a sandbox, and each has a clean workspace."""
     through = {}
     async with behind(wall, folder) as (outside, sandbox):
         spare = outside.workspace.with_name("spare")
         shutil.copytree(outside.workspace, spare)
         for name, script in ALL.items():
             before = outside.state()
-            said = await said_by(outside, sandbox, script)
+            output = await said_by(outside, sandbox, script)
             after = outside.state()
             changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-            heard = outside.heard()
-            if changed or heard or outside.token in said or "THROUGH" in said:
-                through[name] = [*changed, *heard, said[-200:]]
+            messages = outside.heard()
+            if changed or messages or outside.token in output or "THROUGH" in output:
+                through[name] = [*changed, *messages, output[-200:]]
             fresh(outside.workspace, spare)
     return through
 
 
 def fresh(workspace: Path, spare: Path) -> None:
-    """The workspace as it was; the folder itself stays, since it is mounted."""
+    """Reset the workspace; the folder itself stays, because it is mounted."""
     for path in workspace.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -252,7 +252,7 @@ async def test_nothing_is_left_behind(tmp_path: Path, sandbox_kind: Kind) -> Non
 
 
 def sleepers() -> set[int]:
-    """The processes of the daemons that an attempt starts."""
+    """Return the processes of the daemons that an attempt starts."""
     return {
         process.pid
         for process in psutil.process_iter(["cmdline"])

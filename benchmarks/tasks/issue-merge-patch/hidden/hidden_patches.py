@@ -6,9 +6,9 @@ from patches import diff, merge
 
 
 class Issue(unittest.TestCase):
-    def same(self, one, other):
+    def same(self, first, second):
         """Compare as JSON: Python finds true and 1 equal."""
-        self.assertEqual(json.dumps(one, sort_keys=True), json.dumps(other, sort_keys=True))
+        self.assertEqual(json.dumps(first, sort_keys=True), json.dumps(second, sort_keys=True))
 
     def test_nulls_of_a_new_object_are_left_out(self):
         self.assertEqual(merge({}, {"a": {"b": {"c": None}, "d": 1}}), {"a": {"b": {}, "d": 1}})
@@ -19,14 +19,14 @@ class Issue(unittest.TestCase):
 
     def test_arguments_stay_as_they_are(self):
         target, patch = {"a": {"b": [1]}, "z": {"y": 1}}, {"a": {"c": {"d": 1}}, "e": {"f": [None]}}
-        kept = copy.deepcopy((target, patch))
+        originals = copy.deepcopy((target, patch))
         result = merge(target, patch)
-        self.assertEqual((target, patch), kept)
+        self.assertEqual((target, patch), originals)
         result["a"]["c"]["d"] = 2
         result["a"]["b"].append(2)
         result["z"]["y"] = 2
         result["e"]["f"].append(2)
-        self.assertEqual((target, patch), kept)
+        self.assertEqual((target, patch), originals)
 
     def test_diff_of_different_kinds(self):
         self.same(diff({"a": True}, {"a": 1}), {"a": 1})
