@@ -102,7 +102,7 @@ def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_anothe
         ask(terminal, "first", "One.")
         ask(terminal, "second", "Two.")
         assert (a.read_text(), b.read_text()) == ("2", "b")
-        ask(terminal, "/undo", "1 bytes again")
+        ask(terminal, "/undo", "restored 1 bytes")
         assert (a.read_text(), b.exists()) == ("1", False)
         ask(terminal, "/undo", "a.txt: the file is gone")
         assert not a.exists()
@@ -128,7 +128,7 @@ def test_undo_without_snapshots_names_what_it_leaves(
         commands = "bash: echo 1 > made.txt; rm old.txt."
         deleted = f"Not undone: changes and deletions by these commands: {commands}"
         assert deleted in " ".join(terminal.text.split())
-        assert "ls -l" not in terminal.text.partition("the file is gone")[2]
+        assert "ls -l" not in terminal.text.partition("the file was deleted")[2]
         ask(terminal, "/undo", "Nothing to undo")
         assert terminal.text.count("Not undone: made.txt") == 2
     assert not (manus.workspace / "a.txt").exists()
