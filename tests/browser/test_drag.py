@@ -51,7 +51,7 @@ async def test_a_slider_is_dragged_to_a_place_and_tells_its_value(driver: Driver
     said = await driver.say("drag", index=number, to=[160, 10])
     assert said.splitlines()[:2] == [
         f'Dragged [{number}] slider "Level" to 160,10.',
-        '- Its value is "150" now.',
+        '- Its value is now "150".',
     ]
 
 

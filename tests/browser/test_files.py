@@ -63,7 +63,7 @@ async def test_a_download_follows_no_link_out(driver: Driver, site: Site, tmp_pa
     site.pages["/"] = "<a href=/f>Get</a>"
     site.pages["/f"] = Answer("x", headers=headers)
     await driver.open(site.base)
-    assert "could not be kept" in await driver.click('link "Get"')
+    assert "could not be saved" in await driver.click('link "Get"')
     assert not list(outside.iterdir())
 
 
@@ -77,7 +77,7 @@ async def test_a_download_that_is_too_large_is_given_up_as_it_comes(
     site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
     await driver.show("<a href=/f>Get</a>")
     for _ in range(2):  # the second one, too, though its address is known
-        assert "fetch it with a program" in await driver.click('link "Get"')
+        assert "download it with a program" in await driver.click('link "Get"')
     assert not (root(driver) / "downloads").exists()
 
 
@@ -105,7 +105,7 @@ async def test_uploads_from_the_workspace(
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
     said = await driver.say("upload_file", index=field, path="data.txt")
-    assert said.startswith(f'Gave data.txt to [{field}] file field "File".')
+    assert said.startswith(f'Attached data.txt to [{field}] file field "File".')
     assert "| data.txt 5" in await driver.look()
     (root(driver) / "more.txt").write_text("1234567")
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")
@@ -120,7 +120,7 @@ async def test_uploads_from_the_workspace(
     await driver.fail("screenshot", path=".manus/x.png")
     monkeypatch.setattr(fields, "ACTION_MS", 500)
     said = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
-    assert "takes no file" in said
+    assert "does not accept a file" in said
 
 
 async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
@@ -163,7 +163,7 @@ async def test_a_page_in_the_workspace_sees_nothing_outside(
         f"file://{root(driver)}/link.html",
     ):
         await driver.fail("go_to_url", url=url)
-    assert "not there" in await driver.fail("go_to_url", url="no.html")
+    assert "does not exist" in await driver.fail("go_to_url", url="no.html")
     site.pages["/"] = f"<title>Web</title><iframe src='file://{outside}'></iframe>"
     assert "the secret" not in await driver.open(site.base)
     assert driver.tool.resources({"action": "refresh"}) == {Resource("browser")}

@@ -118,7 +118,7 @@ async def test_what_lies_above_and_below_or_has_no_room_is_said(driver: Driver) 
     text = await driver.show(f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}")
     limit = driver.session.settings.browser.page_characters
     assert limit // 2 < len(text) < limit + 200
-    assert re.search(r"\d+ more elements in view are left out", text)
+    assert re.search(r"\d+ more elements in view are omitted", text)
 
 
 async def test_clickable_things_without_a_role_are_found_and_text_is_none(driver: Driver) -> None:
@@ -154,7 +154,7 @@ async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Sit
     assert "Outside" in said
     assert "Inside words" in said
     await driver.show("<canvas></canvas>")
-    assert "no text" in await driver.fail("extract_content")
+    assert "no readable text" in await driver.fail("extract_content")
     await driver.show(PAGE)
     first = await driver.say("extract_content")
     assert first.startswith(f"Text of {site.base}/, page 1 of ")
@@ -163,7 +163,7 @@ async def test_without_a_goal_all_is_read_page_by_page(driver: Driver, site: Sit
     last = await driver.say("extract_content", page=count)
     assert f"page {count} of {count}" in last
     said = await driver.fail("extract_content", page=count + 1)
-    assert f"no page {count + 1}" in said
+    assert f"page {count + 1} does not exist" in said
 
 
 async def test_with_a_goal_the_parts_that_fit_or_what_a_model_answers(driver: Driver) -> None:

@@ -83,8 +83,8 @@ REASONS = {
     "401 Unauthorized": Answer("no", 401),
     "not JSON": Answer("[" * 100_000, type="application/json"),
     "brave_api: ": Answer(json.dumps({"web": ["odd"]}), type="application/json"),
-    "it found nothing": Answer(json.dumps({"web": {"results": []}})),
-    "no full answer within 1 s": Answer("late", hold=threading.Event()),
+    "no results": Answer(json.dumps({"web": {"results": []}})),
+    "no complete response within 1 s": Answer("late", hold=threading.Event()),
 }
 
 
@@ -98,7 +98,7 @@ async def test_an_engine_that_fails_leads_to_the_next_one(
             said = await ask(search("brave_api", "searxng"))
             assert not said.is_error
             assert "(searxng)" in said.text
-            assert reason in said.text.split("Asked before")[1]
+            assert reason in said.text.split("Tried before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
     said = await ask(search("brave_api", "searxng"))
     assert said.is_error
@@ -133,4 +133,4 @@ async def test_pages_are_read_in_parallel(
     for name in "abc":
         with subtests.test(name=name):
             assert f"The otter called /{name} lives here." in said.text
-    assert f"({site.base}/gone was not read: " in said.text
+    assert f"(Cannot read {site.base}/gone: " in said.text

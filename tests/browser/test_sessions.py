@@ -153,7 +153,7 @@ async def test_a_killed_browser_is_started_anew_and_closed(tmp_path: Path, site:
         assert (await going).is_error
         while not first.dead:
             await asyncio.sleep(0.01)
-    assert "has ended by itself" in await driver.look()
+    assert "exited unexpectedly" in await driver.look()
     said = await driver.say("go_to_url", url=site.base)
     assert "a new one was started" in said
     assert "Title: Home" in await driver.look()

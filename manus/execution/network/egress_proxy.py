@@ -214,7 +214,7 @@ class EgressProxy:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     return await asyncio.open_connection(address, port, limit=_HEAD_LIMIT)
-        raise UnreachableError(f"{host} does not answer on port {port}.")
+        raise UnreachableError(f"{host} does not respond on port {port}.")
 
     async def _connect_inside(self, addresses: list[str], port: int) -> _Streams | None:
         """Connect to a server in the sandbox; return None if the address is not its loopback."""
