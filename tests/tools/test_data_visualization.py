@@ -96,10 +96,10 @@ async def test_the_page_draws_itself_and_asks_for_nothing(
 _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("sales.csv", {"type": "bar", "x": "city"}, {}, "no column `city` for `x`"),
     ("sales.csv", {"type": "line", "x": "日期"}, {}, "needs `y`"),
-    ("gone.csv", {"type": "bar", "x": "a"}, {}, "cannot be read: there is no such file"),
-    (".", {"type": "bar", "x": "a"}, {}, "cannot be read: it is no file"),
+    ("gone.csv", {"type": "bar", "x": "a"}, {}, "it does not exist"),
+    (".", {"type": "bar", "x": "a"}, {}, "it is not a regular file"),
     ("../x.csv", {"type": "bar", "x": "a"}, {}, "outside the workspace"),
-    ("large.csv", {"type": "bar", "x": "a"}, {}, "209,715,200 is the most"),
+    ("large.csv", {"type": "bar", "x": "a"}, {}, "the limit of 209,715,200"),
     ("sales.csv", {"type": "bar", "x": "地区"}, {"output": ".manus/x.png"}, "own records"),
 ]
 
@@ -160,7 +160,7 @@ An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https
 async def test_a_browser_shows_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
     made = await _report(session, markdown=REPORT)
     path = root / "report.html"
-    assert made.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
+    assert made.text.startswith(f"report.html: 2 images and 1 table, {path.stat().st_size:,} b")
     assert made.text.endswith("left as links: https://example.com/x.png.")
     viewer = await Viewer.open(await chromium.new_context(), path.as_uri())
     page = viewer.page
@@ -204,7 +204,7 @@ async def test_a_file_names_its_pictures_from_where_it_is(session: Session, root
     text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.html)"
     (root / "notes/r.md").write_text(text, "utf-8")
     made = await _report(session, source="notes/r.md", output="out/deep/r.html")
-    assert made.text.startswith("out/deep/r.html: 3 pictures and 0 tables"), made.text
+    assert made.text.startswith("out/deep/r.html: 3 images and 0 tables"), made.text
     page = (root / "out/deep/r.html").read_text("utf-8")
     sources = re.findall('src="data:image/png;base64,([^"]+)"', page)
     assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
@@ -219,13 +219,13 @@ async def test_a_wrong_path_costs_a_line_and_not_the_draft(
             made = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
             assert not made.is_error
             assert name[:50] in made.text.splitlines()[-1]
-            assert "[picture: chart]" in (root / "report.html").read_text()
+            assert "[image: chart]" in (root / "report.html").read_text()
             draft = root / "report.html.md"
             draft.write_text(draft.read_text().replace(name, "right.png"))
             again = await _report(session, source="report.html.md")
             assert len(again.text.splitlines()) == 1
     made = await _report(session, markdown="See ![a chart](图 1.svg) \ud800 ![b](file:///etc/x).")
-    assert "![a chart](图 1.svg), ![b](file:///etc/x);" in made.text
+    assert "![a chart](图 1.svg), ![b](file:///etc/x). " in made.text
 
 
 _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
@@ -233,8 +233,8 @@ _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
     ({"markdown": "![a](../x.png)"}, "../x.png is outside the workspace"),
     ({"markdown": "![a](%2e%2e/x.png)"}, "../x.png is outside the workspace"),
     ({"markdown": "![a](leads-out/x.png)"}, "leads-out/x.png is outside the workspace"),
-    ({"markdown": "![a](plain.txt)"}, "plain.txt is no picture"),
-    ({"source": "gone.md"}, "gone.md cannot be read"),
+    ({"markdown": "![a](plain.txt)"}, "plain.txt is not an image"),
+    ({"source": "gone.md"}, "Cannot read gone.md"),
     ({"source": "../r.md"}, "../r.md is outside the workspace"),
     ({"markdown": "a", "output": "r.txt"}, "`output` is r.txt"),
     ({"markdown": "a", "output": ".manus/r.html"}, "the agent's own records"),
