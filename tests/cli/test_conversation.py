@@ -104,11 +104,11 @@ def test_undo_without_snapshots_takes_back_the_edits_of_one_request_after_anothe
         assert (a.read_text(), b.read_text()) == ("2", "b")
         ask(terminal, "/undo", "restored 1 bytes")
         assert (a.read_text(), b.exists()) == ("1", False)
-        ask(terminal, "/undo", "a.txt: the file is gone")
+        ask(terminal, "/undo", "a.txt: the file was deleted")
         assert not a.exists()
         ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
-    assert "a.txt: the file is gone" in said_by_user(server)[-1]
+    assert "a.txt: the file was deleted" in said_by_user(server)[-1]
 
 
 def test_undo_without_snapshots_names_what_it_leaves(
@@ -123,7 +123,7 @@ def test_undo_without_snapshots_names_what_it_leaves(
     with manus.terminal() as terminal:
         ask(terminal, "first", "One.")
         ask(terminal, "second", "Two.")
-        ask(terminal, "/undo", "a.txt: the file is gone")
+        ask(terminal, "/undo", "a.txt: the file was deleted")
         assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
         commands = "bash: echo 1 > made.txt; rm old.txt."
         deleted = f"Not undone: changes and deletions by these commands: {commands}"
@@ -164,7 +164,7 @@ def test_a_plan_is_made_with_what_was_said_and_told_afterwards(
         terminal.type("\x04")
         terminal.expect("is the answer")
         assert terminal.text.count("Plan: Trip") == 1
-        assert terminal.text.count("Shall this plan be carried out?") == 1
+        assert terminal.text.count("Execute this plan?") == 1
         ask(terminal, "yes", "All is packed.")
         ask(terminal, "what did we pack?", "A bag.")
     assert "The sea is near." in said_by_user(server, 1)[-1]

@@ -65,7 +65,7 @@ async def test_a_lost_change_is_reported(
     assert outcome.stop_reason == "completed"
     assert len((real.workspace / "counts.json").read_text().split(",")) == 1, "two were lost"
     told = [observation(real.asked(is_step(name))[1]) for name in names]
-    conflicts = [text for text in told if "`counts.json` has been changed at the same time" in text]
+    conflicts = [text for text in told if "`counts.json` was changed at the same time" in text]
     assert len(conflicts) == 2, "the first to end could not know"
     assert "All counted." in outcome.output
     assert "\n- counts.json: " in outcome.output

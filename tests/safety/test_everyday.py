@@ -116,7 +116,7 @@ async def test_another_task_costs_no_more_than_it_has_to(
     asked = await collect_questions(agent, task.script, build_input(build_task_request(task)))
     assert len(asked) == task.questions, asked
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
-    assert all("held back" in one for one in failed), failed
+    assert all("was blocked" in one for one in failed), failed
 
 
 @pytest.mark.sandboxes("landlock")
