@@ -438,7 +438,7 @@ def test_what_stays_hidden_is_told(
     assert said == (
         f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "
         f"{home}/mine/bin, {home}/library (`read` under `[sandbox]` shows more). "
-        f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
+        f"`VIRTUAL_ENV` is not a virtual environment ({home}/gone). "
         "`.nvmrc` requests node 22, which is not installed."
     )
     resolved = resolve_settings(Settings(sandbox=settings))
@@ -456,4 +456,4 @@ def test_the_environment_whose_python_is_gone(home: Path) -> None:
     (prefix / "bin" / "python").symlink_to(home / "gone" / "bin" / "python3")
     tools = find_user_tools(root, os.environ)
     assert tools.python is None
-    assert "make the environment anew" in tools.problems[0]
+    assert "recreate the environment" in tools.problems[0]
