@@ -1,4 +1,4 @@
-"""Mark calls that may have effects outside the workspace, which a rewind cannot take back."""
+"""Mark calls that may have effects outside the workspace, which a rewind cannot undo."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ OUTSIDE_EFFECT = "outside_effect"
 """Marks the message of a call; the value is `True`, or `UNCERTAIN` after an interruption."""
 UNCERTAIN = "uncertain"
 _INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
-"""What a tool may raise when it is asked about arguments that it has not validated."""
+"""Errors that a tool may raise in methods about unvalidated arguments."""
 
 
 def may_act_outside(tool: BaseTool, args: dict[str, Any], resources: Iterable[Resource]) -> bool:
-    """Return whether a call may have effects outside the workspace, whatever its programs do.
+    """Return whether a call may have effects outside the workspace, regardless of its programs.
 
-    A tool of somebody else may, unless it is declared to be read-only.
+    A foreign tool may, unless it is declared to be read-only.
     """
     if isinstance(tool, AgentTool):
         try:
@@ -39,7 +39,7 @@ def _is_in_workspace(resource: Resource) -> bool:
 
 
 def rate_effect(observation: Observation) -> bool | str:
-    """Return the mark of a call that may act outside, by its result; False if it did nothing."""
+    """Return the mark of a call that may act outside, by its result; False if it had no effect."""
     if not observation.executed:
         return False
     if not observation.failed:
