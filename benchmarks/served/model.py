@@ -18,7 +18,7 @@ from typing import Any
 _RUN = re.compile(r"run (?P<name>[\w.-]+) of (?P<calls>\d+) calls(?: asking at (?P<asks>\d+))?")
 _STEPS = re.compile(r" in (\d+) steps")
 _CURRENT_STEP = re.compile(r"Your step is number \d+: (.*)")
-_DOUBTS = ("may have taken effect", "what came of it is not known")
+_DOUBTS = ("may have taken effect", "its outcome is unknown")
 _PLANNER = "You plan work that others carry out"
 _SUMMARY = "You sum up finished work"
 Message = dict[str, Any]

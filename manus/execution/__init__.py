@@ -1,1 +1,1 @@
-"""How a tool call runs: its checks, its approval, its journal, its sandbox, its processes."""
+"""The execution of tool calls: checks, approval, journal, sandbox and processes."""

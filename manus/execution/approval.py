@@ -1,8 +1,8 @@
 """Decide whether a call may be executed: by rules, or by the user's answer to a question.
 
-The question is an interrupt, so it is stored in the checkpoint, and the answer comes with a resume.
-An answer is valid only for the call in the question, identified by a digest of its name, arguments
-and subjects.
+The question is an interrupt, so it is stored in the checkpoint, and a resume brings the answer. An
+answer is valid only for the call in the question, identified by a digest of its name, arguments and
+subjects.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("manus")
 APPROVE = "approve"
 """The kind of the question about a call."""
 _MAX_CALL = 200
-"""Maximum size of a call in the list of refusals."""
+"""Maximum length of a call in the list of refusals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Call:
     """The id of its task."""
     session: Session
     config: RunnableConfig | None
-    """None outside a run: the caller decides then, but denying rules still apply."""
+    """None outside a run: then the caller decides, but deny rules still apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Verdict:
     """The decision about a call, which may be executed unless there is a refusal."""
 
     refusal: str = ""
-    """The message to the model instead of a result."""
+    """The message to the model in place of a result."""
     rules: tuple[str, ...] = ()
     """Rules about similar calls that apply until the run ends."""
     accesses: tuple[Access, ...] = ()
@@ -72,9 +72,9 @@ class Verdict:
     args: dict[str, Any] | None = None
     """Arguments edited by the user."""
     note: str = ""
-    """The message to the model about edited arguments."""
+    """The note for the model about edited arguments."""
     digest: str = ""
-    """The digest of the call; empty if nothing was to be decided."""
+    """The digest of the call; empty if no decision was needed."""
     may_change_git: bool = False
     """Whether its programs may change repositories that existed before the run."""
     refused: Refusal | None = None
@@ -85,9 +85,9 @@ class _CallFacts(NamedTuple):
     """The facts about a call that a decision is based on."""
 
     subjects: Sequence[str]
-    """The texts that denying rules match: everything that the call may concern."""
+    """The texts that deny rules match: everything that the call may affect."""
     allowed_subjects: Sequence[str] | None
-    """The texts that allowing rules must cover; None if no rule with a pattern can."""
+    """The texts that allow rules must cover; None if no rule with a pattern can."""
     reason: str
     """Why the call needs approval; empty if it does not."""
     accesses: tuple[Access, ...]
@@ -129,7 +129,7 @@ async def judge(call: Call) -> Verdict:
 
 
 def _is_undisputed(call: Call) -> bool:
-    """Return whether a call needs no decision: no rule, question or guard can concern it."""
+    """Return whether a call needs no decision, since no rule, question or guard applies to it."""
     session = call.session
     approve = session.settings.approve
     if approve.deny or session.was_blocked or call.key in session.asked:
@@ -141,7 +141,7 @@ def _is_undisputed(call: Call) -> bool:
 
 @cache
 def _describes_calls(tool_class: type[AgentTool]) -> bool:
-    """Return whether calls of a tool can differ in what rules and guards are about."""
+    """Return whether calls of a tool can differ in what rules and guards check."""
     methods = ("subjects", "allowed_subjects", "leaves", "accesses", "changes_repository")
     return any(getattr(tool_class, name) is not getattr(AgentTool, name) for name in methods)
 
@@ -153,7 +153,7 @@ async def digest_call(call: Call) -> str:
 
 
 async def _changes_git(call: Call, digest: str) -> bool:
-    """Return whether a call changes a repository that is read-only for programs, or tried to."""
+    """Return whether a call changes, or tried to change, a repository read-only for programs."""
     tool = call.tool
     session = call.session
     if call.config is None or not isinstance(tool, AgentTool):
@@ -166,7 +166,7 @@ async def _changes_git(call: Call, digest: str) -> bool:
         return False
     try:
         sandbox = await get_sandbox(session)
-    except ToolUnavailableError:  # the call itself will say so
+    except ToolUnavailableError:  # the call itself will report it
         return False
     return sandbox.git is not None and sandbox.git.guards_repository
 
@@ -215,7 +215,7 @@ def _find_reasons(
     rules: tuple[str, ...] = ()
     session = call.session
     allowed = [*session.settings.approve.allow, *call.task.get("approved", ())]
-    if call.key not in session.asked:  # else ask again, since an answer may be available
+    if call.key not in session.asked:  # otherwise ask again, since there may be an answer
         allowed += session.approved
     if facts.reason and not is_covered(allowed, call.tool.name, facts.allowed_subjects or [""]):
         reasons.append(facts.reason)
@@ -232,7 +232,7 @@ def _find_reasons(
         reasons.append(prompts.CHANGES_GIT)
         rules += (GIT,)
     if not reasons and session.asked.get(call.key) == facts.digest:
-        reasons.append(prompts.CHANGES)  # a question is pending: its answer still counts
+        reasons.append(prompts.CHANGES)  # a question is pending, and its answer still counts
     return reasons, rules
 
 
@@ -337,11 +337,11 @@ def _save_rules(rules: Sequence[str], session: Session) -> None:
     try:
         approve_rules(session.workspace.root, rules)
     except OSError as error:  # the answer is valid for this run
-        log.warning("The approval cannot be kept for the folder: %s.", error)
+        log.warning("The approval cannot be saved for the folder: %s.", error)
 
 
 def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str, ...]:
-    """Return rules about calls like this one; empty if no rule can describe it."""
+    """Return rules for calls like this one; empty if no rule can describe it."""
     if subjects is None:
         return ()
     scopes = []

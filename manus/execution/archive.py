@@ -38,7 +38,7 @@ _MAX_QUERY = 2_000
 """Maximum number of characters of a query; the rest is ignored."""
 _TERMS = 20
 FROM = " from "
-# Scripts that put no space between words: Thai, Lao, Khmer, kana, Han, Hangul with its particles.
+# Scripts without spaces between words: Thai, Lao, Khmer, kana, Han, Hangul with its particles.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 )
@@ -58,11 +58,11 @@ class Archived(NamedTuple):
 
 
 class Archive:
-    """The archive of one thread, of all its branches; in memory if it has no path. Blocking.
+    """The archive of all branches of one thread; in memory if it has no path. Blocking.
 
-    The file is opened for each operation, so that a deleted one is created again. Without a file
-    the messages are held in memory and indexed for each search: no connection stays open that
-    would have to be closed.
+    The file is opened for each operation, so that a deleted one is created again. Without a file,
+    the messages are kept in memory and indexed for each search, so that no open connection has to
+    be closed.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -108,7 +108,7 @@ class Archive:
         return [Archived(*row) for row in self._rows(_ALL, 0)]
 
     def numbered(self, number: int) -> list[Archived]:
-        """Return the messages of a number: one, or several if the thread has branches."""
+        """Return the messages with a number: one, or several if the thread has branches."""
         return [Archived(*row) for row in self._rows(_BY_NUMBER, number)]
 
     def ids(self) -> set[str]:
@@ -119,7 +119,7 @@ class Archive:
             return {row[0] for row in connection.execute("SELECT id FROM archived")}
 
     def search(self, query: str, limit: int = 5) -> list[Archived]:
-        """Return the messages that match a query best, the best first."""
+        """Return the messages that best match a query, the best first."""
         searched = query[:_MAX_QUERY].encode("utf-8", "ignore").decode()
         terms = list(dict.fromkeys(re.findall(r"\w+", searched)))[:_TERMS]
         scores: defaultdict[int, float] = defaultdict(float)
@@ -155,7 +155,7 @@ class Archive:
 
 
 def _insert(connection: sqlite3.Connection, rows: Iterable[Archived]) -> None:
-    """Insert messages and index their words; skip those that are there already."""
+    """Insert messages and index their words; skip those that already exist."""
     for row in rows:
         statement = "INSERT OR IGNORE INTO archived VALUES (?, ?, ?, ?)"
         if (cursor := connection.execute(statement, row)).rowcount:
@@ -164,7 +164,7 @@ def _insert(connection: sqlite3.Connection, rows: Iterable[Archived]) -> None:
 
 
 def _split_unspaced(query: str) -> list[str]:
-    """Return pairs of characters of scripts without spaces, which the word index cannot find."""
+    """Return pairs of characters in scripts without spaces, which the word index cannot find."""
     pairs: list[str] = []
     for run in _UNSPACED.findall(query):
         pairs += [run[start : start + 2] for start in range(max(1, len(run) - 1))]

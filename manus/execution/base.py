@@ -1,4 +1,4 @@
-"""The base class of our tools, the base class of their arguments, and errors about arguments."""
+"""The base classes of our tools and of their arguments, and errors about arguments."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _MAX_PROBLEMS = 10
 
 
 class Arguments(BaseModel, extra="forbid"):
-    """The base class of argument schemas: an unknown argument is an error, not dropped."""
+    """The base class of argument schemas: an unknown argument is an error rather than ignored."""
 
     @classmethod
     def tidy(cls, arguments: Any) -> Any:
-        """Normalize arguments: replace synonyms that are unambiguous by our names.
+        """Normalize arguments: replace unambiguous synonyms with our names.
 
         A list or an object that a model sent as JSON in a string is parsed; a null for an optional
         argument that does not accept one is dropped.
@@ -71,13 +71,13 @@ class Arguments(BaseModel, extra="forbid"):
 
 
 def _cannot_be_null(field: FieldInfo) -> bool:
-    """Return whether a null for a field can only mean its default."""
+    """Return whether null for a field can only mean its default."""
     may_be = field.annotation is Any or type(None) in get_args(field.annotation)
     return not (may_be or field.is_required())
 
 
 def _resolve_name(name: str, fields: Collection[str], arguments: Mapping[str, Any]) -> str:
-    """Return the missing field that an unknown name is a synonym of; else the name itself.
+    """Return the missing field that an unknown name is a synonym of, otherwise the name itself.
 
     The name is kept if several fields match, or if several unknown names match one field.
     """
@@ -112,15 +112,15 @@ def _is_container(kind: Any) -> bool:
 
 
 def explain_arguments(tool: BaseTool, error: ValidationError) -> str:
-    """Describe the problems of a call's arguments, one per line, and the tool's arguments."""
+    """Describe the problems with a call's arguments, one per line, and the tool's arguments."""
     schema = cast("type[BaseModel]", tool.tool_call_schema)  # without injected arguments
     errors = error.errors(include_url=False)[:_MAX_PROBLEMS]
     problems = [_describe_problem(details, schema) for details in errors]
     if len(problems) == 1 and problems[0].endswith("?"):  # it already has a suggestion
-        return f"The arguments do not fit `{tool.name}`: {problems[0]}"
+        return f"Invalid arguments for `{tool.name}`: {problems[0]}"
     wrong = "\n".join(f"- {problem}" for problem in problems)
     expected = _describe_arguments(schema)
-    return f"The arguments do not fit `{tool.name}`:\n{wrong}\nIt takes: {expected}."
+    return f"Invalid arguments for `{tool.name}`:\n{wrong}\nIt takes: {expected}."
 
 
 def _describe_problem(details: ErrorDetails, schema: type[BaseModel]) -> str:
@@ -166,34 +166,34 @@ def _describe_arguments(schema: type[BaseModel]) -> str:
 class AgentTool(BaseTool):
     """A tool of one session.
 
-    A subclass gives `name`, `description` and `args_schema` (with a description for each argument)
+    A subclass defines `name`, `description` and `args_schema` (with a description of each argument)
     and implements `observe`, which returns an `Observation` or raises `ToolError` with a sentence
-    that says what was wrong and what would be right.
+    that states what is wrong and what to do instead.
     """
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     session: Session = Field(exclude=True, repr=False)
     time_limit: ClassVar[float] = 900.0
-    """Timeout in seconds after which a call is cancelled, whatever its own limit."""
+    """Timeout in seconds after which a call is cancelled, regardless of its own limit."""
     channels: ClassVar[frozenset[str]] = frozenset()
     """Channels of the state besides the messages that a call may change."""
     uses: ClassVar[str] = EVERYTHING
-    """The resource that each call uses and may change; override `resources` for others."""
+    """The resource that each call uses and may change; override `resources` for other ones."""
     without_effect: ClassVar[bool] = False
     """Whether calls have no side effects and use no shared resource."""
     summary: ClassVar[str] = ""
-    """One line for the list of tools on demand; empty: the first sentence of the description."""
+    """One line for the list of tools on demand [default: the description's first sentence]."""
     example: ClassVar[dict[str, Any] | None] = None
-    """Arguments for the example of a call; None: built from the schema."""
+    """Arguments for the example of a call [default: built from the schema]."""
 
     @property
     def origin(self) -> str:
-        """Return the source of the description if it is untrusted; else empty."""
+        """Return the source of the description if it is untrusted, otherwise an empty text."""
         return ""
 
     @property
     def raw_description(self) -> str:
-        """Return the description without a frame."""
+        """Return the description without the frame of untrusted text."""
         return self.description
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
@@ -201,9 +201,9 @@ class AgentTool(BaseTool):
         return frozenset() if self.without_effect else frozenset({Resource(self.uses)})
 
     def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
-        """Return the resources that a call expects as earlier calls of its message leave them.
+        """Return the resources that a call expects in the state that earlier calls leave.
 
-        It is not executed after one of those has failed.
+        It is not executed after one of those calls has failed.
         """
         return frozenset(r for r in self.resources(args) if r.name != EVERYTHING)
 
@@ -212,7 +212,7 @@ class AgentTool(BaseTool):
         return self.without_effect
 
     def claims_success(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
-        """Return whether a call claims that the earlier calls of its message succeed."""
+        """Return whether a call claims that the earlier calls in its message succeed."""
         return False
 
     def builds_on_file(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
@@ -220,7 +220,7 @@ class AgentTool(BaseTool):
         return False
 
     def leaves(self, args: dict[str, Any]) -> str:  # noqa: ARG002
-        """Return why a call has effects outside workspace and sandbox; else empty. Blocking."""
+        """Return why a call has effects outside workspace and sandbox, or empty. Blocking."""
         return ""
 
     def acts_outside(self, args: dict[str, Any]) -> bool:
@@ -236,15 +236,15 @@ class AgentTool(BaseTool):
         return False
 
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the texts that rules about calls match, such as a path or a host. Blocking."""
+        """Return the texts that approval rules match, such as a path or a host. Blocking."""
         return ()
 
     def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:  # noqa: ARG002
-        """Return the hosts to which a call sends text of the model. Blocking."""
+        """Return the hosts to which a call sends text from the model. Blocking."""
         return ()
 
     def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
-        """Return the texts that allowing rules must cover, all of them. Blocking.
+        """Return the texts that allow rules must all cover. Blocking.
 
         None if no rule with a pattern can describe the call.
         """
@@ -277,7 +277,7 @@ class AgentTool(BaseTool):
         raise ToolError(f"`{self.name}` is asynchronous: use `ainvoke` inside an event loop.")
 
     async def _run_once(self, **arguments: Any) -> tuple[Any, Observation]:
-        """Execute a call in its own event loop, and close the shell or browser that it started."""
+        """Execute a call in its own event loop, then close the shell or browser that it started."""
         try:
             return await self._arun(**arguments)
         finally:
@@ -297,8 +297,8 @@ def exit_is_error() -> Iterator[None]:
 
 
 def explain_exit(error: SystemExit) -> str:
-    """Explain what a tool has done that called `sys.exit()`."""
-    return f"The tool tried to end the program: SystemExit: {error}"
+    """Return the error message for a tool that called `sys.exit()`."""
+    return f"The tool tried to exit the program: SystemExit: {error}"
 
 
 def wrap_exit(tool: BaseTool) -> BaseTool:

@@ -1,4 +1,4 @@
-"""Calls that asked a question, and calls whose programs were blocked while they ran."""
+"""Refusals of calls that ask a question, and of calls whose programs were blocked."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from manus.state.agent import Refusal
 from manus.state.text import one_line
 
 _MAX_QUESTION = 300
-"""Maximum size of a question in the list of refusals."""
+"""Maximum length of a question in the list of refusals."""
 
 
 async def refuse_interrupt(call: Call, error: GraphBubbleUp) -> Refusal:
-    """Return the refusal of a tool's question in a run that asks nobody.
+    """Return the refusal of a tool's question in a run that must not ask.
 
     Raises:
         GraphBubbleUp: the given error, in other runs.
     """
     session = call.session
     if not call.read_only:
-        # it interrupts before its effect, and runs again after the answer
+        # it interrupts before it takes effect, and runs again after the answer
         await session.journal.arelease(call.key)
     if session.settings.approve.mode != "refuse" or not isinstance(error, GraphInterrupt):
         raise error
@@ -34,7 +34,7 @@ async def refuse_interrupt(call: Call, error: GraphBubbleUp) -> Refusal:
 
 
 async def note_end(call: Call, running_call: RunningCall, verdict: Verdict) -> None:
-    """Tell the guards what the programs of a call have fetched, and what was blocked."""
+    """Inform the guards what the programs of a call have fetched, and what was blocked."""
     session = call.session
     session.egress_guard.taint_by_fetch()
     if not (running_call.blocked or running_call.is_git_blocked):
@@ -58,7 +58,7 @@ def _join_questions(error: GraphInterrupt) -> str:
 
 
 def list_refusals(call: Call, running_call: RunningCall) -> tuple[Refusal, ...]:
-    """Return the refusals of what programs were blocked from; nobody will be asked about them."""
+    """Return the refusals of blocked actions of programs, about which nobody will be asked."""
     why = call.session.egress_guard.why_tainted
     refusals = []
     for access in dict.fromkeys(running_call.blocked):

@@ -1,4 +1,4 @@
-"""The path of every tool call: locks, approval, journal, the tool itself, one tool message."""
+"""The path of each tool call: locks, approval, journal, the tool itself, one tool message."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ log = logging.getLogger("manus")
 
 NO_GRAPH_AROUND = (
     "This tool hands over to another node of the graph around this agent, but the agent is not a "
-    "node of any graph. Go on without it."
+    "node of a graph. Continue without it."
 )
-NOTHING = "(nothing came back)"
+NOTHING = "(no output)"
 JOURNALLED = "journalled"
 """Marks the message of a journalled call, so that state and journal can be compared."""
 _INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
-"""What a tool may raise when it is asked about a call whose arguments it has not validated."""
+"""Errors that a tool may raise in methods about calls with unvalidated arguments."""
 
 
 class CallWatcher(Protocol):
-    """Observes what a call changes in the workspace while other agents work there."""
+    """An observer of what a call changes in the workspace while other agents work there."""
 
     async def watch(
         self, call: Call, carry_out: Callable[[], Awaitable[Observation]]
@@ -81,11 +81,11 @@ async def call_tool(
     start: Callable[[], None] | None = None,
     wrapper: ToolCallWrapper | None = None,
 ) -> ToolResult:
-    """Execute one call under its locks, journalled under `key`: a claim before, a result after.
+    """Execute one call under its locks, journaled under `key`: a claim before, a result after.
 
-    The call is idempotent: a journalled result is replayed, and a call with only a claim is not
-    repeated. It waits for earlier calls of its message that use the same resources, and is not
-    executed if one of those has failed. `start` is called when its turn has come. A `wrapper` may
+    The call is idempotent: a journaled result is replayed, and a call with only a claim is not
+    repeated. It waits for earlier calls in its message that use the same resources, and is not
+    executed if one of those has failed. `start` is called when its turn comes. A `wrapper` may
     execute it several times, or not at all.
 
     Raises:
@@ -119,7 +119,7 @@ async def _execute_in_turn(
     cause = ""
     error = ""
     try:
-        # a refused call has its own reason; a journalled one started before
+        # a refused call has its own reason; a journaled one started earlier
         if "refusal" not in task and session.journal.look_up(key) is None:
             cause = await session.siblings.wait_for_turn(task, needs)
             if isinstance(tool, AgentTool) and tool.claims_success(task["args"]):
@@ -182,7 +182,7 @@ async def _execute_or_refuse(
 
 
 async def _inform_guards(task: ToolTask, session: Session, config: RunnableConfig | None) -> None:
-    """Give the guards the facts about a call, unless they are those of the call before."""
+    """Inform the guards about a call, unless the facts are the same as for the previous call."""
     guard = session.egress_guard
     facts: list[Any] = [session.settings, config is None, [*session.approved], guard.words]
     facts += [guard.why_tainted, guard.fetched_from]
@@ -204,9 +204,9 @@ async def _inform_guards(task: ToolTask, session: Session, config: RunnableConfi
 
 
 async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
-    """Return the journalled result of a call; of the state update only channels its tool declares.
+    """Return the journaled result of a call, with state updates only for declared channels.
 
-    The tool may have been another one when the journal was written.
+    The tool may have been a different one when the journal was written.
     """
     if entry.message is None:
         text = UNKNOWN_EFFECT
@@ -224,13 +224,13 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
         observation = replace(observation, update=declared)
     message = ToolMessage(**{**entry.message, "id": call.key, "artifact": observation.artifact})
     if FAILED in message.additional_kwargs:
-        # a middleware may try again, as it did after the failure itself
+        # a middleware may retry, as it did after the failure itself
         observation = replace(observation, error=ToolException(message.text))
     return ToolResult(message, observation)
 
 
 async def _execute_recorded(call: Call, verdict: Verdict, files: ThreadFiles) -> ToolResult:
-    """Execute a call, and record the workspace's files around it, which it may change."""
+    """Execute a call, and record the workspace's files before and after it."""
     changed = [resource.name for resource in call.resources if resource.write]
     async with files.around_call(call.tool.name, changed):
         return await _execute(call, verdict)
@@ -285,7 +285,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
 def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     """Return the resources that a call uses; a foreign tool may use all of them.
 
-    A call of a foreign tool runs alone, but other calls of its message do not depend on it, since
+    A call of a foreign tool runs alone, but other calls in its message do not depend on it, since
     its resources are unknown.
     """
     if tool is None:
@@ -333,7 +333,8 @@ async def _to_result(
 ) -> ToolResult:
     """Convert an observation to a tool message, truncated if it is too long.
 
-    The message has a stable id, the `key`: that of a repeated call replaces the first one.
+    The message has a stable id, the `key`, so that the message of a repeated call replaces the
+    first one.
     """
     text = await _render(observation, session)
     facts: dict[str, Any] = {}
@@ -341,7 +342,7 @@ async def _to_result(
         facts[SOURCE] = observation.source
     if observation.own_text:
         own_text = mask(sanitize(observation.own_text), session.settings.secrets)
-        if text.startswith(own_text):  # else truncation has cut it
+        if text.startswith(own_text):  # otherwise truncation has cut it
             facts[OWN_TEXT] = own_text
     if session.egress_guard.is_tainted and observation.executed:
         facts[TAINTED] = True

@@ -1,4 +1,4 @@
-"""The tool catalogue of a run: find tools by name in any letter case, and build their schemas."""
+"""The tool catalog of a run: find tools by name in any letter case, and build their schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ log = logging.getLogger("manus")
 USE_TOOL = "use_tool"
 """The tool that describes and calls the tools on demand."""
 _MAX_NAME = 100
-"""Maximum size of an unknown name in an error."""
+"""Maximum length of an unknown name in an error."""
 
 
 class Catalog:
@@ -41,32 +41,32 @@ class Catalog:
     ) -> None:
         self._tools: dict[str, BaseTool] = {}
         self.provider_tools = list(provider_tools)
-        """Schemas of tools that the model's provider executes, in its format."""
+        """Schemas of tools that the model's provider executes, in the provider's format."""
         self._schemas: list[dict[str, Any]] | None = None
         self.on_demand_names: set[str] = set()
-        """The lower-case names of the tools of which requests have only the names."""
+        """The lower-case names of the tools on demand, which requests list by name only."""
         for tool in tools:
             self.add(tool)
 
     def add(self, tool: BaseTool) -> bool:
-        """Add a tool; ignore a second one of the same name, with a warning."""
+        """Add a tool; ignore a second one with the same name, with a warning."""
         if tool.name.lower() in self._tools:
-            log.warning("a tool named %s exists already; the second one is ignored", tool.name)
+            log.warning("a tool named %s already exists; the second one is ignored", tool.name)
             return False
         self._tools[tool.name.lower()] = tool
         self._schemas = None
         return True
 
     def remove(self, name: str) -> None:
-        """Remove a tool, if there is one of that name."""
+        """Remove the tool with a name, if there is one."""
         self._tools.pop(name.lower(), None)
         self.on_demand_names.discard(name.lower())
         self._schemas = None
 
     def defer(self, names: Iterable[str], session: Session) -> None:
-        """Offer tools on demand: requests have only their names, for `use_tool`.
+        """Offer tools on demand: requests list only their names, for `use_tool`.
 
-        Nothing changes if the user has a tool of that name.
+        Do nothing if the user has a tool named `use_tool`.
         """
         existing = {name.lower() for name in names} & self._tools.keys()
         if not existing:
@@ -81,7 +81,7 @@ class Catalog:
         self._schemas = None
 
     def find(self, name: str) -> BaseTool | None:
-        """Return the tool of a name, in any letter case, or None."""
+        """Return the tool with a name in any letter case, or None."""
         return self._tools.get(name.lower())
 
     def names(self) -> list[str]:
@@ -94,7 +94,7 @@ class Catalog:
         return [tool for tool in self if tool.name.lower() in self.on_demand_names]
 
     def is_on_demand(self, name: str) -> bool:
-        """Return whether there is a tool on demand of a name, in any letter case."""
+        """Return whether a tool with this name, in any letter case, is on demand."""
         return name.lower() in self.on_demand_names and name.lower() in self._tools
 
     def get_parameters(self, tool: BaseTool) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Catalog:
         return parameters
 
     def describe(self, tool: BaseTool) -> str:
-        """Return the full description of a tool on demand, which says how it is called."""
+        """Return the full description of a tool on demand, including how to call it."""
         return describe_tool(tool, self.get_parameters(tool))
 
     def explain_unknown(self, name: str) -> str:
@@ -121,7 +121,7 @@ class Catalog:
     def schemas(self) -> list[dict[str, Any]]:
         """Return the schemas of the tools for the model; cached.
 
-        Instead of the tools on demand, `use_tool` lists their names.
+        The tools on demand are replaced by `use_tool`, which lists their names.
         """
         if self._schemas is None:
             on_demand = self.on_demand
@@ -150,9 +150,9 @@ class Catalog:
         *,
         config: RunnableConfig | None = None,
     ) -> Observation:
-        """Execute one tool by name; for an unknown name return an observation that lists the tools.
+        """Execute a tool by name; for an unknown name, return an observation that lists the tools.
 
-        For Python callers: without the locks and the journal of a run.
+        This is for Python callers: it uses neither the locks nor the journal of a run.
         """
         tool = self.find(name)
         if tool is None:
@@ -173,7 +173,7 @@ class Catalog:
         return len(self._tools)
 
 
-# The locations of the built-in tools; a module is imported when a profile needs it.
+# The locations of the built-in tools. A module is imported when a profile needs it.
 BUILT_IN = {
     "ask_human": "manus.tools.ask_human:AskHuman",
     "bash": "manus.tools.bash:Bash",
@@ -214,7 +214,7 @@ def _shorten(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     shorter = {name: _shorten(part) for name, part in schema.items()}
-    if isinstance(shorter.get("title"), str):  # else a property of that name
+    if isinstance(shorter.get("title"), str):  # otherwise it is a property named `title`
         del shorter["title"]
     match shorter:
         case {"anyOf": [*members, {"type": "null"}], "default": None}:
@@ -224,20 +224,20 @@ def _shorten(schema: Any) -> Any:
 
 
 def asks_for_mcp(entry: Any) -> bool:
-    """Return whether an entry of a profile's tools stands for the tools of the MCP servers."""
+    """Return whether an entry of a profile's tools means the tools of the MCP servers."""
     return isinstance(entry, str) and entry.lower() == MCP
 
 
 def build_catalog(
     entries: Iterable[Any], session: Session, on_demand: Iterable[str] = ()
 ) -> Catalog:
-    """Build the catalogue of a session; tools named in `on_demand` are offered by name only.
+    """Build the catalog of a session; tools named in `on_demand` are offered by name only.
 
     An entry is the name of a built-in tool, a LangChain tool, a class of ours, a function or bound
     method whose docstring and type hints describe it, or `MODULE:NAME` of one of these. `mcp`
-    stands for the tools of all configured MCP servers, which `load_mcp_tools` adds when they are
-    first needed. A dict, such as `{"type": "web_search"}`, is a tool that the model's provider
-    executes; the model is given it as it is.
+    means the tools of all configured MCP servers, which `load_mcp_tools` adds when they are first
+    needed. A dict, such as `{"type": "web_search"}`, is a tool that the model's provider executes;
+    it is sent unchanged.
 
     Raises:
         SettingsError: an entry is none of these.
@@ -272,7 +272,7 @@ def _load_built_in(location: str) -> Any:
 
 
 def resolve_entry(name: str) -> Any:
-    """Resolve a name in the configuration: to itself, or to the object that `MODULE:NAME` names.
+    """Return a configured name, or the object that `MODULE:NAME` refers to.
 
     Raises:
         SettingsError: the object does not exist, or is not a tool.
@@ -287,8 +287,8 @@ def resolve_entry(name: str) -> Any:
         tool_from_function(target)
     elif not (isinstance(target, BaseTool) or _is_tool_class(target)):
         raise SettingsError(
-            f"`{name}` is no tool but of the type `{type(target).__name__}`; "
-            "name a function, or a LangChain tool."
+            f"`{name}` is of the type `{type(target).__name__}`, not a tool; "
+            "name a function or a LangChain tool."
         )
     return target
 
@@ -315,5 +315,5 @@ def _find_built_in(entry: Any) -> str:
         near = difflib.get_close_matches(str(entry).lower(), BUILT_IN, n=1)
         hint = f" Did you mean `{near[0]}`?" if near else ""
         names = ", ".join([*BUILT_IN, MCP])
-        raise SettingsError(f"There is no tool `{entry}`.{hint} Known are: {names}.")
+        raise SettingsError(f"There is no tool `{entry}`.{hint} The tools are: {names}.")
     return location

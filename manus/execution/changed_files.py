@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from manus.state.messages import get_text
 
 MAX_FILES = 20
-"""Maximum number of files named with a step."""
+"""Maximum number of files listed for a step."""
 _MAX_ENTRIES = 20_000
 """Maximum number of files that are checked."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
@@ -25,7 +25,7 @@ FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
 
 
 def now() -> int:
-    """Return the current time in nanoseconds, by the clock of file timestamps."""
+    """Return the current time of the clock of file timestamps, in nanoseconds."""
     return time.clock_gettime_ns(FILE_CLOCK)
 
 
@@ -38,13 +38,13 @@ async def next_tick() -> int:
 def changed_since(root: Path, since: int) -> list[str]:
     """Return the files created or changed since a time in nanoseconds, newest first. Blocking.
 
-    This uses `ctime`, which programs cannot set, so that it works for unpacked and copied files,
-    and after a crash. Hidden files and folders, and those of package managers, are skipped. Paths
-    are relative to the root.
+    This uses `ctime`, which programs cannot set, so it works for unpacked and copied files, and
+    after a crash. Hidden files and folders, and those of package managers, are skipped. Paths are
+    relative to the root.
     """
     changed = []
     for path in islice(_files(root), _MAX_ENTRIES):
-        with contextlib.suppress(FileNotFoundError):  # deleted in the meantime
+        with contextlib.suppress(FileNotFoundError):  # it has just been deleted
             changed_at = os.lstat(path).st_ctime_ns
             if changed_at >= since:
                 changed.append((-changed_at, os.path.relpath(path, root)))
@@ -58,7 +58,7 @@ def _files(root: Path) -> Iterator[str]:
 
 
 def find_mentioned(files: Sequence[str], history: Sequence[AnyMessage]) -> list[str]:
-    """Return the files whose name occurs in a conversation after its request.
+    """Return the files whose names occur in a conversation after its request.
 
     This attributes files to steps that run concurrently. `test_a.py` does not mention `a.py`.
     """

@@ -1,4 +1,4 @@
-"""Questions about a call in the form that chat UIs show, and the answers to them."""
+"""Questions about a call in the format of chat UIs, and their answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORDS: dict[str, Answer] = {
 _EDIT = re.compile(r"^edit\s*(\{.*)", re.IGNORECASE | re.DOTALL)
 _NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
 _HALF_ANSWER = re.compile(r"^(?:yes|y|ok|okay|approve|accept|edit)\b", re.IGNORECASE)
-"""The beginning of an answer. A condition may follow it, so it is neither a yes nor a no."""
+"""Starts of an answer that is neither a yes nor a no, since a condition may follow."""
 _WIDE_WORD = 4
 """Maximum length of a single word in a script without spaces."""
 
@@ -42,7 +42,7 @@ _WIDE_WORD = 4
 def hitl_question(
     kind: str, name: str, args: Any, text: str, allowed: Sequence[str], **extra: Any
 ) -> dict[str, Any]:
-    """Build a question in our form, and in that of LangChain's human-in-the-loop middleware."""
+    """Build a question in our format and in that of LangChain's human-in-the-loop middleware."""
     return {
         "kind": kind,
         "question": text,
@@ -53,13 +53,13 @@ def hitl_question(
 
 
 class QuestionSlot:
-    """Lets one question of a run be open at a time, for UIs whose answers name no question."""
+    """A lock that limits a run to one open question, for UIs whose answers name no question."""
 
     def __init__(self) -> None:
         self._is_taken = False
 
     def take(self) -> bool:
-        """Take the slot; False if another question is open."""
+        """Take the slot; return False if another question is open."""
         was_used = self._is_taken
         self._is_taken = True
         return not was_used
@@ -69,8 +69,8 @@ def ask_person(session: Session, question: dict[str, Any]) -> Any:
     """Return the person's answer to a question.
 
     Raises:
-        GraphInterrupt: there is none yet. It is without a question while another one is open:
-            the call asks when that has been answered.
+        GraphInterrupt: there is no answer yet. The interrupt is empty while another question is
+            open; the call asks after that one has been answered.
     """
     slot = session.question_slot
     try:
@@ -82,7 +82,7 @@ def ask_person(session: Session, question: dict[str, Any]) -> Any:
 
 
 def single_decision(answer: Any) -> Any:
-    """Return the one decision in `{"decisions": [...]}`; any other answer as it is."""
+    """Return the only decision in `{"decisions": [...]}`; return any other answer unchanged."""
     if isinstance(answer, Mapping):
         answer = answer.get("decisions") or answer
     if isinstance(answer, list) and len(answer) == 1:
@@ -96,16 +96,16 @@ def get_message(decision: Mapping[str, Any]) -> str:
 
 
 def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
-    """Read a person's decision about a call, and its text.
+    """Return a person's decision about a call, and its text.
 
-    The text is the reason of a `no`, the changed arguments of an `edit` as JSON, and of an answer
-    that is `unclear` the sentence with which the person is asked again.
+    The text is the reason for a `no`, the changed arguments of an `edit` as JSON, or, for an
+    `unclear` answer, the sentence with which the person is asked again.
 
-    In words: `yes`, `run`, `always`, `edit {…}`, `no: REASON`. A sentence refuses the call and is
-    the reason; a single word that is none of these is unclear. As data
+    An answer in words is `yes`, `run`, `always`, `edit {…}` or `no: REASON`. Any other sentence
+    refuses the call and is the reason; any other single word is unclear. An answer as data is
     `{"decisions": [{"type": "approve"}]}`, `{"type": "edit", "edited_action": {"args": {…}}}` or
-    `{"type": "reject", "message": "…"}`, as LangChain's middleware takes them; `"scope"` of an
-    approval may be `run` or `always`.
+    `{"type": "reject", "message": "…"}`, in the format of LangChain's middleware; the `"scope"` of
+    an approval may be `run` or `always`.
     """
     answer = single_decision(answer)
     if isinstance(answer, Mapping):
@@ -152,14 +152,14 @@ def _is_single_word(text: str) -> bool:
 
 
 def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict[str, Any]:
-    """Return the arguments of a call with those changed that an edit names.
+    """Return the arguments of a call with the changes of an edit.
 
-    `edit` is a JSON object. A null removes an argument that may be left out. A text in place of a
-    number or a list is read as JSON, since chat UIs edit every argument as text.
+    `edit` is a JSON object. Null removes an optional argument. A text in place of a number or a
+    list is parsed as JSON, since chat UIs edit every argument as text.
 
     Raises:
-        ValueError: it is no JSON object, or the call would not fit the tool's schema. The message
-            is a sentence for the person.
+        ValueError: it is not a JSON object, or the call would not fit the tool's schema. The
+            message is a sentence for the user.
     """
     try:
         changes = parse_arguments(edit)
@@ -170,7 +170,7 @@ def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict
     schema = tool.args_schema
     if isinstance(schema, type) and issubclass(schema, Arguments):
         nulls = {name: None for name, value in changes.items() if value is None}
-        changes = {**nulls, **schema.tidy(changes)}  # `tidy` drops a null that means the default
+        changes = {**nulls, **schema.tidy(changes)}  # `tidy` drops nulls that mean the default
     edited = dict(args)
     for name, value in changes.items():
         edited[name] = _like(args.get(name), value)
@@ -182,7 +182,7 @@ def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict
 
 
 def _like(old: Any, new: Any) -> Any:
-    """Read a text that replaces something else as JSON, where that gives a value of its type."""
+    """Parse a text that replaces another value as JSON, if the result has that value's type."""
     if not isinstance(new, str) or isinstance(old, str | None):
         return new
     try:
@@ -204,7 +204,7 @@ class _Fields(NamedTuple):
 
 
 def _argument_names(tool: BaseTool) -> _Fields | None:
-    """Return the names of a tool's arguments; None if it takes any."""
+    """Return the names of a tool's arguments; None if it accepts any."""
     schema: Any = tool.args_schema if isinstance(tool.args_schema, dict) else tool.tool_call_schema
     if is_model(schema):
         if schema.model_config.get("extra") == "allow":
@@ -217,7 +217,7 @@ def _argument_names(tool: BaseTool) -> _Fields | None:
 
 
 def _explain_misfit(tool: BaseTool, args: dict[str, Any]) -> str:
-    """Say why arguments do not fit a tool; empty if they do."""
+    """Return why arguments do not fit a tool; empty if they do."""
     schema: Any = tool.args_schema
     if not (is_model(schema) and issubclass(schema, Arguments)):
         fields = _argument_names(tool)

@@ -1,7 +1,7 @@
-"""The record of files that runs have downloaded into a workspace, or unpacked there.
+"""The record of files that runs have downloaded to a workspace, or unpacked there.
 
-They are untrusted for later runs too, even in a trusted folder. The record is stored with the
-workspace's other records, which its programs cannot access.
+They are untrusted in later runs too, even in a trusted folder. The record is stored with the
+workspace's other records, which programs cannot access.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger("manus")
 
 _RECORD = "downloads.json"
 _MAX_PATHS = 500
-"""Maximum number of paths; of more files, the top-level folders are recorded instead."""
+"""Maximum number of paths; beyond it, top-level folders are recorded instead."""
 _UNPACKS = re.compile(
     r"\b(?:unzip|tar|untar|7z\w?|g?unzip|bunzip2|unxz|xz|zstd|unrar|bsdtar|cpio|ar|zipfile|tarfile"
     r"|unpack_archive|extractall|gzip|bz2|lzma)\b"
@@ -40,9 +40,9 @@ async def note_downloads(
 ) -> None:
     """Record the files that a call has downloaded or unpacked; taint the run if it read such files.
 
-    It is unknown which files a program has read: in a workspace with downloads of earlier runs, all
-    output of programs is untrusted. `source` is the source of the call's text, `since` its start in
-    nanoseconds.
+    It is unknown which files a program has read, so in a workspace with downloads of earlier runs
+    all output of programs is untrusted. `source` is the source of the call's text, `since` its
+    start in nanoseconds.
     """
     is_program = source == COMMAND
     workspace = session.workspace
@@ -60,13 +60,13 @@ def _record(workspace: Workspace, since: int, *, has_fetched: bool) -> None:
 
 
 def _views_download(session: Session, args: Mapping[str, Any]) -> bool:
-    """Return whether a call of the editor concerns a downloaded file."""
+    """Return whether an editor call uses a downloaded file."""
     path = session.workspace.resource(str(args.get("path", ""))).partition("/")[2]
     return is_download(path, session.downloads)
 
 
 def read_downloads(workspace: Workspace) -> frozenset[str]:
-    """Return the paths, relative to the workspace, that are recorded and still there. Blocking."""
+    """Return the recorded paths that still exist, relative to the workspace. Blocking."""
     return frozenset(p for p in _read_record(workspace) if os.path.lexists(workspace.root / p))
 
 
@@ -81,7 +81,7 @@ def add_downloads(workspace: Workspace, paths: Iterable[str]) -> None:
 
 
 def forget_downloads(workspace: Workspace) -> None:
-    """Clear the record: the user trusts the present files. Blocking.
+    """Clear the record, since the user trusts the current files. Blocking.
 
     Raises:
         OSError: the record cannot be written.
@@ -91,7 +91,7 @@ def forget_downloads(workspace: Workspace) -> None:
 
 
 def is_download(path: str, downloads: Iterable[str]) -> bool:
-    """Return whether a path is a download, lies in one, or is a folder that holds one."""
+    """Return whether a path is a download, is inside one, or is a folder that contains one."""
     prefix = "" if path in ("", ".") else f"{path}/"
     for download in downloads:
         if path == download or path.startswith(f"{download}/") or download.startswith(prefix):
@@ -112,4 +112,4 @@ def _write_record(workspace: Workspace, paths: Iterable[str]) -> None:
     try:
         write_private(workspace.records / _RECORD, json.dumps(sorted(paths)).encode())
     except OSError as error:  # the run itself is tainted anyway
-        log.warning("Downloads cannot be recorded: %s.", error)
+        log.warning("Cannot record downloads: %s.", error)

@@ -1,7 +1,7 @@
 """The egress guard of a run: protection against exfiltration by prompt injection.
 
 Once a run is tainted (it has read untrusted text), it needs approval to send data to a host that
-the user has not named: by an address that it has not read, text that it types into a page, or a
+the user has not named: through an address that it has not read, text typed into a page, or a
 connection of a program. One answer is valid for a host and a kind of access until the run ends.
 """
 
@@ -28,11 +28,11 @@ from manus.state.taint import addresses_in, with_path
 from manus.state.user_words import all_own_words, is_phrase_of
 
 HOST = "host"
-"""The name of rules about hosts, whatever the kind of access: `host(example.org)`."""
+"""The name of rules about hosts for any kind of access: `host(example.org)`."""
 
 AccessKind = Literal["open", "type", "program"]
-"""How a run sends data: the browser opens an address, it types text into a page, or a program
-connects to a host."""
+"""The ways in which a run sends data: the browser opens an address or types text into a page, or a
+program connects to a host."""
 
 _PROGRAM_RULE = f"{HOST}-program("
 """The prefix of rules that approve connections of programs."""
@@ -100,9 +100,9 @@ class EgressGuard:
         connection of a program in a tainted run needs approval, whatever its host."""
         self._root = root
         self.why_tainted = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
-        """The reason of the taint, for the question; empty if there is no taint."""
+        """The reason for the taint, for the question; empty if there is no taint."""
         self.is_tainted = bool(self.why_tainted)
-        """Whether the run has read untrusted text, and approval is required at all."""
+        """Whether the run has read untrusted text and approval is required."""
         self.fetched_from = ""
         """The host from which a program has received the first response."""
         self._is_free = False
@@ -117,7 +117,7 @@ class EgressGuard:
         self._blocked_by_call: dict[str, tuple[Access, ...]] = {}
 
     def taint(self, reason: str) -> None:
-        """Mark the run as tainted; the first reason is kept."""
+        """Mark the run as tainted; keep the first reason."""
         self.why_tainted = self.why_tainted or reason
         self.is_tainted = not self._is_free
 
@@ -128,14 +128,14 @@ class EgressGuard:
     async def begin(
         self, task: ToolTask, settings: RunSettings, *, is_free: bool, asks: bool = True
     ) -> None:
-        """Set the settings and rules for this call and later ones.
+        """Apply the settings and rules for this call and later ones.
 
         `is_free`: every host is allowed. `asks`: the user can be asked for approval.
         """
         self._is_free = is_free
         self.is_tainted = bool(self.why_tainted) and not is_free
         self._asks = asks
-        # the descriptions of a server's tools are part of each request
+        # descriptions of a server's tools are part of each request
         if any(server.enabled and not server.trust for server in settings.mcp.values()):
             self.taint(prompts.SERVER_TEXT)
         if task.get("outside"):
@@ -159,7 +159,7 @@ class EgressGuard:
         return self._host_names[name]
 
     def read(self, text: str, page_address: str = "") -> None:
-        """Record the addresses in an untrusted text: its author knows them already.
+        """Record the addresses in an untrusted text, whose author already knows them.
 
         Pages of this machine are skipped, since the agent may have created them.
         """
@@ -172,7 +172,7 @@ class EgressGuard:
         return bool(self._forms(address) & self._addresses_read)
 
     def is_known_search(self, address: str) -> bool:
-        """Return whether an address is a read one plus a search for the user's own words.
+        """Return whether an address is one that was read plus a search for the user's own words.
 
         An example is `https://shop.example/search?q=kite`, if the user wrote "kite".
         """
@@ -225,12 +225,12 @@ class EgressGuard:
         return access.is_covered_by(self._refused) or self.was_network_refused(access)
 
     def was_network_refused(self, access: Access) -> bool:
-        """Return whether the user refused programs the machine's network altogether."""
+        """Return whether the user has denied programs the machine's network altogether."""
         is_refused = any(rule.startswith(_PROGRAM_RULE) for rule in self._refused)
         return is_refused and self.is_first_use(access)
 
     async def hold(self, host: str) -> str:
-        """Return why a program may not connect to a host; empty if it may."""
+        """Return why a program must not connect to a host; empty if it may."""
         access = Access("program", host)
         if not self.needs_approval(access):
             return ""
@@ -249,8 +249,8 @@ class EgressGuard:
     def note_response(self, host: str) -> None:
         """Record that a program received a response, which its output may contain.
 
-        The model reads the output when the call has ended, and the run is tainted from then on.
-        Until then the program continues as started: `curl -L` follows a redirect.
+        The model reads the output after the call has ended, and from then on the run is tainted.
+        Until then the program may continue: `curl -L` follows a redirect.
         """
         if is_loopback(host):
             return
@@ -259,7 +259,7 @@ class EgressGuard:
             call.has_fetched = True
 
     def accesses_held(self, call: str, arguments: str) -> tuple[Access, ...]:
-        """Return the accesses that were blocked when the call with this digest ran before.
+        """Return the accesses that were blocked in an earlier run of the call with this digest.
 
         Blocked accesses of other calls are included if the arguments contain their host.
         """
@@ -269,7 +269,7 @@ class EgressGuard:
         return tuple(dict.fromkeys(blocked))
 
     def note_blocked(self, call: str, running_call: RunningCall) -> None:
-        """Remember what the call with this digest was blocked from, for when it is repeated."""
+        """Record what the call with this digest was blocked from, in case it is repeated."""
         accesses = [*running_call.admitted, *running_call.blocked]
         self._blocked_by_call[call] = tuple(dict.fromkeys(accesses))
 

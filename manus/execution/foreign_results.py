@@ -75,7 +75,7 @@ def as_observation(answer: Any, call_id: str) -> Observation:
 
 
 def _is_structured(answer: Any) -> bool:
-    """Return whether an answer holds messages or commands."""
+    """Return whether an answer contains messages or commands."""
     if isinstance(answer, Mapping):
         return "messages" in answer
     if isinstance(answer, list):
@@ -131,7 +131,7 @@ def _convert_message(message: ToolMessage) -> Observation:
 
 
 def _convert_block(block: Mapping[str, Any]) -> str | Image:
-    """Convert a content block to a text or an image; other blocks to JSON."""
+    """Convert a content block to a text or an image, any other block to JSON."""
     if block["type"] == "image" and "base64" in block:
         return Image(block["base64"], block.get("mime_type", "image/png"))
     if block["type"] == "image" and "url" in block:
@@ -144,10 +144,10 @@ def _convert_block(block: Mapping[str, Any]) -> str | Image:
 def with_sibling_answers(
     messages: Sequence[BaseMessage], answers: Mapping[str, ToolMessage]
 ) -> Iterator[BaseMessage]:
-    """Yield messages that a tool hands over, with the tool messages of all calls of its message.
+    """Yield the messages that a tool hands over, with tool messages for all calls of its message.
 
-    A tool that leaves the agent has only its own tool message; providers reject a history in which
-    a call has none. `answers` maps call ids to tool messages.
+    A tool that leaves the agent adds only its own tool message, but providers reject a history in
+    which a call has none. `answers` maps call ids to tool messages.
     """
     present = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     for message in messages:

@@ -1,7 +1,7 @@
-"""The git guard of a run: whether its programs may change repositories that existed before the run.
+"""The git guard of a run, which decides whether programs may change existing repositories.
 
-The user is asked once per run: before a command that plainly changes a repository, or, if a program
-was blocked from doing so, when the call is repeated. Changes that the user's request plainly asks
+The user is asked once per run: before a command that clearly changes a repository, or, if a program
+was blocked from doing so, when the call is repeated. Changes that the user's request clearly asks
 for need no approval.
 """
 
@@ -22,7 +22,7 @@ class GitGuard:
     """The user's decisions about changes to their repositories."""
 
     def __init__(self, running_calls: list[RunningCall]) -> None:
-        """Create the guard; `running_calls` is the session's list of calls being executed."""
+        """Create the guard; `running_calls` is the session's list of calls in progress."""
         self._is_free = True
         self._asks = True
         self._words = ""
@@ -40,9 +40,9 @@ class GitGuard:
         is_free: bool,
         asks: bool = True,
     ) -> None:
-        """Set the rules for this call and later ones.
+        """Apply the rules to this call and later ones.
 
-        `rules` allow calls, and `words` are the user's own. `is_free`: nothing needs approval.
+        `rules` are the allow rules, `words` the user's own. `is_free`: nothing needs approval.
         `asks`: the user can be asked.
         """
         self._allow = tuple(rules)
@@ -58,7 +58,7 @@ class GitGuard:
         return not asks_for_git(self._words)
 
     def hold(self) -> str:
-        """Return why a program may not change a repository; empty if it may."""
+        """Return why a program must not change a repository; empty if it may."""
         if any(matches(rule, GIT) for rule in self._deny):
             return prompts.GIT_DENIED
         if any(call.may_change_git for call in self._calls) or not self.needs_approval():
@@ -72,5 +72,5 @@ class GitGuard:
         return call in self._blocked
 
     def note_blocked(self, call: str) -> None:
-        """Remember that the call with this digest was blocked, for when it is repeated."""
+        """Record that the call with this digest was blocked, in case it is repeated."""
         self._blocked.add(call)

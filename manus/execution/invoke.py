@@ -55,7 +55,7 @@ async def observe_call(
         current = asyncio.current_task()
         if current is not None and current.cancelling():
             raise
-        return failure(f"`{tool.name}` was cancelled before it was done.")
+        return failure(f"`{tool.name}` was cancelled before it finished.")
     except Exception as error:  # noqa: BLE001 - any error of a tool is reported to the model
         if isinstance(error, TimeoutError) and clock.expired():
             text = f"`{tool.name}` timed out after {limit:g} s and was cancelled."
@@ -63,7 +63,7 @@ async def observe_call(
         source = error.source if isinstance(error, ToolError) else ""
         observation = replace(failure(_describe_error(tool, error)), source=source)
         if isinstance(error, ToolInvocationError) or _is_about_arguments(tool, error):
-            return observation  # the same arguments are as wrong the next time
+            return observation  # a retry with the same arguments would fail again
         return replace(observation, error=error)
 
 
@@ -82,7 +82,7 @@ async def _invoke(
 ) -> Observation:
     """Call any LangChain tool as LangGraph's own ToolNode does.
 
-    State, store, runtime and call id are injected where it asks for them.
+    State, store, runtime and call id are injected where the tool asks for them.
     """
     call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
     if isinstance(tool, AgentTool):
@@ -122,7 +122,7 @@ def _describe_error(tool: BaseTool, error: Exception) -> str:
 
 
 def _is_about_arguments(tool: BaseTool, error: Exception) -> bool:
-    """Return whether an error is about the arguments, rather than data that the tool has read."""
+    """Return whether an error is about the arguments rather than data that the tool has read."""
     if not isinstance(error, ValidationError):
         return False
     schema = tool.args_schema

@@ -1,13 +1,13 @@
 """The journal of tool calls, a write-ahead log that makes a resume idempotent.
 
-A checkpoint records which nodes have finished. It cannot tell whether a tool call had taken effect
-when the process died, so a claim is written before the effect and the result after it. On a resume,
-a call with a result is replayed from the journal, and one with only a claim is never silently
+A checkpoint records which nodes have finished, but not whether a tool call had taken effect when
+the process died. So a claim is written before the effect, and the result after it. On a resume, a
+call with a result is replayed from the journal, and one with only a claim is never silently
 executed again.
 
-Keys are LangGraph task ids: stable when a crashed superstep runs again, and different in a fork,
-which repeats effects on purpose. Each line has an HMAC with a key of the store, so that programs of
-a run cannot forge one. Where the lines are stored is up to a `JournalLog`.
+Keys are LangGraph task ids, which are stable when a crashed superstep runs again, and different in
+a fork, which repeats effects on purpose. Each line has an HMAC with a key of the store, so that
+programs of a run cannot forge one. A `JournalLog` stores the lines.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from manus.execution.records.seal import Seal
 log = logging.getLogger("manus")
 
 UNKNOWN_EFFECT = (
-    "This call had begun when the process stopped, so it may have taken effect, in part or whole; "
-    "it was not executed again. Look at what is there before you decide to repeat it."
+    "This call had started when the process stopped, so it may have taken effect, partly or "
+    "completely; it was not repeated. Check the current state before you decide to repeat it."
 )
-# Only the calls of the last superstep can be replayed; older ones are kept for diagnosis.
+# Only calls of the last superstep can be replayed; older ones are kept for diagnosis.
 _MAX_ENTRIES = 200
 
 
 class Claim(NamedTuple):
-    """What is written about a call before its effect."""
+    """The record of a call that is written before its effect."""
 
     tool: str
     snapshot: str = ""
@@ -44,7 +44,7 @@ class Claim(NamedTuple):
 
 
 class JournalEntry(NamedTuple):
-    """The latest state of a call: only begun, or done with its message."""
+    """The latest state of a call: only started, or finished with its message."""
 
     state: Literal["begun", "done"]
     message: dict[str, Any] | None = None
@@ -53,7 +53,7 @@ class JournalEntry(NamedTuple):
     packed: str | None = None
     """The state update and other results of the tool that JSON cannot represent."""
     claim: Claim = Claim("")
-    """The claim of a call that has begun."""
+    """The claim of a call that has started."""
 
     def as_record(self, key: str) -> dict[str, Any]:
         """Return the record that is read as this entry, without empty values."""
@@ -67,7 +67,7 @@ class JournalEntry(NamedTuple):
 class Journal:
     """The journal of one thread, in memory and, given a log, in lines that survive the process.
 
-    A write is a line of JSON. A failed one raises `StorageError`.
+    Each write appends a line of JSON; a failed write raises `StorageError`.
     """
 
     def __init__(self, lines: JournalLog | None = None, previous: JournalLog | None = None) -> None:
@@ -80,10 +80,10 @@ class Journal:
         self.id = secrets.token_hex(8)
         """The id of the journal, also recorded in the metadata of each checkpoint."""
         self.is_whole = True
-        """Whether the lines were complete when they were read. Code that handles a loss resets
-        it."""
+        """Whether the lines were complete when they were read; reset by code that handles a
+        loss."""
         self.newest: str | None = None
-        """The key of the call that ended last; None after a fork."""
+        """The key of the call that finished last; None after a fork."""
         self._ended: dict[str, None] = {}
         """Keys of the calls that have ended since the last fork, in that order."""
         self.unfinished: dict[str, Claim] = {}
@@ -117,7 +117,7 @@ class Journal:
     def _read_previous(self) -> bool:
         """Read the lines from where an earlier version stored them; return whether there are any.
 
-        Whoever updates in the middle of a run resumes it with what it had recorded.
+        After an update in the middle of a run, a resume thus finds what was recorded before.
         """
         if self._previous is None or not self._previous.exists():
             return False
@@ -141,7 +141,7 @@ class Journal:
         return self._lines is None or not self._is_open or self._lines.is_current()
 
     def look_up(self, key: str) -> JournalEntry | None:
-        """Return the latest state of a call, or None if it never began."""
+        """Return the latest state of a call, or None if it never started."""
         return self._entries.get(key)
 
     @property
@@ -150,7 +150,7 @@ class Journal:
         return self._entries
 
     def answer_to(self, call_id: str) -> ToolMessage | None:
-        """Return the tool message of a call id; None if the call has not ended."""
+        """Return the tool message for a call id; None if the call has not finished."""
         for entry in reversed(self._entries.values()):
             if entry.message is not None and entry.message.get("tool_call_id") == call_id:
                 return ToolMessage(**entry.message)
@@ -223,7 +223,7 @@ class Journal:
         self._write({"key": key, "state": "released"})
 
     async def arelease(self, key: str) -> None:
-        """Release a claim, as `release`."""
+        """Release a claim, like `release`."""
         await self._awrite({"key": key, "state": "released"})
 
     def fork(self) -> None:
@@ -231,15 +231,15 @@ class Journal:
         self._write({"state": "forked"})
 
     async def afork(self) -> None:
-        """Record that the thread continues from an earlier checkpoint, as `fork`."""
+        """Record that the thread continues from an earlier checkpoint, like `fork`."""
         await self._awrite({"state": "forked"})
 
     @contextmanager
     def claiming(self) -> Iterator[None]:
-        """Exclude other processes in the block, to look a call up and claim it. Blocking.
+        """Exclude other processes while the block looks up a call and claims it. Blocking.
 
-        It is for agents that nothing else excludes from a thread. The lines are read again if
-        another process has written.
+        This is for agents whose thread has no other lock. The lines are read again if another
+        process has written.
         """
         if self._lines is None:
             yield
@@ -253,7 +253,7 @@ class Journal:
             yield
 
     def close(self) -> None:
-        """Close the lines; nothing is recorded until they are opened again."""
+        """Close the lines. Nothing is recorded until they are opened again."""
         if self._lines is not None and self._is_open:
             self._lines.close()
         self._is_open = False
@@ -315,7 +315,7 @@ class Journal:
     def _rewrite(self, lines: JournalLog) -> None:
         """Compact the lines to the latest entry of each of the newest calls."""
         self._forget()
-        # a journal without this first line has lost its beginning
+        # a journal without this first line has been truncated at its start
         records: list[dict[str, Any]] = [{"journal": self.id}]
         records += [entry.as_record(key) for key, entry in self._entries.items()]
         if self.newest is None and self._entries:
@@ -324,7 +324,7 @@ class Journal:
         lines.replace(b"".join(map(self._seal.seal, records)))
 
     def _forget(self) -> None:
-        """Keep the newest calls, and all calls that have not ended."""
+        """Drop all calls except the newest ones and those that have not finished."""
         finished = [key for key, entry in self._entries.items() if entry.state == "done"]
         for key in finished[:-_MAX_ENTRIES]:
             del self._entries[key]

@@ -1,8 +1,8 @@
 """Tools on demand: a request lists only their names, and `use_tool` describes and calls them.
 
-So the schemas in the requests of a run stay the same, byte for byte, and the provider's prompt
-cache keeps them. In the history of a thread, a call through `use_tool` is a call of the tool
-itself: it is converted when the reply arrives, and back when a request is built.
+So the schemas in the requests of a run stay the same, byte for byte, and remain in the provider's
+prompt cache. In the history of a thread, a call through `use_tool` is a call of the tool itself: it
+is converted when the reply arrives, and back when a request is built.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ARGUMENTS_KEYS = ("arguments", "args", "parameters", "input")
 
 
 def unwrap_calls(message: AIMessage, catalog: Catalog) -> None:
-    """Replace the calls through `use_tool` in a reply by calls of the tools themselves.
+    """Replace the calls through `use_tool` in a reply with calls of the tools themselves.
 
-    The message is marked with their ids. A call that asks for a description is left.
+    The message is marked with their ids. A call that asks for a description is not changed.
     """
     if not catalog.on_demand:
         return
@@ -41,7 +41,7 @@ def unwrap_calls(message: AIMessage, catalog: Catalog) -> None:
 
 
 def _find_target(values: Mapping[str, Any], catalog: Catalog) -> tuple[str, dict[str, Any]] | None:
-    """Return the tool that is to be called, and its arguments; None if they are not clear."""
+    """Return the tool to call, and its arguments; None if they are unclear."""
     name = get_name(values)
     tool = catalog.find(name)
     if tool is None or tool.name == USE_TOOL:
@@ -59,9 +59,9 @@ def get_name(values: Mapping[str, Any]) -> str:
 
 
 def get_arguments(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments for the tool; None if there are none, or if they are no object.
+    """Return the arguments for the tool; None if there are none, or if they are not an object.
 
-    Models also send them as JSON in a string, or beside the name.
+    Models also send them as JSON in a string, or next to the name.
     """
     rest = dict(values)
     for key in _NAME_KEYS:
@@ -85,7 +85,7 @@ class DispatchedCalls:
         """The ids of the calls."""
 
     def wrap(self, message: AnyMessage) -> AnyMessage:
-        """Return a message with these calls as the model has sent them."""
+        """Return a message with these calls in the form in which the model sent them."""
         if isinstance(message, AIMessage) and THROUGH in message.additional_kwargs:
             ids = set(message.additional_kwargs[THROUGH])
             self.ids |= ids
@@ -116,8 +116,8 @@ def mark_description(
     """Mark the message of a call that describes a tool on demand.
 
     The first call of such a tool describes it too: its description follows the result, unless the
-    list has named all arguments. `described` contains the lower-case names of the tools that the
-    history describes already.
+    list already names all arguments. `described` contains the lower-case names of the tools that
+    the history already describes.
     """
     name = str(message.name)
     if name.lower() == USE_TOOL and message.status == "success":

@@ -1,4 +1,4 @@
-"""Names that other agents give to tools like ours, which models call from habit."""
+"""Names of similar tools in other agents, which models call out of habit."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def normalize_name(name: str) -> str:
-    """Return a tool's name in snake case, without the namespace that some models put before it."""
+    """Return a tool's name in snake case, without the namespace prefix that some models add."""
     bare_name = re.split(r"[./:]", name.strip())[-1]
     return _WORD_START.sub("_", bare_name).lower().replace("-", "_")
 
 
 def find_our_name(name: str) -> str | None:
-    """Return what we call the tool that other agents give this normalized name; None if unknown."""
+    """Return our name of a tool, given another agent's normalized name; None if unknown."""
     return _OURS.get(name)

@@ -1,4 +1,4 @@
-"""Mark calls that may have effects outside the workspace, which a rewind cannot take back."""
+"""Mark calls that may have effects outside the workspace, which a rewind cannot undo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNCERTAIN = "uncertain"
 
 
 def rate_effect(observation: Observation) -> bool | str:
-    """Return the mark of a call that may act outside, by its result; False if it did nothing."""
+    """Return the mark of a call that may act outside, by its result; False if it had no effect."""
     if not observation.executed:
         return False
     if not observation.failed:

@@ -1,4 +1,4 @@
-"""Serialize the results of a tool besides its text for the journal."""
+"""Serialize the results of a tool other than its text for the journal."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def pack(observation: Observation) -> str | None:
     storable = {name: value for name, value in values.items() if is_storable(value)}
     if unstorable := [name for name in _FIELDS if name not in storable]:
         log.warning(
-            "not stored for a resume, because it cannot be serialized: %s", ", ".join(unstorable)
+            "not stored for a resume, since it cannot be serialized: %s", ", ".join(unstorable)
         )
     return pack_value(storable)
 
 
 def unpack(packed: str, observation: Observation) -> Observation:
-    """Return the observation with the packed values."""
+    """Return the observation with the packed values restored."""
     values = unpack_value(packed)
     for name in ("preceding", "following"):
         values[name] = tuple(values.get(name, ()))
@@ -50,13 +50,13 @@ def pack_value(value: Any) -> str:
 
 
 def unpack_value(packed: str) -> Any:
-    """Return the value that `pack_value` has serialized."""
+    """Return the value that `pack_value` serialized."""
     kind, _, data = packed.partition(":")
     return JsonPlusSerializer().loads_typed((kind, base64.b64decode(data)))
 
 
 def is_storable(value: Any, serializer: Any = None) -> bool:
-    """Return whether a checkpoint can hold a value."""
+    """Return whether a checkpoint can contain a value."""
     try:
         (serializer or JsonPlusSerializer()).dumps_typed(value)
     except Exception:  # noqa: BLE001 - whatever a serializer, or the value itself, raises

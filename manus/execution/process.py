@@ -1,4 +1,4 @@
-"""Start, run and end the programs of the model, with a scrubbed environment."""
+"""Start, run and terminate the programs of the model, with a scrubbed environment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GRACE_SECONDS = 0.5
 _KILL_TIMEOUT = 10.0
 """Seconds until killing is given up; only a process stuck in the kernel survives that long."""
 
-# The variables that programs need; keys, tokens and our own settings are not among them.
+# The variables that programs need, without keys, tokens and our own settings.
 _ALLOWED = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"),
@@ -55,7 +55,7 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 async def end(process: asyncio.subprocess.Process) -> None:
-    """End a program, its session, and its children in other sessions.
+    """Terminate a program, its session, and its children in other sessions.
 
     A cancellation is delayed until they have ended.
     """
@@ -72,11 +72,11 @@ async def end(process: asyncio.subprocess.Process) -> None:
 
 def _end(root: int, returncode: int | None) -> None:
     """Send SIGTERM, so that programs can clean up, then SIGKILL to the remaining ones. Blocking."""
-    # A pid is not reused while a session has it: a process with this pid also owns the session.
+    # A pid is not reused while it names a session, so a process with this pid owns the session.
     if returncode is not None and psutil.pid_exists(root):
         return
     remaining = _find_processes(root)
-    # killing the sandbox would kill its programs at once; it ends after them
+    # killing the sandbox would kill its programs at once; it exits after them
     _signal([process for process in remaining if not _is_sandbox(process)], signal.SIGTERM)
     deadline = time.monotonic() + _GRACE_SECONDS
     while remaining and time.monotonic() < deadline:
@@ -84,7 +84,7 @@ def _end(root: int, returncode: int | None) -> None:
         remaining = _find_processes(root, remaining)
     deadline = time.monotonic() + _KILL_TIMEOUT
     while remaining and time.monotonic() < deadline:
-        # Stop them before killing: a process that forks quickly could escape between two scans.
+        # Stop them before killing, since a process that forks quickly could escape between scans.
         _signal(remaining, signal.SIGSTOP)
         _signal(_find_processes(root, remaining), signal.SIGKILL)
         time.sleep(0.01)
@@ -139,12 +139,12 @@ async def start(
 ) -> asyncio.subprocess.Process:
     """Start a program in its own session; stdout and stderr go to `output`, in order.
 
-    `extra` is added to the result of `scrub_environment`. `descriptors` are inherited under their
-    numbers. Without a sandbox it must be one of our own programs; in a sandbox it may also `read`
-    the given files and folders.
+    `extra` is added to the result of `scrub_environment`. `descriptors` are inherited with their
+    numbers. Without a sandbox, the program must be one of our own; in a sandbox, it may also read
+    the files and folders in `read`.
 
     Raises:
-        ToolUnavailableError: the program or the directory is missing, or may not be used.
+        ToolUnavailableError: the program or the directory is missing, or must not be used.
     """
     try:
         words, environment = await asyncio.to_thread(
@@ -162,8 +162,8 @@ async def start(
         )
     except OSError as error:
         raise ToolUnavailableError(
-            f"{argv[0]} cannot be started ({error.filename or argv[0]}: {error.strerror}); "
-            "check that it is installed and that the workspace is there."
+            f"Cannot start {argv[0]} ({error.filename or argv[0]}: {error.strerror}); "
+            "check that it is installed and that the workspace exists."
         ) from None
 
 
@@ -204,9 +204,9 @@ async def run(
     sandbox: Sandbox | None = None,
     read: Sequence[Path] = (),
 ) -> ProcessResult:
-    """Run a program in the workspace until it ends, or until the timeout.
+    """Run a program in the workspace until it exits, or until the timeout.
 
-    All its processes are ended afterwards, also when the caller is cancelled.
+    All its processes are terminated afterwards, also when the caller is cancelled.
 
     Raises:
         ToolUnavailableError: the program cannot be started.

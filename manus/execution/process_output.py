@@ -14,7 +14,7 @@ from contextvars import ContextVar
 
 HEAD = 4 * 2**20
 TAIL = 2 * 2**20
-"""Bytes kept of the beginning and the end of an output; the middle is only counted."""
+"""Bytes kept from the beginning and the end of an output; the middle is only counted."""
 
 _CHUNK = 2**18
 _PAUSE = 0.005
@@ -24,12 +24,12 @@ nor monopolize the event loop."""
 _NOTIFY_INTERVAL = 0.2
 """Seconds between two notifications of the listener."""
 _NOTIFY_SIZE = 2_000
-"""Bytes of the end of the output in a notification."""
+"""Maximum number of bytes of the end of the output in a notification."""
 
 listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
-"""Receives, now and then, the end of the output of the programs of a call."""
+"""Receives the end of the output of a call's programs from time to time."""
 
-# Colours and cursor movements of a terminal, and window titles.
+# Terminal colors, cursor movements, and window titles.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - set(b"\t\n\r"), "\ufffd")
 
@@ -52,7 +52,7 @@ class Capture:
     def add(self, data: bytes) -> None:
         """Add the next chunk of the stream."""
         self._data += data
-        if len(self._data) > self._head + 2 * self._tail:  # now and then: each byte moves once
+        if len(self._data) > self._head + 2 * self._tail:  # seldom, so that each byte moves once
             self._cut = self.dropped
             del self._data[self._head : -self._tail]
 
@@ -67,19 +67,19 @@ class Capture:
         head = self._data[: self._head]
         tail = self._data[-self._tail :]
         note = f"[… {self.dropped:,} bytes left out …]"
-        # the tail may begin in the middle of a character
+        # the tail may start in the middle of a character
         return f"{_to_text(head)}\n{note}\n{_to_text(tail.lstrip(bytes(range(0x80, 0xC0))))}"
 
 
 def _to_text(data: bytearray) -> str:
     text = _ESCAPE.sub("", data.decode("utf-8", "replace"))
-    # of an overwritten line, such as a progress bar, only the final text
+    # keep only the final text of an overwritten line, such as a progress bar
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return "\n".join(lines).translate(_CONTROL)
 
 
 class PipeReader:
-    """The reader of a pipe: it captures the output until `take`, then discards the rest.
+    """A reader of a pipe that captures the output until `take` and then discards the rest.
 
     It continues to read after `take`, because a background job that writes to the pipe would
     otherwise block, or be killed by SIGPIPE. It belongs to the running event loop, and owns the

@@ -2,7 +2,7 @@
 
 A user who opens the folder in an editor, a shell or git executes what these files configure. The
 editor tool needs approval to write one, programs in a sandbox cannot change existing ones, and new
-ones are moved into quarantine.
+ones are moved to quarantine.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _EXAMPLES = (".example", ".sample", ".template")
 def is_protected(path: str) -> bool:
     """Return whether a path, relative to the workspace, is protected.
 
-    Case-insensitive, like some file systems. Texts for agents
-    (`AGENTS.md`) are not protected: agents are asked to write them, and the diff shows them.
+    The check is case-insensitive, like some file systems. Texts for agents (`AGENTS.md`) are not
+    protected, since agents are asked to write them, and the diff shows them.
     """
     parts = PurePosixPath(path.lower()).parts
     if not parts:

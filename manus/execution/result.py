@@ -30,10 +30,10 @@ class Image:
 class Observation:
     """The result of one call, as the model will see it.
 
-    `update` changes channels of the state besides `messages`. `fingerprint` replaces the text in
-    loop detection, such as a digest of the page after a browser action. `executed` is false for a
-    call that was answered without execution. `source` is the source of the text
-    (`prompts/sources.py`); empty for our own words.
+    `update` changes channels of the state other than `messages`. `fingerprint` replaces the text in
+    loop detection, for example with a digest of the page after a browser action. `executed` is
+    false for a call that was answered without execution. `source` is the source of the text
+    (`prompts/sources.py`), or empty for our own text.
     """
 
     text: str
@@ -44,11 +44,11 @@ class Observation:
     executed: bool = True
     source: str = ""
     is_exit_code: bool = False
-    """The error is the exit code of a command that was executed."""
+    """Whether the error is the exit code of a command that was executed."""
     own_text: str = ""
-    """The beginning of the text that the tool itself says, as far as the rest has a source."""
+    """The start of the text that is the tool's own, if the rest has a source."""
     output: str = ""
-    """The output of a program, the part of the text that is stored if the text is too long."""
+    """The output of a program: the part of the text that is stored if the text is too long."""
     artifact: Any = None
     """The artifact of the tool message for the embedding program; the model does not see it."""
     preceding: tuple[AnyMessage, ...] = ()
@@ -56,7 +56,7 @@ class Observation:
     following: tuple[AnyMessage, ...] = ()
     """Messages that the tool inserts into the history after its own."""
     error: Exception | None = field(default=None, compare=False, repr=False)
-    """The exception of a tool that failed, for middleware that retries."""
+    """The exception of a failed tool, for middleware that retries."""
     handoff: Command[Any] | None = None
     """The command with which the tool hands over to another node of the parent graph."""
 

@@ -1,8 +1,8 @@
 """Open files without following symbolic links in any part of the path (TOCTOU protection).
 
-Paths are resolved when they come here: `Workspace` has followed their links and checked that they
-are inside. A program of the model could replace a folder by a link a moment later. So each folder
-of the path is opened relative to its parent, as a folder only; a swap ends in an `OSError`. This
+Paths are already resolved: `Workspace` has followed their links and checked that they are inside.
+But a program of the model could replace a folder with a link a moment later. So each folder of the
+path is opened relative to its parent, and only as a folder; a swap results in an `OSError`. This
 works on every system; `openat2` would need this as a fallback for old kernels. All functions are
 blocking.
 """
@@ -65,7 +65,7 @@ def open_at(path: Path, flags: int = os.O_RDONLY, mode: int = 0, make: int | Non
 
 
 def look_at(path: Path) -> os.stat_result | None:
-    """Return the status of a file or folder; None if it does not exist, or is a link.
+    """Return the status of a file or folder; None if it does not exist or is a link.
 
     Raises:
         OSError: its folder cannot be searched.
@@ -106,7 +106,7 @@ def open_record(path: Path) -> BinaryIO:
     status = os.fstat(descriptor)
     if status.st_uid != os.geteuid():
         os.close(descriptor)
-        raise PermissionError(errno.EPERM, "It belongs to somebody else")
+        raise PermissionError(errno.EPERM, "It has another owner")
     if status.st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
     return os.fdopen(descriptor, "ab+", buffering=0)
@@ -126,7 +126,7 @@ def write_file(path: Path, data: bytes, mode: int | None = None, *, folders: int
     """Write a file atomically; create missing folders with mode `folders`.
 
     Raises:
-        OSError: it cannot be written; nothing has changed.
+        OSError: the file cannot be written; nothing has changed.
     """
     with enter(path.parent, folders) as at:
         write_atomically(Path(path.name), data, mode, at)
@@ -141,7 +141,7 @@ def remove(path: Path) -> None:
     """Remove a file, if it exists.
 
     Raises:
-        OSError: it cannot be removed.
+        OSError: the file cannot be removed.
     """
     with contextlib.suppress(FileNotFoundError), enter(path.parent) as at:
         os.unlink(path.name, dir_fd=at)

@@ -1,7 +1,7 @@
 """The live resources of one run: its workspace, its journal, and what its tools keep open.
 
-A session is closed when its run ends, and is built again on a resume. It shares nothing with other
-runs. It also holds the locks of resources that concurrent calls use.
+A session is closed when its run ends, and is recreated on a resume. It shares nothing with other
+runs. It also holds the locks of the resources that concurrent calls use.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource that a call uses: a name with `/` between its levels, read only or changed.
+    """A resource that a call reads or changes: a name whose levels are separated by `/`.
 
-    `workspace` covers `workspace/a.py`; `*` covers everything. Two calls that only read share.
+    `workspace` covers `workspace/a.py`; `*` covers everything. Calls that only read can share it.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Resource:
 
 
 class ResourceLocks:
-    """Locks of resources, granted in order of arrival as soon as no earlier holder collides.
+    """Locks of resources, granted in order of arrival as soon as no earlier holder conflicts.
 
-    This order keeps the call order of a message where it matters. All resources of a call are
+    This keeps the order of the calls in a message where it matters. All resources of a call are
     acquired at once, so deadlocks are impossible.
     """
 
@@ -87,7 +87,7 @@ class Closeable(Protocol):
     """A resource that must be closed: a shell, a browser, a connection."""
 
     async def close(self) -> None:
-        """Close the resource; do nothing if it has ended already."""
+        """Close the resource; do nothing if it is already closed."""
 
 
 T = TypeVar("T", bound=Closeable)
@@ -101,19 +101,19 @@ class Session:
     is_in_other_graph = False
     """Whether the agent is a node of a graph of the embedding program."""
     complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
-    """Asks the model of a role; None if there are no models."""
+    """Calls the model of a role; None if there are no models."""
     page_is_prompted = False
-    """The next-step prompt shows the browser's page, so observations need not."""
+    """Whether the next-step prompt shows the browser's page, so that observations need not."""
     waiting = False
-    """The run is interrupted until the user answers."""
+    """Whether the run is interrupted until the user answers."""
     lost_calls = ""
-    """What the model is told of effects that the stored state does not have."""
+    """The note for the model about effects that the stored state does not contain."""
     lost_steps = ""
-    """The same about the plan that the run executes a step of."""
+    """The same about the plan of which the run executes a step."""
     question_slot: QuestionSlot | None = None
     """The slot shared by all sessions of a run that is served to chat UIs."""
     files: ThreadFiles | None = None
-    """Records the workspace's files for the thread; None if that is off."""
+    """Records the workspace's files for the thread; None if recording is disabled."""
     owns_files = True
     """Whether `files` are closed with this session; those of an outer run are not."""
     shared: SharedFiles | None = None
@@ -142,11 +142,11 @@ class Session:
         )
         self.git_guard = GitGuard(self.running_calls)
         self.guarded_facts: list[Any] = []
-        """The facts about a call that the guards have been given last."""
+        """The facts about a call that the guards received last."""
         self.siblings = Siblings()
-        """The calls of the message that is being executed."""
+        """The calls in the message that is being executed."""
         self.recorded_calls: list[ToolMessage] = []
-        """Results in the journal that the stored state should have, until it is compared."""
+        """Journaled results that the stored state should contain, until it has been checked."""
         self.approved: list[str] = []
         """Rules that the user has approved so far."""
         self.asked: dict[str, str] = {}
@@ -157,18 +157,18 @@ class Session:
         self._creation_locks: dict[str, asyncio.Lock] = {}
 
     async def obtain(self, name: str, create: Callable[[], Awaitable[T]]) -> T:
-        """Return the live resource of a name; create it on first use."""
+        """Return the live resource with a name; create it on first use."""
         async with self._creation_locks.setdefault(name, asyncio.Lock()):
             if name not in self._resources:
                 self._resources[name] = await create()
             return self._resources[name]  # type: ignore[return-value]
 
     def peek(self, name: str) -> Any:
-        """Return the live resource of a name, or None if it does not exist."""
+        """Return the live resource with a name, or None if it does not exist."""
         return self._resources.get(name)
 
     async def discard(self, name: str) -> None:
-        """Close the live resource of a name, so that the next use creates a new one."""
+        """Close the live resource with a name, so that the next use creates a new one."""
         resource = self._resources.pop(name, None)
         if resource is None:
             return

@@ -1,9 +1,9 @@
 """Detect conflicting changes of files by concurrent steps of a flow.
 
 A program can read a file, and write it after another step has changed it: that change is lost (a
-race condition), and neither step would notice. So after each call the changed files of the
-workspace are hashed. A version of a file is identified by its hash and the step that wrote it. A
-step is informed of versions of other steps in the observation of its next call.
+race condition), and neither step would notice. So the changed files in the workspace are hashed
+after each call. A version of a file is identified by its hash and the step that wrote it. A step is
+informed about versions of other steps in the observation of its next call.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from manus.execution.safe_open import open_file
 from manus.prompts import flow as prompts
 
 _MAX_HASHED = 16 * 2**20
-"""Bytes; a larger file is identified by its size and time instead of its hash."""
+"""Size in bytes above which a file is identified by its size and time instead of its hash."""
 _MAX_CHANGED = 200
-"""Maximum number of files checked after a call; of more, those with versions or named ones."""
+"""Maximum number of files checked after a call; beyond it, only those with versions or named."""
 _MAX_TEXT = 20_000
 """Maximum number of characters of an observation that are searched for file names."""
 _NAMES = (re.compile(r"[\w.-]+"), re.compile(r"[\w.-]+", re.ASCII))
@@ -37,7 +37,7 @@ _CODE_WRITES = re.compile(
     """,
     re.VERBOSE,
 )
-"""Patterns of code that writes files: possibly any file that it names."""
+"""Patterns of code that writes files, possibly any file that it names."""
 _COMMAND_WRITES = re.compile(
     r"^\s*(?:sudo\s+)?(?:tee|mv|cp|ln|rm|touch|truncate|dd|patch|install|(?:sed|perl)\s.*-\w*i)\b"
 )
@@ -74,7 +74,7 @@ class SharedFiles:
         return self._steps[space]
 
     def find_rivals(self, step: StepFiles, changed_at: int) -> list[StepFiles]:
-        """Return the other steps with a running call that began before a file was changed."""
+        """Return the other steps with a running call that started before a file was changed."""
         candidates = (other for other in self._steps.values() if other is not step)
         return [
             other
@@ -103,7 +103,7 @@ class StepFiles:
     calls: list[int] = field(default_factory=list)
     """Start times of its running calls, in nanoseconds."""
     last_seen: int = 0
-    """Number of the newest version that the step was informed of."""
+    """Number of the newest version that the step was informed about."""
     conflicts: dict[str, set[str]] = field(default_factory=dict)
     """Files changed concurrently by other steps, with the titles of these steps."""
     _names: set[str] = field(default_factory=set)
@@ -185,7 +185,7 @@ class StepFiles:
         """Record the files that this step has changed, and return them.
 
         If calls of other steps were running too, a change is attributed to the step that seems to
-        write the file, or else names it.
+        write the file, or otherwise to one that names it.
         """
         own = set()
         for path, change in changed.items():
@@ -208,11 +208,11 @@ class StepFiles:
         *,
         builds_on: bool,
     ) -> tuple[dict[str, list[str]], list[str]]:
-        """Return the conflicts with other steps, and other news of files that this step names.
+        """Return the conflicts with other steps, and other changes of files that this step names.
 
         A conflict is a file that this call has changed, or may have changed, on top of a version
         that the step had not seen. `newest` is the number of the newest version when the call
-        began; `builds_on`: the call started from that content.
+        started; `builds_on`: the call started from that content.
         """
         conflicts: dict[str, list[str]] = {}
         news = []

@@ -1,7 +1,7 @@
 """Dependencies between the calls of one message.
 
-Each call is a task of its own, so they are coordinated here. A call waits for earlier calls that
-use the same resource. If one of those has failed, the call is not executed; while one waits for the
+Each call is a separate task, so they are coordinated here. A call waits for earlier calls that use
+the same resource. If one of those has failed, the call is not executed; while one waits for the
 user, the call stays pending.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CallState = Literal["running", "done", "failed", "waiting"]
 
 _MAX_ARGUMENTS = 100
-"""Maximum size of the arguments in the description of a call."""
+"""Maximum length of the arguments in the description of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Needs:
     resources: frozenset[Resource]
     """Calls with colliding resources do not run concurrently."""
     read_only: bool = False
-    """Whether it changes nothing."""
+    """Whether the call changes nothing."""
     relies_on: frozenset[Resource] = frozenset()
-    """Resources that it expects in the state that the earlier calls of the message leave."""
+    """Resources that it expects in the state that earlier calls in the message leave."""
 
     def runs_after(self, earlier: Needs) -> bool:
         """Return whether the call waits until an earlier one has ended."""
@@ -52,7 +52,7 @@ class Needs:
     def is_ruled_out_by(self, earlier: Needs) -> bool:
         """Return whether the call must not be executed after an earlier one has failed.
 
-        Reads are always possible, and a failed read has no consequences.
+        Reads are always allowed, and a failed read has no consequences.
         """
         return self.is_held_by(earlier) and not (self.read_only or earlier.read_only)
 
@@ -77,7 +77,7 @@ class Sibling:
     needs: Callable[[], Needs]
     state: CallState = "running"
     cause: str = ""
-    """The failed call because of which this one was not executed."""
+    """The failed call that prevented this one from being executed."""
     message: ToolMessage | None = None
     """The tool message."""
     handoff: Command[Any] | None = None
@@ -86,10 +86,10 @@ class Sibling:
 
 
 class Siblings:
-    """The calls of the newest message.
+    """The calls in the newest message.
 
-    `unfinished` are the ids of the calls that will be executed; None if all will. `settled` holds
-    the outcome of calls that have ended in another process.
+    `unfinished` are the ids of the calls that will be executed; None if all will. `settled`
+    contains the outcome of calls that have ended in another process.
     """
 
     def __init__(
@@ -107,20 +107,20 @@ class Siblings:
     def start(self, task: ToolTask, description: str, needs: Needs) -> Sibling:
         """Register a call, so that later ones can wait for it."""
         sibling = Sibling(description, lambda: needs)
-        if "calls" in task:  # else no other call refers to it
+        if "calls" in task:  # otherwise no other call refers to it
             self._calls[task["id"]] = sibling
             self._start_event(task["id"]).set()
         return sibling
 
     async def wait_for_turn(self, task: ToolTask, needs: Needs) -> str:
-        """Wait for the earlier calls of the message that use the same resources.
+        """Wait for the earlier calls in the message that use the same resources.
 
-        Return the failed call, in words, because of which this one must not be executed; empty if
+        Return a description of the failed call that prevents this one from being executed; empty if
         there is none.
 
         Raises:
-            GraphInterrupt: an earlier call waits for a person. The interrupt asks nothing; the task
-                stays pending, and runs again when the person has answered.
+            GraphInterrupt: an earlier call waits for a person. The interrupt has no question; the
+                task stays pending, and runs again when the person has answered.
         """
         cause = ""
         is_held = False
@@ -139,7 +139,7 @@ class Siblings:
         return cause
 
     async def wait_for_error(self, task: ToolTask) -> str:
-        """Wait for all earlier calls of the message; return the first, in words, with an error.
+        """Wait for all earlier calls in the message; return a description of the first that failed.
 
         Raises:
             GraphInterrupt: one waits for a person, as in `wait_for_turn`.
@@ -157,7 +157,7 @@ class Siblings:
         return ""
 
     async def wait_for_all(self, task: ToolTask) -> dict[str, Sibling]:
-        """Wait until the other calls of the message have ended; return all of them by id.
+        """Wait until the other calls in the message have ended; return all of them by id.
 
         Raises:
             GraphInterrupt: one waits for a person, as in `wait_for_turn`.
@@ -173,7 +173,7 @@ class Siblings:
         return siblings
 
     async def _find(self, call_id: str) -> Sibling | None:
-        """Return an earlier call, once it has started; None if it is not known to start."""
+        """Return an earlier call once it has started; None if it is unknown whether it will."""
         if self._unfinished is None or call_id in self._unfinished:
             await self._start_event(call_id).wait()
         return self._calls.get(call_id)

@@ -1,6 +1,6 @@
 """Read and replace whole files of the workspace, and decode and encode their text.
 
-Encoding, byte order mark and line ends are preserved. All functions are blocking.
+Encoding, byte order mark and line endings are preserved. All functions are blocking.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEGACY_ENCODINGS = (
     *("cp1252", "cp1251", "cp1250", "cp1253", "cp1256", "koi8_r", "latin_1"),
     *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
 )
-"""Encodings of files that are not Unicode, the most common first."""
+"""Encodings of files that are not in Unicode, the most common first."""
 
 
 def read_file(path: Path, label: str) -> bytes:
@@ -50,8 +50,8 @@ def read_file(path: Path, label: str) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_BYTES:
             raise ToolError(
-                f"{label} has {size:,} bytes and only files of up to {MAX_BYTES:,} can be "
-                "opened here; use commands such as `head`, `sed -n` and `grep` on it."
+                f"{label} has {size:,} bytes, more than the limit of {MAX_BYTES:,}; use commands "
+                "such as `head`, `sed -n` and `grep`."
             )
         return file.read(MAX_BYTES)
 
@@ -65,7 +65,7 @@ def replace_file(path: Path, data: bytes) -> None:
     """
     try:
         with enter(path.parent, make=0o777) as at:
-            status = look_at(path)  # also for root, who could write anyway
+            status = look_at(path)  # applies to root too, who could write anyway
             writable = status is None or (
                 status.st_mode & 0o222 and os.access(path.name, os.W_OK, dir_fd=at)
             )
@@ -77,12 +77,12 @@ def replace_file(path: Path, data: bytes) -> None:
     except NotADirectoryError:
         folder = path.parent.name
         raise ToolError(
-            f"{folder} cannot be a folder: a file stands in its way; choose another path."
+            f"Cannot create the folder {folder}: it is a file; choose another path."
         ) from None
 
 
 def image_type(data: bytes) -> str | None:
-    """Return the media type of an image that models accept (PNG, JPEG, GIF, WebP), else None."""
+    """Return the media type of an image that models accept (PNG, JPEG, GIF, WebP), or None."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _IMAGES if data.startswith(start)), None)
@@ -96,7 +96,7 @@ class TextFile(NamedTuple):
     mark: bytes = b""
     """The byte order mark, if the file has one."""
     line_end: str = "\n"
-    """CRLF if every line of the file ends with it, else a line feed."""
+    """CRLF if every line of the file ends with it, otherwise a line feed."""
 
     def encoded(self, text: str) -> bytes:
         """Encode another text in the same way.
@@ -107,7 +107,7 @@ class TextFile(NamedTuple):
         return self.mark + text.replace("\n", self.line_end).encode(self.encoding)
 
     def typed(self, text: str) -> str:
-        """Normalize the line ends of a text that a model has written for this file."""
+        """Convert a text from the model to the line endings of this file."""
         return text.replace(self.line_end, "\n")
 
     def form(self) -> str:
@@ -124,13 +124,13 @@ def as_text(label: str, data: bytes) -> TextFile:
         ToolError: the file is binary; the message gives its type and size.
     """
     mime = image_type(data)
-    # a PDF may look like text at its beginning
+    # the beginning of a PDF may look like text
     file = None if mime or data.startswith(b"%PDF-") else _decode(data)
     if file is None:
         kind = mime or mimetypes.guess_type(label)[0] or "unknown type"
         raise ToolError(
             f"{label} is a binary file ({kind}, {len(data):,} bytes), "
-            "which cannot be shown or edited as text; use a program that knows its format."
+            "which cannot be shown or edited as text; use a program that supports its format."
         )
     return file
 
@@ -150,7 +150,7 @@ def _guess_encoding(data: bytes) -> TextFile | None:
     best = from_bytes(data, cp_isolation=list(_LEGACY_ENCODINGS)).best()
     if best is None:
         return None
-    # several may decode to the same text; take the most common one
+    # several may decode to the same text; use the most common one
     return _decode_exactly(data, min(best.could_be_from_charset, key=_LEGACY_ENCODINGS.index))
 
 

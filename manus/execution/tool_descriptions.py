@@ -1,4 +1,4 @@
-"""Describe tools to a model: in one line, or in full with an example of a call."""
+"""Describe tools to a model: in one line, or in full with an example call."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from manus.state.text import one_line
 
 _MAX_SUMMARY = 90
 _MAX_LISTING = 6_000
-"""Characters of the list of one server's tools; a longer one consists of names only."""
+"""Maximum length of the list of one server's tools; a longer one consists of names only."""
 _MAX_ARGUMENTS = 4
 """Maximum number of required arguments that the list names."""
 _MAX_DEPTH = 4
-"""Levels of nested objects in an example."""
+"""Maximum number of levels of nested objects in an example."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,30}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
@@ -49,7 +49,7 @@ def _get_origin(tool: BaseTool) -> str:
 
 
 def _describe_briefly(tool: BaseTool, parameters: Schema) -> str:
-    """Return a tool's name, its required arguments, and a summary, in one line."""
+    """Return one line with a tool's name, its required arguments, and a summary."""
     names = list_named_arguments(parameters)
     if len(parameters.get("properties", ())) > len(names):
         names.append("…")
@@ -88,7 +88,7 @@ def _to_json(value: Any) -> str:
 
 
 def build_example(schema: Schema, root: Schema | None = None, depth: int = 0) -> Any:
-    """Return a value that fits a JSON schema; an object has its required properties."""
+    """Return a value that fits a JSON schema; objects have their required properties."""
     root = root or schema
     schema = _resolve(schema, root)
     for key in ("enum", "examples"):

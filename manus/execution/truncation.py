@@ -11,19 +11,19 @@ from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import COMMAND, MCP, framed, is_outside
 
 HEAD = 0.6
-"""Share of the limit that goes to the beginning."""
+"""Fraction of the limit that is used for the beginning."""
 HEAD_OF_OUTPUT = 0.25
-"""The share for output of programs and failures, whose result is at the end."""
+"""The fraction for output of programs and failures, whose result is at the end."""
 _EXCERPT_TOKENS = 1_000
-"""Tokens of a program's output that are shown if all of it is in a file."""
+"""Maximum number of tokens shown of a program's output that is stored in a file."""
 _TOKEN = re.compile(r"[A-Za-z]{1,6}|\d{1,3}|[^\sA-Za-z\d]|\n+")
-"""Matches about one token; numbers and signs have far more tokens than words of the same length."""
+"""Matches about one token: numbers and symbols have far more tokens than words of equal length."""
 _IN_WORD = frozenset(f"{ascii_letters}{digits}_.,+-")
-"""Characters between which a text is not cut, so that no number is mistaken for a shorter one."""
+"""Characters between which a text is not cut, so that no number appears to be a shorter one."""
 
 
 def max_tokens_for(source: str) -> int | None:
-    """Return how many tokens are shown of a text that is too long; None if only its size counts.
+    """Return how many tokens of a text that is too long are shown; None if only its size counts.
 
     The output of a program is rarely written to be read as a whole, and its file can be searched.
     """
@@ -43,7 +43,7 @@ def truncate(
 ) -> str:
     """Truncate a text to `limit` characters and about `max_tokens`. Blocking if it is too long.
 
-    Of a text that contains the `output` of a program, only that is stored in the file.
+    If a text contains the `output` of a program, only the output is stored in the file.
 
     A text within `limit` stays whole. It is cut at the ends of lines, or of words in long lines.
 
@@ -70,7 +70,7 @@ def truncate(
 
 
 def _size_of_tokens(text: str, tokens: float) -> int:
-    """Return the number of characters that the first tokens of a text have."""
+    """Return the number of characters in the first tokens of a text."""
     for count, match in enumerate(_TOKEN.finditer(text), start=1):
         if count > tokens:
             return match.start()
@@ -78,7 +78,7 @@ def _size_of_tokens(text: str, tokens: float) -> int:
 
 
 def _find_cut_before(text: str, index: int) -> int:
-    """Return where to cut a text at or before an index: at a line's end, or a word's."""
+    """Return where to cut a text at or before an index: at the end of a line or a word."""
     lowest = index // 2
     line_end = text.rfind("\n", lowest, index + 1)
     if line_end >= 0:
@@ -90,7 +90,7 @@ def _find_cut_before(text: str, index: int) -> int:
 
 
 def _find_cut_after(text: str, index: int) -> int:
-    """Return where to continue a text at or after an index: at a line's beginning, or a word's."""
+    """Return where to continue a text at or after an index: at the start of a line or a word."""
     highest = (index + len(text)) // 2
     line_end = text.find("\n", max(index - 1, 0), highest)
     if line_end >= 0:
@@ -106,7 +106,7 @@ def _is_in_word(text: str, position: int) -> bool:
 
 
 def _store(text: str, workspace: Workspace, source: str) -> str:
-    """Store the whole text; describe where it is."""
+    """Store the whole text; return a description of where it is."""
     framed_text = framed(text, source) if is_outside(source) else text
     data = framed_text.encode("utf-8", "surrogatepass")
     name = f"{OBSERVATIONS}/{hashlib.sha256(data).hexdigest()[:12]}.txt"
@@ -115,16 +115,16 @@ def _store(text: str, workspace: Workspace, source: str) -> str:
         if look_at(path) is None:
             write_private(path, data)
     except OSError as error:
-        return f"it could not be kept in a file: {error.strerror}"
+        return f"it could not be stored in a file: {error.strerror}"
     return f"all {len(text):,} are in {name}"
 
 
 def _format_note(
     text: str, end: int, start: int, location: str, source: str, lines_before: int
 ) -> str:
-    """Return the line in place of what is left out, with the numbers of its lines in the file.
+    """Return the line that replaces the omitted part, with the numbers of its lines in the file.
 
-    The file begins after the first `lines_before` lines of the text.
+    The file starts after the first `lines_before` lines of the text.
     """
     first = max(text.count("\n", 0, end + 1) + 1 - lines_before, 1)
     last = text.count("\n", 0, start) - lines_before

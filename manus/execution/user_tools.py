@@ -21,30 +21,30 @@ from manus.state.errors import SettingsError
 
 
 def is_user_tool(name: str) -> bool:
-    """Return whether a name refers to an object of the user as `MODULE:NAME`."""
+    """Return whether a name has the form `MODULE:NAME` of a user's object."""
     return ":" in name
 
 
 def load_user_tool(name: str) -> Any:
-    """Return the object that `MODULE:NAME` names. Blocking.
+    """Return the object that `MODULE:NAME` refers to. Blocking.
 
-    The working directory is on the search path only during this import: a run may write there, and
-    later imports must not come from it.
+    The working directory is on the search path only during this import, since a run may write there
+    and later imports must not come from it.
 
     Raises:
         SettingsError: the module cannot be imported, or lacks the name.
     """
     module, _, attribute = name.partition(":")
     if not (module.replace(".", "_").isidentifier() and attribute.isidentifier()):
-        raise SettingsError(f"`{name}` names nothing; write it as `my_module:my_function`.")
-    directory = os.getcwd()  # noqa: PTH109 - a string is what the path of modules holds
+        raise SettingsError(f"`{name}` is incomplete; write it as `my_module:my_function`.")
+    directory = os.getcwd()  # noqa: PTH109 - the module search path contains strings
     try:
         with _search_path(directory):
             return getattr(importlib.import_module(module), attribute)
     except Exception as error:  # the user's module may raise anything
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise SettingsError(
-            f"`{name}` cannot be used ({reason}); modules are looked for in {directory}, too."
+            f"`{name}` cannot be used ({reason}); modules are also searched for in {directory}."
         ) from error
 
 
@@ -54,12 +54,12 @@ def _search_path(folder: str) -> Iterator[None]:
     if folder in sys.path or "" in sys.path:
         yield
         return
-    sys.path.append(folder)  # at the end: a file there never shadows a package
+    sys.path.append(folder)  # at the end, so that a file there never shadows a package
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        with contextlib.suppress(ValueError):  # the module has removed it itself
+        with contextlib.suppress(ValueError):  # the module itself may have removed it
             sys.path.remove(folder)
 
 
@@ -75,7 +75,7 @@ def tool_from_function(function: Callable[..., Any]) -> BaseTool:
     try:
         tool: BaseTool = as_tool(function)
         if "Args:" in (inspect.getdoc(function) or ""):
-            with contextlib.suppress(ValueError):  # another format: keep the docstring as it is
+            with contextlib.suppress(ValueError):  # another format: keep the docstring unchanged
                 tool = as_tool(parse_docstring=True)(function)
         convert_to_openai_tool(tool)
     except Exception as error:  # LangChain may raise anything for the user's types

@@ -1,4 +1,4 @@
-"""The workspace: the only directory a run may write to, and the only place that resolves paths."""
+"""The workspace: the only directory a run may write to, and the only code that resolves paths."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ WORKSPACE = "workspace"
 PRIVATE = ".manus"
 OBSERVATIONS = f"{PRIVATE}/observations"
 _OWNER_FILE = "workspace"
-"""A file in a folder of records with the path of its workspace; written at each run."""
+"""A file in a records folder that contains the path of its workspace; written by each run."""
 _EMPTY_FILE = "was_empty"
-"""A file in a folder of records that marks a workspace that was empty before its first run."""
+"""A file in a records folder that marks a workspace that was empty before its first run."""
 _MAX_AGE = 90 * 86_400
-"""Seconds for which the records of a deleted workspace are kept."""
+"""Seconds that the records of a deleted workspace are kept."""
 
 
 class Workspace:
     """A directory, and the paths inside it.
 
-    Paths of the model are relative to the root, or absolute below it. Symbolic links are resolved
+    Paths from the model are relative to the root, or absolute below it. Symbolic links are resolved
     before the check, since programs of the model may have created them; the real path is then
-    opened through `safe_open`, which follows none. `.manus` in the root contains files that
+    opened through `safe_open`, which follows no links. `.manus` in the root contains files that
     programs of the model need to read: it is never written through `writable`, and nothing in it is
     trusted. Trusted files are in `records`.
     """
@@ -65,7 +65,7 @@ class Workspace:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise UsageError(
-                f"The workspace {self.root} cannot be written to ({error.strerror}); "
+                f"Cannot write to the workspace {self.root} ({error.strerror}); "
                 "choose another with --workspace or MANUS_WORKSPACE."
             ) from None
         try:
@@ -76,8 +76,8 @@ class Workspace:
                 write_private(self.records / _EMPTY_FILE, b"")
         except OSError as error:
             raise UsageError(
-                f"The records of a run cannot be written to {self.records} ({error.strerror}); "
-                "set XDG_STATE_HOME to a folder that you can write to."
+                f"Cannot write the records of a run to {self.records} ({error.strerror}); "
+                "set XDG_STATE_HOME to a writable folder."
             ) from None
 
     def trusts_files(self, environment: Mapping[str, str]) -> bool:
@@ -91,7 +91,7 @@ class Workspace:
         return look_at(self.records / _EMPTY_FILE) is not None
 
     def readable(self, path: str) -> Path:
-        """Resolve a path of the model to the real path. Blocking (follows links).
+        """Resolve a path from the model to the real path. Blocking (follows links).
 
         Raises:
             ToolError: the path is empty, invalid, or outside the workspace.
@@ -100,15 +100,15 @@ class Workspace:
             raise ToolError("`path` is empty; give a path in the workspace.")
         try:
             real = Path(os.path.realpath(self.root / path))
-        except ValueError:  # a NUL, or a lone surrogate that no file system can hold
+        except ValueError:  # a NUL, or a lone surrogate, which no file system can store
             raise ToolError(
-                f"`path` {path[:200]!r} holds a character that a path cannot hold; "
+                f"`path` {path[:200]!r} contains a character that is not allowed in a path; "
                 "give a path in the workspace."
             ) from None
         if not real.is_relative_to(self.root):
             raise ToolError(
                 f"{path} is outside the workspace; only paths below {self.root} can be used, "
-                "best written relative to it."
+                "preferably relative to it."
             )
         return real
 
@@ -116,7 +116,7 @@ class Workspace:
         """Resolve a path like `readable`, for a file that will be changed.
 
         Raises:
-            ToolError: as `readable`, and for the agent's own records in `.manus`.
+            ToolError: see `readable`; also raised for the agent's own records in `.manus`.
         """
         real = self.readable(path)
         if any(map(real.is_relative_to, self._protected)):
@@ -130,7 +130,7 @@ class Workspace:
     def exclusive(self, real: Path) -> Iterator[None]:
         """Lock a file against edits by other runs and processes in this workspace. Blocking.
 
-        The lock is held by the real path during reading and writing, so that edits of one file are
+        The real path is locked during reading and writing, so that edits of one file are
         serialized.
 
         Raises:
@@ -139,7 +139,7 @@ class Workspace:
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:2]  # a few files serve all paths
         lock = open_at(self.records / "locks" / name, os.O_RDWR | os.O_CREAT, 0o600, make=0o700)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed
             yield
         finally:
             os.close(lock)
@@ -147,7 +147,7 @@ class Workspace:
     def resource(self, path: str) -> str:
         """Return the resource of a path, `workspace/<relative path>`, without file access.
 
-        A path that only the file system can resolve (`..`, another name of the root) stands for
+        A path that only the file system can resolve (`..`, another name of the root) represents
         the whole workspace, so that two calls on one file never run concurrently.
         """
         name = path.removeprefix(f"{self.root}/")
@@ -164,7 +164,7 @@ class Workspace:
 
 
 def _remove_stale_records(folder: Path) -> None:
-    """Remove the records of deleted workspaces that were not used for a long time."""
+    """Remove the records of deleted workspaces that have not been used for a long time."""
     for owner_file in folder.glob(f"*/{_OWNER_FILE}"):
         with contextlib.suppress(OSError):
             is_old = owner_file.stat().st_mtime < time.time() - _MAX_AGE

@@ -1,4 +1,4 @@
-"""Tell host names from names of files and of attributes in source files."""
+"""Distinguish host names from names of files and of attributes in source files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manus.execution.safe_open import open_file
 _MAX_FILES = 5_000
 """Maximum number of files that are searched."""
 _MAX_BYTES = 200_000
-"""Maximum number of bytes of a source file; longer ones are mostly generated."""
+"""Maximum size of a source file in bytes; larger ones are mostly generated."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _SOURCE_ENDINGS = (
     ".py .pyi .ipynb .js .jsx .mjs .ts .tsx .vue .go .rs .java .kt .scala .cs .rb .php .swift .c "
@@ -27,10 +27,10 @@ _RECEIVERS = (
 
 
 def is_workspace_name(root: Path, name: str) -> bool:
-    """Return whether a file has that name, or a source file uses it as an attribute. Blocking."""
+    """Return whether a file has this name, or a source file uses it as an attribute. Blocking."""
     if name.partition(".")[0] in _RECEIVERS.split():
         return True
-    # in quotes, or in an address, it is a host there too
+    # in quotes or in an address, it is a host in source files too
     attribute = re.compile(rf"(?<![\w./:@\"'`-]){re.escape(name)}(?![\w\"'/:-])", re.IGNORECASE)
     for path in islice(_files(root), _MAX_FILES):
         if path.name.lower() == name:
@@ -48,7 +48,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 def _text(path: Path) -> str:
     try:
-        with open_file(path) as file:  # a link is left out
+        with open_file(path) as file:  # skips links
             return file.read(_MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""

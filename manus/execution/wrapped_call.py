@@ -1,7 +1,7 @@
 """Let LangChain's middleware wrap a tool call: change, repeat, replace or answer it.
 
-Each execution goes through approval and journal. So an effect that a middleware repeats is
-journalled once per attempt, and a resume repeats none of them.
+Each execution goes through approval and journal, so an effect that a middleware repeats is
+journaled once per attempt, and a resume repeats none of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Answer = ToolMessage | Command[Any]
 Handler = Callable[[ToolCallRequest], Awaitable[Answer]]
 
 ATTEMPT = "#"
-"""Separates a journal key from the number of the attempt, from the second one on."""
+"""Separates a journal key from the number of the attempt, from the second attempt on."""
 
 
 class ToolCallWrapper(Protocol):
@@ -42,7 +42,7 @@ class ToolCallWrapper(Protocol):
 
 
 class Execute(Protocol):
-    """Executes one attempt of a call under its journal key."""
+    """A function that executes one attempt of a call under its journal key."""
 
     async def __call__(
         self,
@@ -69,15 +69,15 @@ class WrappedCall:
     to_result: Callable[[ToolTask, Observation, Session, str], Awaitable[ToolResult]]
     attempts: int = 0
     results: list[tuple[object, ToolResult]] = field(default_factory=list)
-    """What an execution has returned or raised, and its result."""
+    """Each execution's returned answer or raised error, and its result."""
 
     async def run(self, wrapper: ToolCallWrapper, tool: BaseTool | None) -> ToolResult:
-        """Return the result of the call as the middleware answers it.
+        """Return the result of the call after the middleware.
 
-        An exception of the tool that the middleware lets through is reported to the model.
+        An exception of the tool that the middleware does not catch is reported to the model.
 
         Raises:
-            Exception: of the middleware itself.
+            Exception: any exception of the middleware itself.
         """
         answers: list[Answer] = []
 
@@ -85,7 +85,7 @@ class WrappedCall:
             answers.append(await wrapper(request, self._handle))
             return ToolMessage("", tool_call_id=self.task["id"])
 
-        # LangGraph's node builds the request: with the state, the store, the runtime and all tools
+        # LangGraph's node builds the request, with the state, the store, the runtime and all tools
         node = ToolNode([*self.catalog], handle_tool_errors=False, awrap_tool_call=answer)
         name = self.task["name"] if tool is None else tool.name
         call = {"type": "tool_call", "id": self.task["id"], "name": name}
@@ -104,7 +104,7 @@ class WrappedCall:
         """Execute the call of a request.
 
         Raises:
-            Exception: that of the tool, so that a middleware can retry the call.
+            Exception: any exception of the tool, so that a middleware can retry the call.
         """
         call = request.tool_call
         task: Any = {**self.task, "name": call["name"], "args": call["args"]}
@@ -121,7 +121,7 @@ class WrappedCall:
         return answer
 
     def _next_key(self) -> str:
-        """Return the journal key of the next attempt, on a resume that of the last failed one."""
+        """Return the journal key of the next attempt, or, on a resume, of the last failed one."""
         self.attempts += 1
         while self._has_failed(self.attempts) and self._is_recorded(self.attempts + 1):
             self.attempts += 1
@@ -140,7 +140,7 @@ class WrappedCall:
         return FAILED in entry.message.get("additional_kwargs", {})
 
     def _find(self, outcome: object) -> ToolResult | None:
-        """Return the result that belongs to what an execution has returned or raised."""
+        """Return the result for what an execution has returned or raised."""
         for earlier, result in self.results:
             if earlier is outcome:
                 return result
@@ -166,7 +166,7 @@ class WrappedCall:
 
 
 def _as_answer(result: ToolResult) -> Answer:
-    """Return a result as a tool node returns it."""
+    """Return a result in the form that a tool node returns."""
     observation = result.observation
     if observation.handoff is not None:
         return observation.handoff

@@ -39,12 +39,12 @@ T = TypeVar("T")
 Result = ToolMessage | Command[Any]
 
 OLDER_STATE = (
-    "This call was not executed. Tool calls that the conversation does not show were executed "
-    "before the process stopped ({calls}), so it may repeat what has taken effect. Look at what is "
-    "there; repeat the call if it is still needed."
+    "This call was not executed. Tool calls that the conversation does not contain were executed "
+    "before the process stopped ({calls}), so it may repeat what has taken effect. Check the "
+    "current state; repeat the call if it is still needed."
 )
 _NAMESPACE = "effect_journal"
-"""Keeps these journals apart from those of the graphs of manus."""
+"""Separates these journals from those of manus's graphs."""
 _MAX_OPEN = 64
 """Maximum number of journals that are open at the same time."""
 
@@ -56,9 +56,9 @@ class _Thread:
     journal: Journal
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_checked: bool = False
-    """Whether the journal has been compared with the stored conversation since it was opened."""
+    """Whether the journal was compared with the stored conversation after it was opened."""
     lost: list[str] = field(default_factory=list)
-    """Keys of calls on record that the conversation does not have."""
+    """Keys of recorded calls that the conversation does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +67,21 @@ class _Call:
 
     thread: _Thread
     scope: str
-    """The checkpoint namespace of the agent: a subagent has a conversation of its own."""
+    """The checkpoint namespace of the agent, since a subagent has its own conversation."""
     key: str
     request: ToolCallRequest
 
 
 class EffectJournal(AgentMiddleware):
-    """Journal tool calls: a claim before each call, its result after it.
+    """Middleware that journals tool calls: a claim before each call, its result after it.
 
     After the process was killed, a call with a result is answered from the journal. One with only a
     claim is not executed again: its tool message says that it may have taken effect. A tool that
-    raises is not journalled: if the run is resumed, it is called again.
+    raises is not journaled: if the run is resumed, it is called again.
 
     It needs a checkpointer, and works best with `durability="sync"`. Otherwise a crash can lose the
     newest checkpoints with the model's messages: then the same call is answered from the journal,
-    and the first other one is not executed, with a message that says why.
+    and the first different call is not executed, with a message that says why.
 
     Example:
         agent = create_agent(
@@ -94,14 +94,14 @@ class EffectJournal(AgentMiddleware):
         """Create the middleware.
 
         Args:
-            store: Where the journals are: the path of the checkpointer's SQLite file, the URL of a
-                PostgreSQL database, or a checkpointer. By default they are beside the checkpoints
-                if the checkpointer is one of manus or a saver for PostgreSQL, else in the user's
-                state folder.
+            store: Location of the journals: the path of the checkpointer's SQLite file, the URL of
+                a PostgreSQL database, or a checkpointer. By default they are next to the
+                checkpoints if the checkpointer is one of manus or a PostgreSQL saver, otherwise in
+                the user's state folder.
             read_only: Names of tools without side effects, whose calls are repeated after a crash.
 
         Raises:
-            UsageError: there is no place for journals beside this store.
+            UsageError: journals cannot be kept next to this store.
         """
         super().__init__()
         self.tools = []
@@ -152,7 +152,7 @@ class EffectJournal(AgentMiddleware):
         return await asyncio.get_running_loop().run_in_executor(self._executor, operation)
 
     def _identify(self, request: ToolCallRequest) -> _Call | None:
-        """Return the call in its thread; None if nothing of it is journalled."""
+        """Return the call in its thread; None if it is not journaled."""
         info = request.runtime.execution_info
         if info is None or info.thread_id is None or request.tool_call["name"] in self._read_only:
             return None
@@ -179,16 +179,16 @@ class EffectJournal(AgentMiddleware):
 
 
 def _close_all(threads: dict[str, _Thread]) -> None:
-    """Close the journals of a middleware that nobody uses any more."""
+    """Close the journals of a middleware that is no longer used."""
     for thread in threads.values():
         thread.journal.close()
 
 
 def _find_records(store: Any) -> Records:
-    """Return the journals beside a store.
+    """Return the journals next to a store.
 
     Raises:
-        UsageError: there is no place for them.
+        UsageError: journals cannot be kept next to it.
     """
     if isinstance(store, str) and is_database(store):
         return open_database(store)
@@ -197,7 +197,7 @@ def _find_records(store: Any) -> Records:
     records = select_records(store)
     if records is None:
         raise UsageError(
-            f"EffectJournal cannot keep records beside a {type(store).__name__}; give the path of "
+            f"EffectJournal cannot keep records next to a {type(store).__name__}; give the path of "
             "its SQLite file, or the URL of a PostgreSQL database."
         )
     return records
@@ -224,10 +224,10 @@ def _claim(call: _Call) -> Result | None:
 
 
 def _find_lost_calls(call: _Call) -> list[str]:
-    """Return the keys of the calls on record after the last one that the conversation answers.
+    """Return the keys of the recorded calls after the last one that the conversation answers.
 
-    They are those of the current message, and those of checkpoints that a crash has lost. A
-    conversation without any call on record has been shortened on purpose, unless it has just begun.
+    They are those of the current message, and those of checkpoints lost in a crash. A conversation
+    without any recorded call has been shortened on purpose, unless it has just started.
     """
     keys = [key for key in call.thread.journal.entries if key.startswith(f"{call.scope}/")]
     messages = _get_messages(call)
@@ -240,10 +240,10 @@ def _find_lost_calls(call: _Call) -> list[str]:
 
 
 def _answer_lost(call: _Call, lost: list[str]) -> ToolMessage | None:
-    """Answer a call that may be in `lost`, or None; remove from `lost` what is settled.
+    """Answer a call that may be in `lost`, or return None; remove settled calls from `lost`.
 
-    The same call is answered from the journal. For another one, the model is told what is on
-    record, once.
+    The same call is answered from the journal. For a different one, the model is told once which
+    calls are recorded.
     """
     tool_call = call.request.tool_call
     messages = _get_messages(call)
@@ -286,7 +286,7 @@ def _call_id(key: str) -> str:
 
 
 def _repeat_answer(call: _Call, entry: JournalEntry) -> ToolMessage:
-    """Return the recorded message of the same call under the id of this one."""
+    """Return the recorded message of the same call with the id of this one."""
     if entry.message is None:
         return _refuse(call, UNKNOWN_EFFECT)
     content = {**entry.message, "tool_call_id": call.request.tool_call["id"]}
@@ -302,7 +302,7 @@ def _digest(request: ToolCallRequest) -> str:
 
 
 def _replay(call: _Call, entry: JournalEntry) -> Result:
-    """Return the recorded result of a call, or a message that its effect is not known."""
+    """Return the recorded result of a call, or a message that its effect is unknown."""
     if entry.message is None:
         return _refuse(call, UNKNOWN_EFFECT)
     if entry.packed is not None:

@@ -21,15 +21,16 @@ from manus.state.messages import CALL_FACTS, is_from_user, is_reply
 Result = ToolMessage | Command[Any]
 
 _WINDOW = 100
-"""Number of the newest messages that are compared."""
+"""Number of newest messages that are compared."""
 
 
 class StuckCheck(AgentMiddleware):
-    """End loops as the agent of manus does, with the same detection.
+    """Middleware that ends loops like the agent of manus, with the same detection.
 
-    A repetition of calls with the same results gets a hint in the next request; it is not stored.
-    If the loop goes on, its calls are refused, and then the run ends with a message that says why.
-    The loop is derived from the messages, so a resumed run continues with the next measure.
+    A repetition of calls with the same results adds a hint to the next request, which is not
+    stored. If the loop continues, its calls are refused, and then the run ends with a message that
+    says why. The loop is derived from the messages, so a resumed run continues with the next
+    measure.
 
     Example:
         agent = create_agent(model, tools, middleware=[StuckCheck()])
@@ -82,7 +83,7 @@ class StuckCheck(AgentMiddleware):
 
 
 def find_current_loop(messages: Sequence[AnyMessage]) -> Loop | None:
-    """Return the loop that the agent is in after its newest finished step, or None."""
+    """Return the loop that the agent is in after its last finished step, or None."""
     window = list(messages[-_WINDOW:])
     loop: Loop | None = None
     trail: list[TrailEntry] = []
@@ -116,7 +117,7 @@ def _with_hint(request: ModelRequest[Any], loop: Loop | None) -> ModelRequest[An
 
 
 def _refuse(request: ToolCallRequest) -> ToolMessage | None:
-    """Return the message of a call that is refused; None if it is not."""
+    """Return the message of a call that is refused; None if the call is not."""
     call = request.tool_call
     messages = list(_get_messages(request.state))
     while messages and not is_reply(messages.pop()):  # the calls that are being executed
@@ -129,7 +130,7 @@ def _refuse(request: ToolCallRequest) -> ToolMessage | None:
 
 
 def _with_seconds(result: Result, started_at: float) -> Result:
-    """Note the duration of a call in its message: waiting is no loop."""
+    """Record the duration of a call in its message, since waiting is not a loop."""
     if isinstance(result, ToolMessage):
         seconds = round(time.monotonic() - started_at, 1)
         result.additional_kwargs.setdefault(CALL_FACTS, {"seconds": seconds})

@@ -13,13 +13,13 @@ def render(text: str, **values: object) -> str:
 
     Raises:
         KeyError: the text names a variable that has no value.
-        ValueError: a `$` stands alone.
+        ValueError: the text contains a single `$` without a name.
     """
     return Template(text).substitute({name: str(value) for name, value in values.items()})
 
 
 def escape_dollars(text: str) -> str:
-    """Return a system prompt in which each `$` that begins no variable stands for itself."""
+    """Return a system prompt in which each `$` that does not start a variable is literal."""
     parts: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(text):

@@ -1,4 +1,4 @@
-"""What is asked when a history is made shorter, and what is said of it afterwards."""
+"""Prompts for compaction: the request for notes, and the message that contains them."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ WANTED, DONE, FOUND, OPEN, NEXT, FILES = HEADINGS
 
 SUMMARIZER = """\
 You keep the notes of an agent whose conversation has grown too long. You are given the user's \
-request, the notes so far and the next messages, each with its number in brackets. Write the notes \
-anew so that the agent can go on without the messages. Use these headings, in this order; leave \
-out one that has nothing below it:
+request, the notes so far and the next messages, each with its number in brackets. Rewrite the \
+notes so that the agent can continue without the messages. Use these headings, in this order; omit \
+one that has nothing below it:
 
 ## Wanted
-What the user wants: each demand, each limit, each answer given on the way.
+What the user wants: each requirement, each limit, each answer given on the way.
 ## Done
 What was done and decided. What was tried and failed, with the reason, is as important as what \
 succeeded.
 ## Found
-Facts and results: names, paths, numbers, addresses and error texts exactly as they stand there. \
-Never a number that does not stand there.
+Facts and results: names, paths, numbers, addresses and error texts exactly as in the messages. \
+Never a number that is not in them.
 ## Open
-Questions and faults that are left.
+Questions and problems that are left.
 ## Next
 What the agent was about to do.
 ## Files changed
-Each path, and what is different in it.
+Each path, and what was changed in it.
 
-- One point a line, each line beginning with "- ".
+- One point per line, each line starting with "- ".
 - Lines under Done, Found and Files changed end with the numbers of the messages they come from, \
 such as [#12] or [#12, #14].
 - Lines of the notes so far stay, with their numbers, unless they no longer matter. What is done \
@@ -49,8 +49,8 @@ def notes_request(request: str, before: Sequence[str], transcript: str) -> str:
 def summary(lines: Sequence[str], evicted: int, *, can_recall: bool = True) -> str:
     """Return the message that replaces the evicted messages in the history."""
     head = (
-        f"Notes on the messages #1 to #{evicted} of this conversation, which were taken out to "
-        "make room; the numbers in brackets name them."
+        f"Notes on the messages #1 to #{evicted} of this conversation, which were removed to make "
+        "room; the numbers in brackets refer to them."
     )
     if can_recall:
         head += " They can be searched with `recall`."
@@ -59,4 +59,4 @@ def summary(lines: Sequence[str], evicted: int, *, can_recall: bool = True) -> s
 
 def older_left_out(count: int) -> str:
     """Return the line that replaces notes which no longer fit."""
-    return f"- ({count} older notes had no room; ask `recall`.)"
+    return f"- ({count} older notes did not fit; use `recall`.)"

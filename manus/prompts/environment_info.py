@@ -1,4 +1,4 @@
-"""The description of the environment and the skills that a model gets when a run starts."""
+"""The description of the environment and the skills for the model at the start of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 _PROXY = (
-    "; if the proxy of their network refuses a host, say so and do not look for a way round it. "
+    "; if the proxy of their network refuses a host, say so and do not try to work around it. "
     "127.0.0.1 is their own: "
 )
 _NETWORK = {"off": "; they have no network.", "open": "."}
@@ -27,7 +27,7 @@ def environment(
 ) -> str:
     """Return the facts, one line each, and the listing of the workspace.
 
-    `omitted`: how many entries the listing leaves out. `changes`: those that are not committed.
+    `omitted`: the number of entries that the listing omits. `changes`: the uncommitted changes.
     """
     lines = ["Where you are:", *(f"- {name}: {fact}" for name, fact in facts.items() if fact)]
     lines += [f"- {_CHANGES}: {changes}."] if changes else []
@@ -76,7 +76,7 @@ def python(interpreter: str, *, runs_own: bool | None) -> str:
 
 
 def tools(selected: Sequence[str], problems: Sequence[str]) -> str:
-    """Return which of the user's other tools are used, and which cannot be."""
+    """Return which of the user's other tools are used, and which are unusable."""
     lines = [f"first on the `PATH`: {', '.join(selected)}."] if selected else []
     return " ".join([*lines, *problems])
 
@@ -97,7 +97,7 @@ def programs(network: str, hidden: Sequence[str] = (), *, has_servers: bool = Fa
 
 
 def programs_of_others(network: str) -> str:
-    """Return what an agent needs to know of programs that it does not start itself."""
+    """Return what an agent needs to know about programs that it does not start itself."""
     return "They have no network." if network == "off" else ""
 
 
@@ -107,16 +107,16 @@ def entry_count(folder: str, count: int) -> str:
 
 
 def instructions(name: str, text: str, left_out: int) -> str:
-    """Return the project's own instructions; `left_out`: how many characters were cut off."""
+    """Return the project's own instructions; `left_out`: the number of characters cut off."""
     rest = f"\n[{left_out:,} more characters: read the file]" if left_out else ""
     return (
-        f"The project's own instructions for agents, from its file {name}. Follow them; what the "
-        f"user asks for comes first.\n<project>\n{text}{rest}\n</project>"
+        f"The project's own instructions for agents, from its file {name}. Follow them; the user's "
+        f"request takes precedence.\n<project>\n{text}{rest}\n</project>"
     )
 
 
 def memory(text: str) -> str:
-    """Return what the user asked to remember."""
+    """Return what the user has asked the agent to remember."""
     head = "What the user has asked you to remember, in earlier conversations:"
     return f"{head}\n{text}" if text else ""
 
@@ -124,7 +124,7 @@ def memory(text: str) -> str:
 def skills(descriptions: Mapping[str, str], reader: str = "skill") -> str:
     """Return the list of skills, by name; `reader` is the tool that reads them."""
     lines = [f"- {name}: {description}" for name, description in descriptions.items()]
-    head = f"Skills. Before work that one fits, read it with `{reader}`, by its name:"
+    head = f"Skills. Before work that a skill covers, read it with `{reader}`, by name:"
     return "\n".join([head, *lines]) if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""What is said in a flow: to the one who plans, to the executor of a step, for the summary."""
+"""The prompts of a flow: for the planner, for the executor of a step, and for the summary."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ You plan work that others carry out. You are given a request and break it into s
 
 A good plan:
 - has as few steps as the work needs; a simple request may need only one;
-- has steps that each lead to something one can check, written so that whoever carries out a step \
-understands it without having seen the other steps' work;
-- names the files through which steps hand on their work;
+- has steps that each lead to a verifiable result, written so that the executor of a step \
+understands it without having seen the work of other steps;
+- names the files through which steps pass on their work;
 - ends with a check of the whole, where a check makes sense;
-- uses names, paths and values from the request word for word, and covers each of its demands.
+- uses names, paths and values from the request verbatim, and covers each of its requirements.
 
-Steps are numbered from 0. Each step begins when the step before it is completed. A step that \
+Steps are numbered from 0. Each step starts when the step before it is completed. A step that \
 needs other ones, or none, is an object whose `depends_on` lists their numbers; steps that do not \
-need each other are done side by side. The `writes` of such a step lists the files that it makes \
-or changes: steps that write the same file take turns, while any number may read it.
+need each other run in parallel. The `writes` of such a step lists the files that it creates or \
+changes: steps that write the same file take turns, while any number may read it.
 {_list_executors(executors) if len(executors) > 1 else ""}
 {place}
 
-Do not carry out anything yourself. Answer with one call of `planning`.\
+Do not execute anything yourself. Answer with one call of `planning`.\
 """
 
 
@@ -37,14 +37,14 @@ def _list_executors(executors: Mapping[str, str]) -> str:
     first = next(iter(executors))
     listing = "\n".join(f"- {name}: {description}" for name, description in executors.items())
     return f"""
-Who can carry out a step; choose with the name in brackets at the beginning of the step's text, \
-such as `[{first}] …`:
+The executors of steps; select one with its name in brackets at the start of the step's text, such \
+as `[{first}] …`:
 {listing}
-Without a name in brackets it is `{first}`.
+The default is `{first}`.
 """
 
 
-PLAN_NOW = "Make the plan for this request: call `planning` with the command `create`."
+PLAN_NOW = "Create the plan for this request: call `planning` with the command `create`."
 
 
 def ask_again(problem: str) -> str:
@@ -56,11 +56,11 @@ def ask_again(problem: str) -> str:
 
 
 NO_CALL = "the reply did not call the tool."
-CALL_ANSWERED = "the answer to the call says why."
-OTHER_COMMAND = "This call makes no plan; use the command `create`, or `update` for a revision."
+CALL_ANSWERED = "the result of the call says why."
+OTHER_COMMAND = "This call creates no plan; use the command `create`, or `update` for a revision."
 DEFAULT_TITLE = "Plan"
 DEFAULT_STEPS = (
-    "Analyse the request: find out what is there and what exactly is needed",
+    "Analyze the request: find out what exists and what exactly is needed",
     "Execute the request: do what it asks for",
     "Verify the result against the request, and fix what is wrong",
 )
@@ -73,17 +73,17 @@ def revise(request: str, plan: str, details: Sequence[str], why: str) -> str:
 The request was:
 {request}
 
-This is the plan as it stands, with what came of its steps:
+This is the current plan, with the results of its steps:
 
 {state}
 
 {why}
 
 Revise the plan with the command `update` of `planning`. If one step is to be replaced, give its \
-number as `step_index`, and as `steps` only what leads to the same end in another way. Otherwise \
-give all steps of the revised plan: repeat the text of completed steps unchanged, and leave out \
-what cannot work. A blocked step that you repeat stays blocked, and the steps that depend on it \
-are given up; to have it tried again, give it as an object with the `status` `not_started`.\
+number as `step_index`, and as `steps` only what achieves the same in another way. Otherwise give \
+all steps of the revised plan: repeat the text of completed steps unchanged, and omit what cannot \
+work. A blocked step that you repeat stays blocked, and the steps that depend on it are abandoned; \
+to retry it, give it as an object with the `status` `not_started`.\
 """
 
 
@@ -102,7 +102,8 @@ def rejected(reason: str) -> str:
 def steered(message: str) -> str:
     """Return the reason for a revision: the user has sent a message between two steps."""
     return (
-        f"The user has sent this message meanwhile; the rest of the plan must follow it: {message}"
+        "The user has sent this message in the meantime; the rest of the plan must follow it: "
+        f"{message}"
     )
 
 
@@ -123,23 +124,22 @@ You carry out one step of a plan. The user's request, which the whole plan serve
 {built_on}Your step is number {index}: {text}
 
 Do this step and no other; the rest is done by others in the same workspace. Where your \
-instructions speak of the request, this step is meant: make no report and no other file that it \
-does not ask for. When it is done, say in a few sentences what came of it: what you found, which \
-files you made, what those who come after you need to know. If it cannot be done, say why and end \
-with a failure.\
+instructions mention the request, they mean this step: create no report and no other file that it \
+does not ask for. When it is done, report in a few sentences: what you found, which files you \
+created, what later steps need to know. If it cannot be done, say why and end with a failure.\
 """
 
 
 def changed_meanwhile(path: str) -> str:
     """Return the note on a file that has changed since the step's last call."""
-    return f"Note: `{path}` has been changed by somebody else meanwhile. Read it anew."
+    return f"Note: `{path}` has been changed by somebody else in the meantime. Read it again."
 
 
 def changed_by_both(path: str, titles: Sequence[str]) -> str:
     """Return the note on a file that other steps changed while a call may have changed it too."""
     return (
-        f"Note: `{path}` has been changed at the same time by {_steps(titles)}. One change may "
-        "have replaced the other: read the file now, and put back what is missing."
+        f"Note: `{path}` was changed at the same time by {_steps(titles)}. One change may "
+        "have replaced the other: read the file now, and restore what is missing."
     )
 
 
@@ -159,8 +159,8 @@ def _steps(titles: Sequence[str]) -> str:
 
 
 SUMMARIZER = """\
-You sum up finished work for the one who asked for it. You write the answer to the request, \
-plainly and honestly: what was not done is said as clearly as what was.\
+You sum up finished work for the person who requested it. You write the answer to the request, \
+plainly and honestly: state what was not done as clearly as what was.\
 """
 
 
@@ -171,52 +171,52 @@ def summary(request: str, plan: str, details: Sequence[str]) -> str:
 The request was:
 {request}
 
-It was worked on by a plan. This is what became of it:
+It was carried out with a plan. This is its final state:
 
 {plan}
 
 {results}
 
 Now answer the user: what was done and found, where the results are, and what was not done and \
-why. Say only what the results above say. The user has seen neither the plan nor the steps.\
+why. Report only what the results above say. The user has seen neither the plan nor the steps.\
 """
 
 
 NO_PLAN_YET = (
-    "There is no plan yet. If the task takes more than one step, make one with `planning` "
+    "There is no plan yet. If the task takes more than one step, create one with `planning` "
     "(command `create`) before anything else."
 )
 
 
 def own_plan(plan: str) -> str:
     """Return the reminder of the plan that an agent keeps itself."""
-    return f"Your plan as it stands:\n\n{plan}\n\nKeep it up to date with `planning`."
+    return f"Your current plan:\n\n{plan}\n\nKeep it up to date with `planning`."
 
 
 def approve_subject(plan: str) -> str:
     """Return the question before a plan is executed, without how to answer."""
-    return f"{plan}\n\nShall this plan be carried out?"
+    return f"{plan}\n\nExecute this plan?"
 
 
 def approve(plan: str) -> str:
     """Return the question before a plan is executed, as a terminal shows it."""
     return (
         f"{approve_subject(plan)} Answer `yes`; or `edit N: new text` to change "
-        "step N; or `edit`, and below it all steps; or say what should be different; or `cancel`."
+        "step N; or `edit` followed by all steps; or say what should be different; or `cancel`."
     )
 
 
-BEGUN_BEFORE = "It may have been begun before the plan was changed; look at what is there first."
+BEGUN_BEFORE = "It may have been started before the plan was changed; check the state first."
 ENDED_BY_PERSON = "The user ended the run while it waited for an answer."
 CANCELLED = "The plan was not approved, and the run was ended by the user."
-MODEL_SILENT = "(The model could not be asked for a summary; this is the plan as it ended.)"
+MODEL_SILENT = "(The model could not write a summary; this is the plan as it ended.)"
 
 
 def lost_steps(steps: Sequence[str]) -> str:
-    """Return the note on steps that were executed and of which the plan knows nothing."""
+    """Return the note on executed steps that the plan does not contain."""
     listing = "\n".join(f"- {step}" for step in steps)
     return (
         "The plan is older than the record of its steps: these steps, which are missing from it, "
-        f"were executed, and their effects remain:\n{listing}\nLook at what is there before you "
-        "repeat any of it."
+        f"were executed, and their effects remain:\n{listing}\nCheck the current state before you "
+        "repeat any of them."
     )

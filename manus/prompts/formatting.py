@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 
 _ESCAPE = re.compile(
     r"""
-    (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]                      # colours, cursor, clearing
+    (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]                      # colors, cursor, clearing
     | (?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])             # titles, links, device strings
       [^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?
     | \x1b[ -/]*[0-~]                                     # the short ones
@@ -26,7 +26,7 @@ _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 _SPECIAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Matches whatever `clean` changes, which most texts do not have."""
+"""Matches anything that `clean` changes; most texts contain none of it."""
 
 
 def clean(text: str) -> str:
@@ -38,7 +38,7 @@ def clean(text: str) -> str:
 
 
 def flat(text: str) -> str:
-    """Put a text on one line."""
+    """Return a text as one line."""
     return " ".join(clean(text).split())
 
 
@@ -60,9 +60,9 @@ def first_line(text: str) -> str:
 
 
 def main_argument(args: Any) -> str:
-    """Return the short arguments of a call, or the first one, to tell calls apart.
+    """Return the short arguments of a call, or the first one, to distinguish calls.
 
-    Numbers alone do not: a long command with a `timeout` is described by the command.
+    Numbers alone do not suffice: a long command with a `timeout` is described by the command.
     """
     if not isinstance(args, dict):
         return flat(str(args))

@@ -1,9 +1,9 @@
-"""What the model reads about tools on demand, which a request lists by name only."""
+"""Texts for the model about tools on demand, which a request lists by name only."""
 
 from __future__ import annotations
 
 NAME = "A name from the list"
-ARGUMENTS = 'Those of the tool, such as {"query": "…"}'
+ARGUMENTS = 'Arguments of the tool, such as {"query": "…"}'
 
 
 def listing(tools: str) -> str:
@@ -15,7 +15,7 @@ def listing(tools: str) -> str:
 
 
 def description(name: str, text: str, schema: str, example: str) -> str:
-    """Return the full description of a tool, which says how it is called."""
+    """Return the full description of a tool, including how to call it."""
     return (
         f"`{name}`: {text}\n\nIts arguments, as a JSON schema: {schema}\n"
         f"Call it with `use_tool`, for example: {example}"

@@ -1,7 +1,7 @@
-"""Where text comes from, and the frame around what comes from outside.
+"""Sources of text, and the frame around text from outside.
 
-A page or a server can say anything, also that it is the user. So its text stands in a frame that it
-cannot close, and holds nothing that a person who looked at it would not see.
+A page or a server can say anything, including that it is the user. So its text is put into a frame
+that it cannot close, and contains nothing that a person looking at it would not see.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 
 WEB = "the web"
-"""A source. A host follows where there is one: `the web: example.com`."""
+"""A source, followed by a host if there is one: `the web: example.com`."""
 MCP = "the MCP server"
-"""A source, with the server's name behind it."""
+"""A source, followed by the server's name."""
 AGENT = f"{WEB}, as an agent tells it"
 FILE = "a file"
-"""In place of a host, of a page that is a file."""
+"""Replaces the host of a page that is a file."""
 COMMAND = "a command"
 WORKSPACE = "the workspace"
 
 _JOINERS = r"\u00ad\u061c\u200c-\u200f"
 _HIDDEN = re.compile(
-    # honest in scripts that need them, one at a time
+    # legitimate in scripts that need them, one at a time
     rf"[{_JOINERS}]{{2,}}|(?<![^\x00-\x7f])[{_JOINERS}](?![^\x00-\x7f])"
     r"|[\u115f\u1160\u180e\u200b\u202a-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb]"
     r"|[\U000e0000-\U000e0fff]|[\ufe00-\ufe0f]{2,}"
@@ -49,10 +49,10 @@ def plain(text: str) -> str:
 
 
 def framed(text: str, source: str, own_text: str = "") -> str:
-    """Return a text as it stands in a request: framed if its source is outside.
+    """Return a text in the form for a request: framed if its source is outside.
 
-    What a tool itself says at its beginning stands before the frame. The text of another source is
-    not framed; only hidden characters are made visible: the text of a file must stay exact.
+    The tool's own text at its beginning is put before the frame. Text from another source is not
+    framed; only hidden characters are made visible, since the text of a file must stay exact.
     """
     if not is_outside(source):
         return text if text.isascii() else _HIDDEN.sub(_make_visible, text)

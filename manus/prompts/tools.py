@@ -1,4 +1,4 @@
-"""What a model that cannot call tools is told, so that it can say what it wants called."""
+"""Prompts for a model without tool calling, so that it can write calls as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ You have tools. To call one, write a block like this, with one JSON object in it
 {"name": "tool_name", "arguments": {"argument": "value"}}
 </tool_call>
 
-You may write several blocks, one for each call; say what you think before them, and write nothing \
+You may write several blocks, one for each call; write your thoughts before them, and nothing \
 after the last. The results come in the next message. Never write a result yourself. Without a \
 block your reply counts as the final answer.
 
@@ -25,7 +25,7 @@ def describe(tools: Sequence[str]) -> str:
 
 
 def call(body: str) -> str:
-    """Return a call in the form that the model must write."""
+    """Return a call in the form in which the model must write it."""
     return f"<tool_call>\n{body}\n</tool_call>"
 
 

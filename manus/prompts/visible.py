@@ -1,4 +1,4 @@
-"""Show a text so that a person reads what it is, without invisible or look-alike characters.
+"""Make invisible and look-alike characters in a text visible to a person.
 
 The attacks are those of Unicode's security report (https://www.unicode.org/reports/tr39/): marks
 that hide or reorder text, letters of another script inside a word, host names of look-alikes.
@@ -10,9 +10,9 @@ import re
 import unicodedata
 
 _KEPT = frozenset("\t\n\u3000")
-"""Not printable by Python's rules, but a person sees them."""
+"""Not printable by Python's rules, but visible to a person."""
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
-"""Printable by Python's rules, and invisible all the same."""
+"""Printable by Python's rules, but invisible."""
 _VARIATIONS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]")
 """Variation selectors, which can carry hidden data; U+FE0F alone belongs to common emoji."""
 _LOOKALIKE_SCRIPTS = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"})
@@ -28,7 +28,7 @@ def visible(text: str) -> str:
 
 
 def host_name(host: str) -> str:
-    """Return a host name as it is resolved: in punycode if it is not ASCII."""
+    """Return a host name in the form that is resolved: in punycode if it is not ASCII."""
     if host.isascii():
         return host
     try:
@@ -38,7 +38,7 @@ def host_name(host: str) -> str:
 
 
 def _mixed_word(word: str) -> str:
-    """Escape the letters of a look-alike script in a word that has Latin letters as well."""
+    """Escape the letters of a look-alike script in a word that also has Latin letters."""
     if word.isascii() or not any(character.isascii() for character in word):
         return word
     return "".join(_escape(c) if _script(c) in _LOOKALIKE_SCRIPTS else c for c in word)

@@ -1,1 +1,1 @@
-"""What an agent can do: the tools, one file or folder each."""
+"""The tools of an agent, one file or folder each."""

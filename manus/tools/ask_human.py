@@ -28,11 +28,11 @@ class AskHumanArgs(Arguments):
 
 
 class AskHuman(AgentTool):
-    """Ask the user a question; the run pauses until the answer."""
+    """The tool that asks the user a question; the run pauses until the answer."""
 
     name: str = ASK_HUMAN
     description: str = (
-        "Ask the user a question and wait for the answer, if only they can decide or know."
+        "Ask the user a question and wait for the answer, if only they can decide it or know it."
     )
     args_schema: type[BaseModel] = AskHumanArgs
     without_effect: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class AskHuman(AgentTool):
 
 
 def _read_answer(answer: Any, inquire: str) -> Observation:
-    """Return the answer as an observation, with its pictures."""
+    """Return the answer as an observation, with its images."""
     decision = single_decision(answer)
     if not isinstance(decision, Mapping):
         return Observation(str(answer))
@@ -58,7 +58,7 @@ def _read_answer(answer: Any, inquire: str) -> Observation:
 
 
 def _read_edited(args: Any, inquire: str) -> str:
-    """Return the answer that was typed into a field: `answer`, or below or over the question."""
+    """Return the answer typed into `answer`, or into `inquire` below or instead of the question."""
     fields = args if isinstance(args, Mapping) else {}
     if answer := str(fields.get("answer") or ""):
         return answer

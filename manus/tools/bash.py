@@ -1,4 +1,4 @@
-"""`bash`: one persistent shell a session."""
+"""`bash`: one persistent shell per session."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from manus.tools.shell.shell import CommandResult, Shell
 BASH = "bash"
 _MAX_TIMEOUT = 3600.0
 _MAX_DIRECTORY = 200
-"""Characters of the shell's directory after a command."""
-_RESTARTED = "[fresh shell in the workspace; what ran in the old one is ended]"
+"""Maximum number of characters shown of the shell's directory."""
+_RESTARTED = "[fresh shell in the workspace; the old one and its jobs were killed]"
 _FRESH = (
-    "[the shell had ended since the last command: this one ran in a fresh shell, without the "
+    "[the shell exited after the last command: this one ran in a fresh shell, without the "
     "variables, functions and options set before]"
 )
 _EXITED = (
-    "[{how}; the shell itself ended, so variables, functions and options are gone; the next "
+    "[{how}; the shell itself exited, so variables, functions and options are lost; the next "
     "command gets a fresh shell in {where}]"
 )
 _STOPPED = (
-    "[stopped: not done after {seconds:g} s; the command and all background jobs are ended, "
-    "variables, functions and options are gone, and the next command gets a fresh shell in "
-    "{where}. For what takes longer give a larger `timeout`, or start it in the background "
-    "(`nohup COMMAND > out.log 2>&1 &`) and look at its log later]"
+    "[stopped: timed out after {seconds:g} s; the command and all background jobs were killed, "
+    "variables, functions and options are lost, and the next command gets a fresh shell in "
+    "{where}. For longer work set a larger `timeout`, or start it in the background "
+    "(`nohup COMMAND > out.log 2>&1 &`) and check its log later]"
 )
 
 
@@ -61,7 +61,7 @@ class Bash(AgentTool):
     name: str = BASH
     description: str = (
         "Run commands in a bash shell that keeps its directory, variables and background jobs "
-        "until the run ends; each request of the user starts with a fresh shell in the workspace. "
+        "until the run ends; each user request starts with a fresh shell in the workspace. "
         "Returns stdout and stderr in order, and the exit code. stdin is empty: use options such "
         "as `-y`. Start servers and long work with `&` and redirect their output to a file, since "
         "later output is not shown."

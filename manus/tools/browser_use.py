@@ -36,11 +36,11 @@ _IS_FILE = re.compile(
     r"(/(?!/)|\.\.?/)[^?#\ud800-\udfff]*|(?!localhost/)([\w -]+/)*[\w .-]+\.(x?html?|svg|pdf)",
     re.IGNORECASE,
 )
-"""Addresses that can only be files: `/tmp/ws/a.html`, `./a`, `site/a.html`."""
+"""Addresses that can only mean files: `/tmp/ws/a.html`, `./a`, `site/a.html`."""
 
 
 class BrowserUse(AgentTool):
-    """Act on web pages.
+    """The browser tool.
 
     If a next-step prompt shows the page (`session.page_is_prompted`), observations only describe
     the effect of an action; otherwise, such as over MCP, they also show the page.
@@ -89,7 +89,7 @@ class BrowserUse(AgentTool):
         if args.get("action") in SENDING and args.get("path"):
             path = str(args.get("path"))
             is_requested = asks_to_send(guard.words, path) and guard.is_named(self._host(""))
-            return "" if is_requested else f"it gives away {path}"
+            return "" if is_requested else f"it uploads {path}"
         names = names_in(str(args.get("text"))) if guard.is_tainted else []
         return f"it fills in the secret {' and '.join(names)}" if names else ""
 
@@ -113,7 +113,7 @@ class BrowserUse(AgentTool):
         return (access,) if access.host else ()
 
     def _writes(self, args: dict[str, Any]) -> bool:
-        """Return whether a call puts something of the model's choice into the page."""
+        """Return whether a call enters data chosen by the model into the page."""
         if args.get("action") == "send_keys":
             from manus.tools.browser.fields import enters_data  # Playwright is loaded by now
 
@@ -136,7 +136,7 @@ class BrowserUse(AgentTool):
         return self._file_address(url).strip().replace("\\", "/")  # as a browser reads it
 
     def _file_address(self, url: str) -> str:
-        """Return the `file:` address of a path, since models name files as for other tools."""
+        """Return the `file:` address of a path, since models name files as they do elsewhere."""
         is_file = _IS_FILE.fullmatch(url.strip())
         return (self.session.workspace.root / url.strip()).as_uri() if is_file else url
 
@@ -152,7 +152,7 @@ class BrowserUse(AgentTool):
         if arguments.action == "web_search":
             query = WebSearchArgs(query=str(arguments.query))
             return Observation(await search(self.session, query), source=WEB)
-        # Importing Playwright is slow, and runs without a browser need not wait for it.
+        # Importing Playwright is slow, and runs without a browser should not wait for it.
         await asyncio.to_thread(import_module, "manus.tools.browser.act")
         from manus.tools.browser.act import act
 

@@ -22,7 +22,7 @@ class CreateChatCompletion(AgentTool):
     """
 
     name: str = "create_chat_completion"
-    description: str = "Give the answer in the form that is asked for: this tool's arguments."
+    description: str = "Give the answer in the requested form: this tool's arguments."
     args_schema: type[BaseModel] = Arguments
     without_effect: ClassVar[bool] = True
     response_type: Any = Field(str, exclude=True)

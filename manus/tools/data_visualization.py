@@ -30,10 +30,10 @@ MAX_BYTES = 200 * 2**20
 """Maximum size of a data file, in bytes."""
 _TIMEOUT = 180.0
 _COLORS = "colors.json"
-"""The record of the workspace that maps series names to colours."""
+"""The workspace's record that maps series names to colors."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Load the package from its own folder: under Landlock Python cannot list the parent folder, which
-# may contain anything, and without a listing the import system finds no module there.
+# may contain anything, and without a listing the import system finds no modules in it.
 _START_CODE = """
 import importlib.util, runpy, sys
 spec = importlib.util.spec_from_file_location("manus", sys.argv.pop(1))
@@ -58,7 +58,7 @@ class DataVisualizationArgs(Arguments):
 
 
 class DataVisualization(AgentTool):
-    """Draw charts in a worker process."""
+    """The chart tool, which draws in a worker process."""
 
     name: str = "data_visualization"
     description: str = CHART
@@ -86,7 +86,7 @@ class DataVisualization(AgentTool):
         last = finished.output.strip().rpartition("\n")[2]
         if finished.returncode != 0:
             state = exit_state(finished.returncode)
-            problem = f"The chart could not be drawn ({state}): {last[:300]}"
+            problem = f"Cannot draw the chart ({state}): {last[:300]}"
             raise ToolError(problem + sandbox.describe_failures(mark, last))
         return await asyncio.to_thread(
             _build_observation, request, job, json.loads(last), workspace
@@ -130,7 +130,7 @@ def _build_job(request: DataVisualizationArgs, workspace: Workspace) -> dict[str
 
 
 def _load_colors(workspace: Workspace) -> dict[str, int]:
-    """Return the recorded colours; empty before the first chart. Blocking."""
+    """Return the recorded colors; empty before the first chart. Blocking."""
     with contextlib.suppress(OSError, ValueError), open_file(workspace.records / _COLORS) as file:
         colors: dict[str, int] = json.load(file)
         return colors
@@ -140,12 +140,10 @@ def _load_colors(workspace: Workspace) -> dict[str, int]:
 def _check_file(data: Path, path_text: str) -> None:
     status = look_at(data)
     if status is None or not stat.S_ISREG(status.st_mode):
-        reason = "there is no such file" if status is None else "it is no file"
-        raise ToolError(f"{path_text} cannot be read: {reason}.")
+        reason = "it does not exist" if status is None else "it is not a regular file"
+        raise ToolError(f"Cannot read {path_text}: {reason}.")
     if status.st_size > MAX_BYTES:
-        limit = (
-            f"{path_text} has {status.st_size:,} bytes, and {MAX_BYTES:,} is the most that is read"
-        )
+        limit = f"{path_text} has {status.st_size:,} bytes, more than the limit of {MAX_BYTES:,}"
         raise ToolError(f"{limit}; reduce it first with `python_execute`.")
 
 
@@ -172,7 +170,7 @@ def _build_observation(
         raise _missing_package_error(result["missing"])
     if "error" in result:
         raise ToolError(result["error"])
-    with contextlib.suppress(OSError):  # without the record the next chart assigns colours again
+    with contextlib.suppress(OSError):  # without the record the next chart assigns colors again
         write_private(workspace.records / _COLORS, json.dumps(result["colors"]).encode())
     path_text = job["output"]
     lines = [

@@ -1,4 +1,4 @@
-"""`delegate`: give a task to another agent, which works on it in its own context window."""
+"""`delegate`: give a task to another agent, which works in its own context window."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class DelegateArgs(Arguments):
     """Arguments of `delegate`."""
 
     task: str = Field(
-        description="What to do, and what to answer with. The agent sees nothing of this "
-        "conversation: give all names, paths and facts that it needs"
+        description="What to do, and what to report. The agent sees nothing of this "
+        "conversation: include all names, paths and facts that it needs"
     )
     profile: str = Field(
         "manus",
@@ -33,17 +33,17 @@ class DelegateArgs(Arguments):
 
 
 class Delegate(AgentTool):
-    """Run another agent with its own journal, and return its answer."""
+    """The tool that runs another agent with its own journal, and returns its answer."""
 
     name: str = DELEGATE
     description: str = (
-        "Give a task to another agent, which works in the same workspace in a context of its own, "
+        "Give a task to another agent, which works in the same workspace with its own context, "
         "and get its answer. For work of which you need only the result, such as reading many "
         "files or pages. Several calls in one message run in parallel: give them parts that do "
         "not touch the same files."
     )
     summary: ClassVar[str] = (
-        "have another agent read many files or pages, in a context of its own, and answer"
+        "have another agent read many files or pages, in its own context, and answer"
     )
     args_schema: type[BaseModel] = DelegateArgs
     time_limit: ClassVar[float] = 86_400.0  # its own steps and the run's budget end it
@@ -54,5 +54,5 @@ class Delegate(AgentTool):
     async def observe(self, task: str, profile: str = "manus", **_: Any) -> Observation:
         run = agent_at_work.get(None)
         if run is None:
-            raise ToolError("There is no run whose agent could give a task to another.")
+            raise ToolError("`delegate` can only be called by an agent during a run.")
         return await run(task, profile)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 200_000
 """Maximum size of the Markdown: the parser takes superlinear time for some inputs."""
 _MAX_NAMED = 5
-"""Maximum number of omitted things that an observation names."""
+"""Maximum number of omitted images that an observation names."""
 _UNPARSED_PICTURE = re.compile(r"!\[[^\]\n]*\]\([^)\n]+\)")
 _HTML_SUFFIXES = (".html", ".htm")
 _WEB = re.compile(r"https?:", re.IGNORECASE)
@@ -47,12 +47,12 @@ class MakeReportArgs(Arguments):
 
     markdown: str = Field("", description="The report in Markdown; or give `source`")
     source: str = Field("", description="Path of a Markdown file in the workspace, instead")
-    output: str = Field("report.html", description="Path of the HTML file that is made")
+    output: str = Field("report.html", description="Path of the HTML file")
     title: str = Field("", max_length=300, description="Page title (default: the first heading)")
 
 
 class MakeReport(AgentTool):
-    """Make reports."""
+    """The report tool."""
 
     name: str = "make_report"
     description: str = REPORT
@@ -63,7 +63,7 @@ class MakeReport(AgentTool):
     async def observe(self, **arguments: Any) -> Observation:
         request = MakeReportArgs.model_validate(arguments)
         if bool(request.markdown.strip()) == bool(request.source.strip()):
-            raise ToolError("Give either `markdown`, the text, or `source`, the path of a file.")
+            raise ToolError("Give either `markdown` (the text) or `source` (the path of a file).")
         return Observation(await asyncio.to_thread(_make_report, request, self.session.workspace))
 
 
@@ -71,7 +71,7 @@ def _make_report(request: MakeReportArgs, workspace: Workspace) -> str:
     """Write the report, and return the observation. Blocking."""
     output = workspace.writable(request.output)
     if output.suffix.lower() not in _HTML_SUFFIXES:
-        raise ToolError(f"`output` is {request.output}, and a report is HTML; end it with `.html`.")
+        raise ToolError(f"`output` is {request.output}, but a report is HTML; end it with `.html`.")
     markdown, folder = _read_markdown(request, workspace)
     pictures = _Pictures(workspace, folder)
     page, tables = _render_page(markdown, request.title.strip(), pictures)
@@ -80,8 +80,8 @@ def _make_report(request: MakeReportArgs, workspace: Workspace) -> str:
     try:
         replace_file(output, data)
     except OSError as error:
-        raise ToolError(f"{label} cannot be written: {error.strerror}.") from None
-    picture_count = _format_count(pictures.count, "picture")
+        raise ToolError(f"Cannot write {label}: {error.strerror}.") from None
+    picture_count = _format_count(pictures.count, "image")
     table_count = _format_count(tables, "table")
     lines = [
         f"{label}: {picture_count} and {table_count}, {len(data):,} bytes; one file that works "
@@ -91,25 +91,25 @@ def _make_report(request: MakeReportArgs, workspace: Workspace) -> str:
         lines.append(f"Not fetched, and left as links: {_join_names(pictures.links)}.")
     if pictures.missing:
         lines.append(
-            f"There is no picture {_join_names(pictures.missing)}; its text stands there instead. "
+            f"Missing images, replaced by their text: {_join_names(pictures.missing)}. "
             f"{_advise_correction(request, output, workspace)} "
-            "(A path with spaces belongs between < and >.)"
+            "(Write a path with spaces between < and >.)"
         )
     return "\n".join(lines)
 
 
 def _advise_correction(request: MakeReportArgs, output: Path, workspace: Workspace) -> str:
-    """Return advice on how to correct the report, and save Markdown that came in the call."""
+    """Return advice on how to correct the report; save Markdown that was passed in the call."""
     if request.source.strip():
-        return "Correct the path and make the report again."
+        return "Correct the path and create the report again."
     draft = workspace.writable(f"{workspace.show(output)}.md")
     replace_file(draft, request.markdown.encode("utf-8", "replace"))
     label = workspace.show(draft)
-    return f"The Markdown is kept: correct the path in {label} and give that as `source`."
+    return f"The Markdown was saved: correct the path in {label}, and pass it as `source`."
 
 
 def _read_markdown(request: MakeReportArgs, workspace: Workspace) -> tuple[str, Path]:
-    """Return the Markdown, and the folder that its picture paths are relative to."""
+    """Return the Markdown, and the folder that its image paths are relative to."""
     text = request.markdown
     label = "`markdown`"
     folder = workspace.root
@@ -120,12 +120,10 @@ def _read_markdown(request: MakeReportArgs, workspace: Workspace) -> tuple[str, 
         try:
             text = _read(source, label).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise ToolError(f"{label} is no text in UTF-8; write the Markdown in that.") from None
+            raise ToolError(f"{label} is not UTF-8 text; convert the Markdown to UTF-8.") from None
     if len(text) > MAX_CHARACTERS:
-        size = (
-            f"{label} has {len(text):,} characters, and {MAX_CHARACTERS:,} is the most of a report"
-        )
-        raise ToolError(f"{size}; leave the data in files and name those.")
+        size = f"{label} has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}"
+        raise ToolError(f"{size}; leave the data in files and refer to those.")
     return text.encode("utf-8", "replace").decode(), folder  # replaces lone surrogates
 
 
@@ -133,23 +131,23 @@ def _read(path: Path, label: str) -> bytes:
     try:
         return read_file(path, label)
     except OSError as error:
-        raise ToolError(f"{label} cannot be read: {error.strerror}.") from None
+        raise ToolError(f"Cannot read {label}: {error.strerror}.") from None
 
 
 class _Pictures:
-    """The pictures of a report, with paths relative to the folder of its Markdown or the root."""
+    """The images of a report, with paths relative to the folder of its Markdown or the root."""
 
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self.count = 0
         self.links: list[str] = []
-        """Pictures on the web, which are not fetched."""
+        """Images on the web, which are not fetched."""
         self.missing: list[str] = []
-        """Missing pictures, and those that Markdown does not parse, such as a path with a space."""
+        """Images that do not exist or that Markdown does not parse, such as a path with a space."""
         self._workspace = workspace
         self._folders = dict.fromkeys((folder.relative_to(workspace.root), Path()))
 
     def embed(self, part: Token) -> None:
-        """Embed a picture; replace one that cannot be embedded by a link."""
+        """Embed an image; replace one that cannot be embedded with a link."""
         source = str(part.attrs["src"])
         if _WEB.match(source):
             self.links.append(source)
@@ -162,7 +160,7 @@ class _Pictures:
             return
         else:
             self.missing.append(source)
-        words = escape(f"[picture: {part.content or source}]")
+        words = escape(f"[image: {part.content or source}]")
         part.type = "html_inline"
         part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
 
@@ -177,12 +175,12 @@ class _Pictures:
         return None
 
     def _to_data_url(self, path: Path) -> str:
-        """Return the data URL of a picture."""
+        """Return the data URL of an image."""
         label = self._workspace.show(path)
         data = _read(path, label)
         kind = "image/svg+xml" if path.suffix.lower() == ".svg" else image_type(data)
         if kind is None:
-            raise ToolError(f"{label} is no picture; there are: PNG, JPEG, GIF, WebP, SVG.")
+            raise ToolError(f"{label} is not an image; supported are PNG, JPEG, GIF, WebP, SVG.")
         return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
@@ -222,7 +220,7 @@ def _render_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, i
 
 
 def _add_heading_ids(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
-    """Give each heading an id for links in the report; return tag, id and text of each."""
+    """Add an id to each heading for links in the report; return the tag, id and text of each."""
     headings: list[tuple[str, str, str]] = []
     used: Counter[str] = Counter()
     for opening, inline in itertools.pairwise(tokens):
@@ -237,7 +235,7 @@ def _add_heading_ids(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
 
 
 def _make_figures(tokens: Sequence[Token]) -> None:
-    """Turn a picture in its own paragraph into a figure, with its title or text as the caption."""
+    """Turn an image in its own paragraph into a figure, with its title or text as the caption."""
     from markdown_it.token import Token
 
     for opening, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):

@@ -1,4 +1,4 @@
-"""`planning`: plans in the state; a call receives them and returns the changed ones."""
+"""`planning`: plans in the state; a call receives them and returns those that it changes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from manus.state.plan_changes import NewStep, create, mark, replace_step, update
 from manus.state.text import flat
 
 NAME = "planning"
-_TRY_AGAIN = "give it as an object with the `status` `not_started`."
-_NO_PLANS = "There are no plans yet; make one with the command `create`."
+_TRY_AGAIN = "pass it as an object with the `status` `not_started`."
+_NO_PLANS = "There are no plans yet; create one with the command `create`."
 
 Command = Literal["create", "update", "list", "get", "set_active", "mark_step", "delete"]
 
@@ -40,24 +40,24 @@ class Change(NamedTuple):
 
 
 class StepArgs(BaseModel, str_strip_whitespace=True):
-    """A step with more fields than its text."""
+    """A step that has other fields besides its text."""
 
-    text: str = Field(  # type: ignore[pydantic-alias]  # names that models give it
+    text: str = Field(  # type: ignore[pydantic-alias]  # names that models use for it
         validation_alias=AliasChoices("text", "description", "task", "step", "title"),
         description="What is to be done",
     )
     depends_on: list[int] | None = Field(
         None,
         description="Numbers of the steps that must be completed before it, from 0; [] for none. "
-        "Left out: the step before it",
+        "Default: the step before it",
     )
     writes: list[str] | None = Field(
         None,
-        description="Files that the step makes or changes. Steps that write one file take turns, "
+        description="Files that the step creates or changes. Steps that write one file take turns, "
         "steps that only read it do not",
     )
     status: Literal["not_started"] | None = Field(
-        None, description="For update: `not_started` tries a blocked step again"
+        None, description="For update: `not_started` retries a blocked step"
     )
 
     @field_validator("writes", mode="before")
@@ -79,18 +79,18 @@ class PlanningArgs(Arguments):
         description="create, update, list, get, set_active, mark_step or delete a plan"
     )
     plan_id: str | None = Field(
-        None, description="Id of the plan; for create a new one. Left out: the active plan"
+        None, description="Id of the plan; for create a new one. Default: the active plan"
     )
     title: str | None = Field(None, description="Title of the plan, for create and update")
     steps: list[str | StepArgs] | None = Field(
         None,
         description="All steps in order, for create and update: texts, or objects for steps that "
-        "do not depend on just the one before them",
+        "do not depend on just the previous one",
     )
     step_index: int | None = Field(
         None,
-        description="Number of the step, from 0, for mark_step; for update, to put `steps` in "
-        "place of only this one",
+        description="Number of the step, from 0, for mark_step; for update, to replace only this "
+        "one with `steps`",
     )
     step_status: StepStatus | None = Field(None, description="New status, for mark_step")
     step_notes: str | None = Field(None, description="New notes, for mark_step")
@@ -100,7 +100,7 @@ class PlanningArgs(Arguments):
     @field_validator("steps", mode="before")
     @classmethod
     def _as_list(cls, steps: Any) -> Any:
-        """Accept a list as lines too, as some models send it."""
+        """Accept a list as lines of text too, as some models send it."""
         if not isinstance(steps, str):
             return steps
         return [line for line in steps.splitlines() if line.strip()]
@@ -125,13 +125,13 @@ class PlanningArgs(Arguments):
 
 
 class Planning(AgentTool):
-    """Create and update plans."""
+    """The planning tool."""
 
     name: str = NAME
     description: str = (
         "Make a plan for a task of several steps and keep it up to date: create it, mark steps "
-        "as you begin and end them (mark_step), change steps when you learn more (update keeps "
-        "the status and notes of steps whose text stays the same)."
+        "as you start and finish them (mark_step), change steps when you learn more (update keeps "
+        "the status and notes of steps whose text is unchanged)."
     )
     args_schema: type[BaseModel] = PlanningArgs
     without_effect: ClassVar[bool] = True
@@ -147,7 +147,7 @@ class Planning(AgentTool):
 
 
 def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
-    """Return the observation and the changes of a call; a pure function.
+    """Return the observation and the changes of a call. This is a pure function.
 
     Raises:
         PlanError: the call does not fit the existing plans.
@@ -185,7 +185,7 @@ def _create_plan(args: PlanningArgs, plans: PlanCollection) -> Change:
     plan_id = args.plan_id or title
     if plan_id in plans.plans:
         raise PlanError(
-            f"There is a plan `{plan_id}` already; change it with `update`, or create one with "
+            f"Plan `{plan_id}` already exists; change it with `update`, or create one with "
             "another `plan_id`."
         )
     return _make_change(
@@ -228,8 +228,8 @@ def _blocked_note(args: PlanningArgs, updated: Plan) -> str:
     if not blocked:
         return ""
     if len(blocked) == 1:
-        return f"Step {blocked[0]} stays blocked; to have it tried again, {_TRY_AGAIN}"
-    return f"Steps {', '.join(blocked)} stay blocked; to have one tried again, {_TRY_AGAIN}"
+        return f"Step {blocked[0]} stays blocked; to retry it, {_TRY_AGAIN}"
+    return f"Steps {', '.join(blocked)} stay blocked; to retry one, {_TRY_AGAIN}"
 
 
 def _select_plan(args: PlanningArgs, plans: PlanCollection) -> Plan:
@@ -242,15 +242,15 @@ def _select_plan(args: PlanningArgs, plans: PlanCollection) -> Plan:
     if plan_id is None:
         raise PlanError(f"`{args.command}` needs a `plan_id`. {existing}")
     if plan_id not in plans.plans:
-        raise PlanError(f"There is no plan `{plan_id}`. {existing}")
+        raise PlanError(f"Plan `{plan_id}` does not exist. {existing}")
     return plans.plans[plan_id]
 
 
 def inject_plans(tasks: Iterable[ToolTask], plans: PlanCollection) -> list[ToolTask]:
     """Inject the plans into the planning calls of one message, as the earlier calls leave them.
 
-    Each call is thus a pure function of its input: of two calls in one message both count, even if
-    only the second one is repeated after a crash.
+    Each call is thus a pure function of its input: two calls in one message both take effect, even
+    if only the second one is repeated after a crash.
     """
     injected: list[ToolTask] = []
     for task in tasks:

@@ -1,4 +1,4 @@
-"""`python_execute`: Python code in a process of its own."""
+"""`python_execute`: Python code in a separate process."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from manus.state.errors import ToolError, ToolUnavailableError
 
 PYTHON = "python_execute"
 OWN_PYTHON = "own_python"
-"""Among the `extras` of a profile: its code needs the packages that come with manus."""
+"""An entry in the `extras` of a profile: its code needs the packages that come with manus."""
 _LONGEST = 3600.0
 _FOLDER = f"{PRIVATE}/python"
 
 _STOPPED = (
-    "[stopped: not done after {seconds:g} s, and all that it had started is ended; make it "
-    "quicker, do less at a time, or give a larger `timeout`]"
+    "[stopped: timed out after {seconds:g} s; everything that it had started was killed. Make it "
+    "faster, do less at a time, or set a larger `timeout`]"
 )
 
 
@@ -47,16 +47,16 @@ class PythonExecuteArgs(Arguments):
 
 
 class PythonExecute(AgentTool):
-    """Python in a process of its own, in the workspace."""
+    """Python in a separate process in the workspace."""
 
     name: str = PYTHON
     description: str = (
         "Run Python code in a fresh process in the workspace, whose modules it can import. "
-        "Returns only what the code prints, and how it ended. Variables do not last until the next "
-        "call, and processes that the code starts end with it. stdin is empty."
+        "Returns only what the code prints, and how it ended. Variables are lost after each call, "
+        "and processes that the code starts end with it. stdin is empty."
     )
     args_schema: type[BaseModel] = PythonExecuteArgs
-    uses: ClassVar[str] = WORKSPACE  # nobody can tell what it changes
+    uses: ClassVar[str] = WORKSPACE  # it may change any file
     time_limit: ClassVar[float] = _LONGEST + 120
 
     @override
@@ -65,7 +65,7 @@ class PythonExecute(AgentTool):
         if not request.code.strip():
             raise ToolError("`code` is empty; give the Python code to execute.")
         workspace = self.session.workspace
-        code = request.code.encode("utf-8", "surrogatepass")  # Python says what it cannot read
+        code = request.code.encode("utf-8", "surrogatepass")  # Python reports what it cannot decode
         script = await asyncio.to_thread(_write_code, code, workspace)
         python, is_own = await asyncio.to_thread(self._choose_python)
         sandbox = await get_sandbox(self.session)
@@ -79,7 +79,7 @@ class PythonExecute(AgentTool):
             extra={"PYTHONPATH": str(workspace.root)},
             sandbox=sandbox,
         )
-        # Tracebacks name the file as it is found from the workspace, the same on every machine.
+        # Tracebacks name the file relative to the workspace, so they are the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
         text = _describe(output, finished, request.timeout)
         text += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
@@ -105,7 +105,7 @@ class PythonExecute(AgentTool):
 
 
 def _interpreter_note(python: str, output: str, *, is_own: bool) -> str:
-    """Return a line that names the interpreter, for manus's own only where that may help."""
+    """Return a line that names the interpreter; for manus's own, only where that may help."""
     if not is_own:
         return f"\n[Python: {python}]"
     return "\n[Python: manus's own]" if "ModuleNotFoundError: " in output else ""
@@ -114,15 +114,15 @@ def _interpreter_note(python: str, output: str, *, is_own: bool) -> str:
 def _write_code(code: bytes, workspace: Workspace) -> Path:
     """Write the code to a file named by its hash. Blocking.
 
-    A file, so that tracebacks show the line and `multiprocessing` finds the main module; written
-    atomically, since another session may be executing the same code.
+    It is a file so that tracebacks show the line and `multiprocessing` finds the main module. It is
+    written atomically, since another session may be executing the same code.
     """
     path = workspace.root / _FOLDER / f"{hashlib.sha256(code).hexdigest()[:12]}.py"
     try:
         write_private(path, code)
     except OSError as error:
         raise ToolUnavailableError(
-            f"The code cannot be written to {_FOLDER} in the workspace ({error.strerror}); "
+            f"Cannot write the code to {_FOLDER} in the workspace ({error.strerror}); "
             "free space there, or use another tool."
         ) from None
     return path

@@ -25,15 +25,15 @@ _NUMBERS_ONLY = re.compile(
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*#?\s*(\d+))?")
 _MAX_RANGE = 20
 """Maximum number of messages in a range of numbers."""
-_MORE = "(The numbers are of {} messages more; ask with a larger `limit`.)"
+_MORE = "(The numbers refer to {} more messages; set a larger `limit`.)"
 _BRANCHES = (
     "(The user went back to an earlier point of this conversation: of messages with the same "
-    "number, only one was said in this course of it. Go by your notes.)"
+    "number, only one belongs to this branch. Go by your notes.)"
 )
 _MAX_LINE = 160
-"""Characters of a match other than the best one."""
-_OTHERS = "Other matches, of which a number (`#12`) shows the whole:"
-NOTHING = "Nothing was found; try other words, such as a name, a path or a number in it."
+"""Maximum number of characters of each match after the best one."""
+_OTHERS = "Other matches; query a number (`#12`) to read the whole message:"
+NOTHING = "No matches; try other words, such as a name, a path or a number in it."
 
 
 class RecallArgs(Arguments):
@@ -41,18 +41,18 @@ class RecallArgs(Arguments):
 
     query: str = Field(
         description="Words to look for (shows the best match, and a line of each other one), or "
-        "numbers of messages as the summary gives them, for all of each: `#12`"
+        "message numbers from the summary, to read whole messages: `#12`"
     )
-    limit: int = Field(5, ge=1, le=20, description="How many messages at most")
+    limit: int = Field(5, ge=1, le=20, description="Maximum number of messages")
 
 
 class Recall(AgentTool):
-    """Search the archive of the thread."""
+    """The tool that searches the archive of the thread."""
 
     name: str = NAME
     description: str = (
         "Search the earlier messages of this conversation that were replaced by the summary: what "
-        "you and the tools said. Use it before you do again what was done already."
+        "you and the tools said. Use it before you repeat what was already done."
     )
     args_schema: type[BaseModel] = RecallArgs
     without_effect: ClassVar[bool] = True
@@ -75,7 +75,7 @@ class Recall(AgentTool):
                 return "\n\n".join([*(_format_message(m, m.text) for m in numbered), *notes])
             matches = archive.search(query, limit)
         except (sqlite3.Error, OSError) as error:
-            raise ToolUnavailableError(f"The archive cannot be read: {error}.") from None
+            raise ToolUnavailableError(f"Cannot read the archive: {error}.") from None
         if not matches:
             return NOTHING
         best, *remaining = matches
@@ -87,7 +87,7 @@ class Recall(AgentTool):
 
 
 def _parse_numbers(query: str) -> list[int]:
-    """Parse a query that consists of message numbers; empty if it has words."""
+    """Return the message numbers of a query that consists of them; empty if it contains words."""
     if not _NUMBERS_ONLY.fullmatch(query):
         return []
     numbers: list[int] = []

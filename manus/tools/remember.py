@@ -19,7 +19,7 @@ REMEMBER = "remember"
 
 
 def memory_file() -> Path:
-    """Return the path of the memory file, which may not exist."""
+    """Return the path of the memory file, which need not exist."""
     return data_folder() / "memory.md"
 
 
@@ -53,13 +53,13 @@ class RememberArgs(Arguments):
 
 
 class Remember(AgentTool):
-    """Store a fact. It needs approval, since every later run reads it."""
+    """The tool that stores a fact. It needs approval, since every later run reads the fact."""
 
     name: str = REMEMBER
     description: str = (
-        "Keep a fact for all later conversations. Only when the user asks you to remember it."
+        "Store a fact for all later conversations, only when the user asks you to remember it."
     )
-    summary: ClassVar[str] = "keep a fact for later conversations, only when the user asks for it"
+    summary: ClassVar[str] = "store a fact for later conversations, only when the user asks for it"
     args_schema: type[BaseModel] = RememberArgs
     uses: ClassVar[str] = "memory"
 
@@ -67,12 +67,12 @@ class Remember(AgentTool):
     def leaves(self, args: dict[str, Any]) -> str:
         guard = self.session.egress_guard
         is_requested = asks_to_remember(guard.words) and not guard.is_tainted
-        return "" if is_requested else "it is kept for all later conversations"
+        return "" if is_requested else "the fact is stored for all later conversations"
 
     @override
     async def observe(self, fact: str, **_: Any) -> Observation:
         try:
             await asyncio.to_thread(add_to_memory, fact)
         except OSError as error:
-            raise ToolError(f"{memory_file()} cannot be written: {error.strerror}.") from None
-        return Observation("It is kept.")
+            raise ToolError(f"Cannot write {memory_file()}: {error.strerror}.") from None
+        return Observation("Stored.")

@@ -1,7 +1,7 @@
 """`skill`: read a skill, a folder with instructions in `SKILL.md`, when it is needed.
 
-The format is the one of Claude Code, gemini-cli and deepagents. Skills come from a trusted project,
-from the user's configuration folder, and from the package; the first one of a name wins.
+The format is that of Claude Code, gemini-cli and deepagents. Skills come from a trusted project,
+from the user's configuration folder, and from the package; the first one with a name wins.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Skill:
     folder: Path
     body: str
     tools: tuple[str, ...] = ()
-    """Names of tools of which the skill needs at least one; empty if it needs none."""
+    """Names of tools; the skill needs at least one of them. Empty if it needs none."""
 
 
 def find_skills(root: Path) -> dict[str, Skill]:
@@ -55,7 +55,7 @@ def find_skills(root: Path) -> dict[str, Skill]:
             continue
         skill = parse_skill(folder, text)
         if skill is None:
-            log.warning("%s does not begin with YAML that has a `description`.", folder / _FILE)
+            log.warning("%s does not start with YAML that has a `description`.", folder / _FILE)
         else:
             skills.setdefault(skill.name, skill)
     return skills
@@ -110,10 +110,10 @@ class SkillArgs(Arguments):
 
 
 class ReadSkill(AgentTool):
-    """Read the text of a skill."""
+    """The tool that reads a skill."""
 
     name: str = SKILL
-    description: str = "Read a skill: how a kind of work is done well."
+    description: str = "Read a skill: how to do a kind of work well."
     summary: ClassVar[str] = "read a skill"
     args_schema: type[BaseModel] = SkillArgs
     without_effect: ClassVar[bool] = True
@@ -126,7 +126,7 @@ class ReadSkill(AgentTool):
         skills = find_skills(self.session.workspace.root)
         skill = skills.get(name) or skills.get(name.lower())
         if skill is None:
-            raise ToolError(f"There is no skill `{name}`. There are: {', '.join(skills)}.")
+            raise ToolError(f"There is no skill `{name}`. The skills are: {', '.join(skills)}.")
         files = (path for path in sorted(skill.folder.rglob("*")) if path.is_file())
         other_files = [str(path.relative_to(skill.folder)) for path in files]
         other_files.remove(_FILE)

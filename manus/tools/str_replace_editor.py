@@ -31,7 +31,7 @@ class StrReplaceEditorArgs(Arguments):
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"] = Field(
         description="What to do"
     )
-    path: str = Field(description="Best relative to the workspace")
+    path: str = Field(description="Preferably relative to the workspace")
     file_text: str | None = Field(None, description="`create`: the whole text of the file")
     old_str: str | None = Field(
         None,
@@ -54,13 +54,13 @@ class StrReplaceEditor(AgentTool):
 
     name: str = "str_replace_editor"
     description: str = (
-        "View and edit files of the workspace. `view` shows a file with line numbers, which are "
-        "not part of it, a picture, or a folder two levels deep; `create` writes a whole file; "
-        "`str_replace` replaces a text that is in the file exactly once; `insert` adds lines; "
+        "View and edit files in the workspace. `view` shows a file with line numbers, which are "
+        "not part of it, an image, or a folder two levels deep; `create` writes a whole file; "
+        "`str_replace` replaces a text that occurs exactly once; `insert` adds lines; "
         "`undo_edit` undoes the last edit of the file."
     )
     args_schema: type[BaseModel] = StrReplaceEditorArgs
-    uses: ClassVar[str] = workspace.WORKSPACE  # a call without a path may concern any file
+    uses: ClassVar[str] = workspace.WORKSPACE  # a call without a path may use any file
     channels: ClassVar[frozenset[str]] = frozenset({"changed_files"})
 
     @override
@@ -135,9 +135,9 @@ class StrReplaceEditor(AgentTool):
             with workspace.exclusive(editor.real):
                 return _run_command(editor, request)
         except OSError as error:
-            operation = "read" if is_view else "changed"
+            operation = "read" if is_view else "change"
             reason = error.strerror or type(error).__name__
-            raise ToolError(f"{request.path} cannot be {operation}: {reason}.") from None
+            raise ToolError(f"Cannot {operation} {request.path}: {reason}.") from None
 
 
 def _run_command(editor: Editor, request: StrReplaceEditorArgs) -> Observation:

@@ -1,4 +1,4 @@
-"""`terminate`: the model ends the run."""
+"""`terminate`: let the model end the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TerminateArgs(Arguments):
     """Arguments of `terminate`."""
 
     status: Literal["success", "failure"] = Field(
-        description="`success` if everything asked for is done"
+        description="`success` if everything requested is done"
     )
     answer: str = Field(
         "",
@@ -26,17 +26,17 @@ class TerminateArgs(Arguments):
 
 
 def get_answer(args: dict[str, Any]) -> str:
-    """Return the answer in the arguments of a call, under any of its names."""
+    """Return the answer in the arguments of a call, under any of its aliases."""
     return str(TerminateArgs.tidy(args).get("answer") or "").strip()
 
 
 class Terminate(AgentTool):
-    """End the run."""
+    """The tool that ends the run."""
 
     name: str = TERMINATE
     description: str = (
-        "End the run, when everything asked for is done or when you are sure that you cannot go "
-        "on. `answer`, or the text beside the call, is all that the user reads."
+        "End the run when everything requested is done, or when you are sure that you cannot "
+        "continue. `answer`, or the text beside the call, is all that the user reads."
     )
     args_schema: type[BaseModel] = TerminateArgs
     without_effect: ClassVar[bool] = True

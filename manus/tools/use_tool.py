@@ -1,7 +1,7 @@
 """`use_tool`: describe a tool on demand, or read a skill.
 
 A call with arguments for a tool is converted to a call of that tool before it is executed
-(`manus/execution/on_demand.py`), so only the others arrive here.
+(`manus/execution/on_demand.py`), so only other calls arrive here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class UseToolArgs(Arguments):
 
 
 class UseTool(AgentTool):
-    """Describe a tool on demand, or read a skill."""
+    """The tool that describes tools on demand, or reads a skill."""
 
     name: str = USE_TOOL
     description: str = "Describe a tool, or call it with `arguments`."
@@ -43,7 +43,7 @@ class UseTool(AgentTool):
         return Observation(self.catalog.describe(tool))
 
     async def _read_skill(self, name: str) -> Observation:
-        """Return the text of a skill, which may be named in place of a tool."""
+        """Return the text of a skill, which may be named instead of a tool."""
         unknown = self.catalog.explain_unknown(name)
         reader = self.catalog.find(SKILL)
         if not isinstance(reader, ReadSkill):

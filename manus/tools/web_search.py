@@ -1,7 +1,7 @@
 """`web_search`: query engines in order until one has results, and read the result pages.
 
-Engines with an API key or an address are queried by their API; all others by `ddgs`, which queries
-several concurrently.
+Engines with an API key or an address are queried through their API, all others through `ddgs`,
+which queries several concurrently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from manus.state.text import flat, one_line
 from manus.tools.web.excerpt import excerpt
 
 _API_SETTINGS = {"tavily": "tavily_api_key", "brave_api": "brave_api_key", "searxng": "searxng_url"}
-"""Engines that are queried by their own API, each with the setting that it needs."""
+"""Engines that are queried through their own API, each with the setting that it needs."""
 _TAVILY = "https://api.tavily.com/search"
 _BRAVE = "https://api.search.brave.com/res/v1/web/search"
 _MAX_RESULTS = 20
@@ -36,7 +36,7 @@ _PAGE_CHARACTERS = 2_500
 _READ_SECONDS = 15.0
 _MAX_CONCURRENT = 5
 _FAILURES = (ToolError, ValueError, TypeError, AttributeError)
-"""Errors of an engine that is unreachable or sends an unexpected response."""
+"""Errors of an engine that is unreachable or returns an unexpected response."""
 
 
 class WebSearchArgs(Arguments):
@@ -50,7 +50,7 @@ class WebSearchArgs(Arguments):
 
 
 class WebSearch(AgentTool):
-    """Search the web."""
+    """The web search tool."""
 
     name: str = "web_search"
     description: str = SEARCH
@@ -71,7 +71,7 @@ class Result(NamedTuple):
     url: str
     snippet: str
     text: str = ""
-    """An excerpt of its page for the query; or why there is none."""
+    """An excerpt of its page for the query, or why there is none."""
 
 
 Results = list[Result]
@@ -81,20 +81,20 @@ async def search(session: Session, query: WebSearchArgs) -> str:
     """Search the web and render the results.
 
     Raises:
-        ToolError: no engine had results; the message gives the reason for each.
+        ToolError: no engine had results; the message states the reason for each.
     """
     proxy = await get_egress_proxy(session)
     settings = session.settings.search
     failures: list[str] = []
     for name in _select_engines(settings):
         results: Results = []
-        reason = "it found nothing"
+        reason = "no results"
         ask_engine = _ask_api if name in _API_SETTINGS else _ask_ddgs
         try:
             async with asyncio.timeout(settings.timeout + 1):
                 results = (await ask_engine(name, settings, proxy, query))[: query.num_results]
         except TimeoutError:
-            reason = f"no answer within {settings.timeout:g} s"
+            reason = f"no response within {settings.timeout:g} s"
         except _FAILURES as error:  # try the next engine
             reason = flat(str(error)).rstrip(".")[:160] or type(error).__name__
         if results:
@@ -104,9 +104,9 @@ async def search(session: Session, query: WebSearchArgs) -> str:
             return _render(name, query.query, results, failures)
         failures.append(f"{name}: {reason}")
     if not failures:
-        raise ToolError("No search engine can be asked: none of `search.engines` is set up.")
+        raise ToolError("No search engine is available: none of `search.engines` is configured.")
     error_to_raise = ToolError(
-        f'The search for "{query.query}" had no result ({"; ".join(failures)}). Try other words.'
+        f'The search for "{query.query}" had no results ({"; ".join(failures)}). Try other words.'
     )
     error_to_raise.source = WEB  # the message quotes the engines
     raise error_to_raise
@@ -126,7 +126,7 @@ def _select_engines(settings: SearchSettings) -> list[str]:
 async def _ask_api(
     name: str, settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs
 ) -> Results:
-    """Query an engine by its own API."""
+    """Query an engine through its own API."""
     from manus.tools.web.reader import fetch  # imports an HTTP client, and not every run searches
 
     setting = getattr(settings, _API_SETTINGS[name])
@@ -158,14 +158,14 @@ async def _ask_api(
     try:
         content = json.loads(response.data)
     except (ValueError, RecursionError):
-        raise ToolError("its answer is not JSON") from None
+        raise ToolError("its response is not JSON") from None
     return _parse_results((content.get("web") or content).get("results") or [])
 
 
 async def _ask_ddgs(
     names: str, settings: SearchSettings, proxy: EgressProxy, query: WebSearchArgs
 ) -> Results:
-    """Query engines concurrently with `ddgs`."""
+    """Query engines concurrently through `ddgs`."""
     from ddgs import DDGS
     from ddgs.exceptions import DDGSException
 
@@ -225,5 +225,5 @@ def _render(engine: str, query: str, results: Results, failures: list[str]) -> s
         if result.text:
             lines.append(f"\n{result.text}")
     if failures:
-        lines.append("\nAsked before: " + "; ".join(failures) + ".")
+        lines.append("\nTried before: " + "; ".join(failures) + ".")
     return "\n".join(lines)

@@ -104,7 +104,7 @@ async def test_popups_and_tabs_are_followed(driver: Driver, site: Site) -> None:
     assert driver.browser.active is not None
     first = driver.browser.active.id
     output = await driver.click('link "Open"')
-    assert f"- Tab {first + 1} opened, now in front: {site.base}/pop" in output
+    assert f"- Tab {first + 1} opened, now active: {site.base}/pop" in output
     assert f"- tab {first}: Main — {site.base}/" in driver.text
     assert f"- Tab {first + 1} was closed." in await driver.click('button "Close me"')
     assert "Title: Main" in driver.text
@@ -112,8 +112,8 @@ async def test_popups_and_tabs_are_followed(driver: Driver, site: Site) -> None:
     assert "Title: Popup" in await driver.look()
     await driver.say("switch_tab", tab_id=first)
     assert "Title: Main" in await driver.look()
-    assert "no tab 999" in await driver.fail("switch_tab", tab_id=999)
-    assert f"Tab {first + 2} is in front." in await driver.say("close_tab")
+    assert "Tab 999 does not exist" in await driver.fail("switch_tab", tab_id=999)
+    assert f"Tab {first + 2} is active." in await driver.say("close_tab")
     await driver.say("close_tab")
     assert "Title: Main" in await driver.open(site.base)
 
@@ -123,7 +123,7 @@ async def test_dialogs_are_answered_and_reported(driver: Driver) -> None:
       + prompt('Name?', 'x')">Ask</button><p id=r></p>""")
     output = await driver.click('button "Ask"')
     assert output.splitlines()[1:] == [
-        "- A dialog was dismissed; the same action with accept=true says yes.",
+        "- A dialog was dismissed; repeat the action with accept=true to accept it.",
         '- alert "Hello" was closed.',
         '- confirm "Sure?" was dismissed.',
         '- prompt "Name?" was dismissed.',
@@ -153,11 +153,11 @@ async def test_invalid_arguments_and_missing_elements_are_reported_in_one_line(
     assert error.endswith("did you mean `click_element`?")
     assert "\n" not in error
     driver.site.pages["/"] = Answer("", 204)
-    assert "could not be opened" in await driver.fail("go_to_url", url=driver.site.base)
+    assert "Cannot open" in await driver.fail("go_to_url", url=driver.site.base)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     error = await driver.fail("go_to_url", url=f"http://127.0.0.1:{port}/")
-    assert "127.0.0.1 does not answer" in error
+    assert "127.0.0.1 does not respond" in error
     assert {address: complete_url(address) for address in ADDRESSES} == ADDRESSES
 
 

@@ -51,7 +51,7 @@ async def test_a_slider_is_dragged_and_reports_its_value(driver: Driver) -> None
     output = await driver.say("drag", index=number, to=[160, 10])
     assert output.splitlines()[:2] == [
         f'Dragged [{number}] slider "Level" to 160,10.',
-        '- Its value is "150" now.',
+        '- Its value is now "150".',
     ]
 
 

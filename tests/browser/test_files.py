@@ -65,7 +65,7 @@ async def test_a_download_follows_no_link_outside_the_workspace(
     site.pages["/"] = "<a href=/f>Get</a>"
     site.pages["/f"] = Answer("x", headers=headers)
     await driver.open(site.base)
-    assert "could not be kept" in await driver.click('link "Get"')
+    assert "could not be saved" in await driver.click('link "Get"')
     assert not list(outside.iterdir())
 
 
@@ -79,7 +79,7 @@ async def test_a_download_that_becomes_too_large_is_aborted(
     site.pages["/f"] = Answer(b"x" * 3_000_000, headers=headers, trickle=True)
     await driver.show("<a href=/f>Get</a>")
     for _ in range(2):  # nor does the second one, although its address is known
-        assert "fetch it with a program" in await driver.click('link "Get"')
+        assert "download it with a program" in await driver.click('link "Get"')
     assert not (root(driver) / "downloads").exists()
 
 
@@ -122,7 +122,7 @@ async def test_uploads_from_the_workspace(
     await driver.fail("screenshot", path=".manus/x.png")
     monkeypatch.setattr(fields, "ACTION_MS", 500)
     output = await driver.fail("upload_file", index=driver.number('link "Other"'), path="data.txt")
-    assert "takes no file" in output
+    assert "does not accept a file" in output
 
 
 async def test_a_pdf_is_read_as_text(driver: Driver, site: Site) -> None:
@@ -167,7 +167,7 @@ async def test_a_page_in_the_workspace_cannot_access_files_outside(
         f"file://{root(driver)}/link.html",
     ):
         await driver.fail("go_to_url", url=url)
-    assert "not there" in await driver.fail("go_to_url", url="no.html")
+    assert "does not exist" in await driver.fail("go_to_url", url="no.html")
     site.pages["/"] = f"<title>Web</title><iframe src='file://{outside}'></iframe>"
     assert "the secret" not in await driver.open(site.base)
     assert driver.tool.resources({"action": "refresh"}) == {Resource("browser")}

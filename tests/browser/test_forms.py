@@ -57,7 +57,7 @@ async def test_keys_are_handled_and_a_field_accepts_valid_input(
     assert '= "new text"' in driver.line('textbox "Editor"')
     assert (await driver.write('textbox "Code"', "abcdef")).endswith('made of it: "abc"')
     output = await driver.fail("input_text", index=driver.number("date field"), text="tomorrow")
-    assert "does not take 'tomorrow'; write a date as 2026-01-31" in output
+    assert "does not accept 'tomorrow'; write a date as 2026-01-31" in output
     for keys, pressed in (("ctrl+a", "Control+a"), ("Tab Tab Space", "Tab Tab Space")):
         with subtests.test(keys=keys, pressed=pressed):
             assert await driver.say("send_keys", keys=keys) == f"Pressed {pressed}."
@@ -65,14 +65,14 @@ async def test_keys_are_handled_and_a_field_accepts_valid_input(
 
 
 WRONG = [
-    ("<input readonly aria-label=A>", "input_text", "x", "read only"),
+    ("<input readonly aria-label=A>", "input_text", "x", "read-only"),
     ("<input disabled>", "input_text", "x", "disabled"),
     ("<input type=checkbox>", "input_text", "x", "click it"),
     ("<a href=/>x</a>", "input_text", "x", "not a field"),
     ("<select><option>a</select>", "click_element", None, "`select_dropdown_option`"),
     ("<input type=file>", "click_element", None, "use `upload_file`"),
     ("<button disabled>x</button>", "click_element", None, "disabled"),
-    ("<button>x</button>", "get_dropdown_options", None, "no list of options"),
+    ("<button>x</button>", "get_dropdown_options", None, "is not a dropdown"),
     ("<select><option>a<option disabled>b</select>", "select_dropdown_option", "b", "disabled"),
     ("<select><option>fig<option>pear</select>", "select_dropdown_option", "plum", "fig | pear"),
     (f"<select>{'<option>fig' * 31}</select>", "select_dropdown_option", "plum", "(31 in all)"),

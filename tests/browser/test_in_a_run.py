@@ -101,8 +101,8 @@ async def test_a_form_is_not_sent_after_a_field_that_was_not_filled(
     )
     _, failed, sends, leaving, read, filled, result, _ = await surfer.observations()
     assert "[9] is not on the page" in failed
-    assert sends.startswith("Not executed: an earlier call of the same message failed")
-    assert leaving.startswith("Not executed: an earlier call of the same message failed")
+    assert sends.startswith("Not executed: an earlier call in the same message failed")
+    assert leaving.startswith("Not executed: an earlier call in the same message failed")
     assert "Form" in read, "the page is still there, and can be read"
     assert "Typed" in filled
     assert "/sent?a=Ada" in result

@@ -53,7 +53,7 @@ async def test_the_state_frames_only_page_text(driver: Driver, site: Site) -> No
     assert "page-words" not in outside
     await driver.say("open_tab")
     outside = FRAME.sub("", await driver.look())
-    assert "is in front" in outside
+    assert "is active" in outside
     assert "page-words" not in outside
 
 

@@ -118,7 +118,7 @@ async def test_content_above_below_or_omitted_is_mentioned(driver: Driver) -> No
     text = await driver.show(f"<style>*{{font-size:2px;margin:0;padding:0}}</style>{cells}")
     limit = driver.session.settings.browser.page_characters
     assert limit // 2 < len(text) < limit + 200
-    assert re.search(r"\d+ more elements in view are left out", text)
+    assert re.search(r"\d+ more elements in view are omitted", text)
 
 
 async def test_clickable_elements_without_a_role_are_listed_and_text_is_not(driver: Driver) -> None:
@@ -154,7 +154,7 @@ async def test_without_a_goal_everything_is_read_page_by_page(driver: Driver, si
     assert "Outside" in output
     assert "Inside words" in output
     await driver.show("<canvas></canvas>")
-    assert "no text" in await driver.fail("extract_content")
+    assert "no readable text" in await driver.fail("extract_content")
     await driver.show(PAGE)
     first = await driver.say("extract_content")
     assert first.startswith(f"Text of {site.base}/, page 1 of ")
@@ -163,7 +163,7 @@ async def test_without_a_goal_everything_is_read_page_by_page(driver: Driver, si
     last = await driver.say("extract_content", page=count)
     assert f"page {count} of {count}" in last
     output = await driver.fail("extract_content", page=count + 1)
-    assert f"no page {count + 1}" in output
+    assert f"page {count + 1} does not exist" in output
 
 
 async def test_with_a_goal_matching_parts_or_a_models_answer_are_returned(driver: Driver) -> None:

@@ -50,7 +50,7 @@ async def test_redirects_are_followed_and_checked(
     for place, why in (
         (inner.base, "egress"),
         ("file:///etc/passwd", "unsupported protocol"),
-        ("/c", "redirects without end"),
+        ("/c", "too many redirects"),
     ):
         with subtests.test(place=place):
             site.pages["/c"] = Answer("", 302, headers={"Location": place})
@@ -62,12 +62,12 @@ async def test_redirects_are_followed_and_checked(
 
 
 UNREADABLE = {
-    "answered 404": Answer("no", 404),
+    "returned 404": Answer("no", 404),
     "image/png": Answer(b"\x00\x01", type="image/png"),
-    "PDF cannot be read": Answer(b"%PDF-1.4 x", type="application/pdf"),
-    "`br` was not asked for": Answer(b"x", headers={"Content-Encoding": "br"}),
-    "was not read": Answer(b"not gzip", headers={"Content-Encoding": "gzip"}),
-    "no full answer within": Answer("drip", trickle=True),
+    "PDF cannot be parsed": Answer(b"%PDF-1.4 x", type="application/pdf"),
+    "`br` was not requested": Answer(b"x", headers={"Content-Encoding": "br"}),
+    "Cannot read": Answer(b"not gzip", headers={"Content-Encoding": "gzip"}),
+    "no complete response within": Answer("drip", trickle=True),
 }
 KINDS = [
     ("Grüße".encode("latin-1"), "text/plain; charset=latin-1", "Grüße"),

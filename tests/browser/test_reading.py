@@ -95,7 +95,7 @@ async def test_repeated_words_and_prices_on_buttons_are_read(driver: Driver) -> 
 async def test_a_page_is_saved_in_a_file(driver: Driver) -> None:
     await driver.show(f"<h1>Flights</h1>{FLIGHTS}")
     output = await driver.say("extract_content", path="flights.md")
-    assert "into flights.md" in output
+    assert "to flights.md" in output
     assert "Depart:" not in output
     text = (driver.session.workspace.root / "flights.md").read_text("utf-8")
     assert text.count("Depart:") == 5

@@ -85,8 +85,8 @@ REASONS = {
     "401 Unauthorized": Answer("no", 401),
     "not JSON": Answer("[" * 100_000, type="application/json"),
     "brave_api: ": Answer(json.dumps({"web": ["odd"]}), type="application/json"),
-    "it found nothing": Answer(json.dumps({"web": {"results": []}})),
-    "no full answer within 1 s": Answer("late", hold=threading.Event()),
+    "no results": Answer(json.dumps({"web": {"results": []}})),
+    "no complete response within 1 s": Answer("late", hold=threading.Event()),
 }
 
 
@@ -100,7 +100,7 @@ async def test_a_failed_engine_falls_back_to_the_next_one(
             message = await ask(search("brave_api", "searxng"))
             assert not message.is_error
             assert "(searxng)" in message.text
-            assert reason in message.text.split("Asked before")[1]
+            assert reason in message.text.split("Tried before")[1]
     site.pages["/searx/search"] = Answer("no", 500)
     message = await ask(search("brave_api", "searxng"))
     assert message.is_error
@@ -135,4 +135,4 @@ async def test_pages_are_read_in_parallel(
     for name in "abc":
         with subtests.test(name=name):
             assert f"The otter called /{name} lives here." in message.text
-    assert f"({site.base}/gone was not read: " in message.text
+    assert f"(Cannot read {site.base}/gone: " in message.text

@@ -153,7 +153,7 @@ async def test_a_killed_browser_is_restarted_and_closed(tmp_path: Path, site: Si
         assert (await going).is_error
         while not first.dead:
             await asyncio.sleep(0.01)
-    assert "has ended by itself" in await driver.look()
+    assert "exited unexpectedly" in await driver.look()
     output = await driver.say("go_to_url", url=site.base)
     assert "a new one was started" in output
     assert "Title: Home" in await driver.look()

@@ -102,13 +102,13 @@ def test_undo_without_snapshots_reverts_one_request_after_another(
         ask(terminal, "first", "One.")
         ask(terminal, "second", "Two.")
         assert (a.read_text(), b.read_text()) == ("2", "b")
-        ask(terminal, "/undo", "1 bytes again")
+        ask(terminal, "/undo", "restored 1 bytes")
         assert (a.read_text(), b.exists()) == ("1", False)
-        ask(terminal, "/undo", "a.txt: the file is gone")
+        ask(terminal, "/undo", "a.txt: the file was deleted")
         assert not a.exists()
         ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
-    assert "a.txt: the file is gone" in said_by_user(server)[-1]
+    assert "a.txt: the file was deleted" in said_by_user(server)[-1]
 
 
 def test_undo_without_snapshots_lists_what_it_cannot_revert(
@@ -123,12 +123,12 @@ def test_undo_without_snapshots_lists_what_it_cannot_revert(
     with manus.terminal() as terminal:
         ask(terminal, "first", "One.")
         ask(terminal, "second", "Two.")
-        ask(terminal, "/undo", "a.txt: the file is gone")
+        ask(terminal, "/undo", "a.txt: the file was deleted")
         assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
         commands = "bash: echo 1 > made.txt; rm old.txt."
         deleted = f"Not undone: changes and deletions by these commands: {commands}"
         assert deleted in " ".join(terminal.text.split())
-        assert "ls -l" not in terminal.text.partition("the file is gone")[2]
+        assert "ls -l" not in terminal.text.partition("the file was deleted")[2]
         ask(terminal, "/undo", "Nothing to undo")
         assert terminal.text.count("Not undone: made.txt") == 2
     assert not (manus.workspace / "a.txt").exists()
@@ -164,7 +164,7 @@ def test_a_plan_gets_the_conversation_and_its_result_is_added(
         terminal.type("\x04")
         terminal.expect("is the answer")
         assert terminal.text.count("Plan: Trip") == 1
-        assert terminal.text.count("Shall this plan be carried out?") == 1
+        assert terminal.text.count("Execute this plan?") == 1
         ask(terminal, "yes", "All is packed.")
         ask(terminal, "what did we pack?", "A bag.")
     assert "The sea is near." in said_by_user(server, 1)[-1]

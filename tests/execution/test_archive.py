@@ -66,7 +66,7 @@ async def test_recall_of_numbers_and_of_nothing(tmp_path: Path, subtests: pytest
     assert (await recalled(tmp_path, "[#1-#3]")).count("[#") == 3
     both = await recalled(tmp_path, "#1-999999999", limit=2)
     assert both.count("[#") == 2
-    assert both.endswith("(The numbers are of 19 messages more; ask with a larger `limit`.)")
+    assert both.endswith("(The numbers refer to 19 more messages; set a larger `limit`.)")
     assert await recalled(tmp_path, "2024-01-05") == NOTHING
     assert await recalled(tmp_path, "#99") == NOTHING
     with pytest.raises(ToolError, match="empty"):

@@ -26,14 +26,14 @@ CASES: dict[str, tuple[dict[str, str], bool, bool, str, str]] = {
         {APPARMOR: "1"},
         True,
         False,
-        "is forbidden user namespaces by AppArmor",
+        "is denied user namespaces by AppArmor",
         "`sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
     ),
     "an old Debian": (
         {APPARMOR: "0", CLONE: "0"},
         True,
         False,
-        "is forbidden user namespaces by the kernel",
+        "is denied user namespaces by the kernel",
         "`sudo sysctl -w kernel.unprivileged_userns_clone=1`",
     ),
     "root, whom AppArmor lets": (

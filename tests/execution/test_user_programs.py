@@ -133,7 +133,7 @@ def test_some_of_many_hidden_programs_are_listed(home: Path) -> None:
     for number in range(9):
         write(home / f".local/bin/script{number}", DEPLOY, 0o755)
     text = report_tools(home / "project", SandboxSettings()).describe()
-    assert f"{home}/.local/bin/script4, 4 more programs as in {home}/.local/bin (" in text
+    assert f"{home}/.local/bin/script4, 4 more programs, as in {home}/.local/bin (" in text
     assert "script5" not in text
 
 

@@ -440,7 +440,7 @@ def test_hidden_programs_are_reported(
     assert description == (
         f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "
         f"{home}/mine/bin, {home}/library (`read` under `[sandbox]` shows more). "
-        f"`VIRTUAL_ENV` is no virtual environment ({home}/gone). "
+        f"`VIRTUAL_ENV` is not a virtual environment ({home}/gone). "
         "`.nvmrc` requests node 22, which is not installed."
     )
     resolved = resolve_settings(Settings(sandbox=settings))
@@ -458,4 +458,4 @@ def test_an_environment_whose_python_is_missing(home: Path) -> None:
     (prefix / "bin" / "python").symlink_to(home / "gone" / "bin" / "python3")
     tools = find_user_tools(root, os.environ)
     assert tools.python is None
-    assert "make the environment anew" in tools.problems[0]
+    assert "recreate the environment" in tools.problems[0]

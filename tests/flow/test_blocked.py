@@ -295,7 +295,7 @@ async def planned(flow: ScriptedFlow, *replies: Any) -> list[str]:
 UNUSABLE = {
     "text": (text("1. alpha 2. beta"), "did not call the tool"),
     "malformed": (call("planning", raw='{"command": "create", "steps": ["al'), "not valid JSON"),
-    "list": (LIST, "makes no plan"),
+    "list": (LIST, "creates no plan"),
     "no_steps": (makes(), "at least one step"),
     "other_tool": (call("bash", command="ls"), "no tool `bash`"),
     "cycle": (CYCLE, "0 → 1 → 0"),

@@ -55,7 +55,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 async def test_all_commands(desk: Desk) -> None:
-    assert await desk("list") == "There are no plans yet; make one with the command `create`."
+    assert await desk("list") == "There are no plans yet; create one with the command `create`."
     result = await desk("create", plan_id="trip", title="Trip", steps=["pack", "go"])
     assert result.startswith("Plan created.\n\nPlan: Trip (ID: trip)\n=====================\n")
     assert desk.active == "trip"
@@ -83,7 +83,7 @@ async def test_a_repeated_blocked_step_stays_blocked_and_is_reported(desk: Desk)
     await desk("create", title="Trip", steps=["pack", "go"])
     await desk("mark_step", step_index=0, step_status="blocked")
     repeated = await desk("update", steps=["pack", "fly"])
-    assert "\nStep 0 stays blocked; to have it tried again, give it as an object" in repeated
+    assert "\nStep 0 stays blocked; to retry it, pass it as an object" in repeated
     tried = await desk("update", steps=[{"text": "pack", "status": "not_started"}, "fly"])
     assert "stays blocked" not in tried
 
@@ -111,7 +111,11 @@ async def test_an_update_may_replace_one_step(
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("create", {"plan_id": "trip", "title": "T", "steps": ["a"]}, "already; change it with `upd"),
+    (
+        "create",
+        {"plan_id": "trip", "title": "T", "steps": ["a"]},
+        "already exists; change it with `upd",
+    ),
     ("create", {"steps": ["a"]}, "`create` needs a `title`"),
     ("get", {"plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
     ("update", {}, "`update` needs a `title`, `steps`, or both"),

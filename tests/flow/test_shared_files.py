@@ -66,7 +66,7 @@ async def test_a_lost_change_is_reported(
     assert len((real.workspace / "counts.json").read_text().split(",")) == 1, "two were lost"
     observations = [observation(real.asked(is_step(name))[1]) for name in names]
     conflicts = [
-        text for text in observations if "`counts.json` has been changed at the same time" in text
+        text for text in observations if "`counts.json` was changed at the same time" in text
     ]
     assert len(conflicts) == 2, "the first to end could not know"
     assert "All counted." in outcome.output

@@ -20,7 +20,7 @@ from tests.helpers.child import REQUEST, killed_when, started
 from tests.server import Call, call, calls, text
 
 EDITOR = "str_replace_editor"
-NOT_EXECUTED = "Not executed: an earlier call of the same message failed"
+NOT_EXECUTED = "Not executed: an earlier call in the same message failed"
 
 
 class Stuck(tools.Append):

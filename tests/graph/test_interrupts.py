@@ -79,7 +79,7 @@ async def test_a_new_request_while_an_approval_waits(agent: ScriptedAgent, left:
     assert "Not executed" in waited
     assert result == "2"
     assert agent.lines("a") == []
-    assert "under way" not in agent.server.requests[-1].text
+    assert "was in progress" not in agent.server.requests[-1].text
 
 
 async def test_a_message_instead_of_the_answer_is_the_answer(agent: ScriptedAgent) -> None:

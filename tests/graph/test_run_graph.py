@@ -117,7 +117,7 @@ async def test_two_threads_at_once_share_nothing(
 async def test_a_run_that_could_not_start_does_not_hold_the_thread(agent: ScriptedAgent) -> None:
     Path("file").write_text("")
     for _ in range(2):
-        with pytest.raises(UsageError, match="cannot be written to"):
+        with pytest.raises(UsageError, match="Cannot write to the workspace"):
             await agent.run(workspace="file")
 
 

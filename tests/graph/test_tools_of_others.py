@@ -284,7 +284,7 @@ class TestHandoffs:
         agent = build(handoff_to("bob"))
         outcome = await agent.run(call("transfer_to_bob"), text("Then I do it."))
         assert outcome.output == "Then I do it."
-        assert "is not a node of any graph" in (await agent.observations())[0]
+        assert "is not a node of a graph" in (await agent.observations())[0]
 
     async def test_tasks_for_several_agents(self, agent: ScriptedAgent) -> None:
         """Text written by an agent names no host on the user's behalf."""

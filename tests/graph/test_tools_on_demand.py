@@ -43,12 +43,12 @@ async def test_a_request_lists_them_and_describes_one_at_its_first_call(
     assert names[-1] == "use_tool"
     listing = requests[0].tools[-1]["function"]["description"]
     assert "- append(path, line): Append a line to a file." in listing
-    assert f"- {EDITOR}(command, path, …): View and edit files of the workspace." in listing
+    assert f"- {EDITOR}(command, path, …): View and edit files in the workspace." in listing
     observations = [m["content"] for m in requests[-1].messages if m["role"] == "tool"]
     # the list names all its arguments
     assert observations[0] == "Appended to a."
     result, _, description = observations[1].partition("\n\n[For further calls]\n")
-    assert description.startswith(f"`{EDITOR}`: View and edit files of the workspace. `view` shows")
+    assert description.startswith(f"`{EDITOR}`: View and edit files in the workspace. `view` shows")
     assert '"required":["command","path"]' in description
     assert '{"name":"str_replace_editor","arguments":{"command":"view","path":"…"}}' in description
     assert observations[2] == result

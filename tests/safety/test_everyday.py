@@ -118,7 +118,7 @@ async def test_another_task_costs_no_more_than_it_has_to(
     questions = await collect_questions(agent, task.script, build_input(build_task_request(task)))
     assert len(questions) == task.questions, questions
     failed = [m.text for m in await agent.messages() if getattr(m, "status", "") == "error"]
-    assert all("held back" in text for text in failed), failed
+    assert all("was blocked" in text for text in failed), failed
 
 
 @pytest.mark.sandboxes("landlock")

@@ -104,7 +104,7 @@ async def test_a_program_is_held_back_and_asked_about_when_it_is_called_again(
     python = call("python_execute", code=code)
     waiting = await agent.run(python, python)
     assert waiting.stop_reason == "interrupted"
-    assert "Make the same call again" in (await agent.observations())[0]
+    assert "Repeat the call" in (await agent.observations())[0]
     assert git(agent, "tag") == ""
     outcome = await agent.invoke(Command(resume="yes"), DONE)
     assert outcome.stop_reason == "answered"

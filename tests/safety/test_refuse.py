@@ -75,7 +75,7 @@ async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
     ask = call("ask_human", inquire="Which colour?")
     outcome = await agent.run(calls(ask), text("Done."), approve="refuse")
     assert outcome.stop_reason == "answered"
-    assert "Decide by yourself" in (await agent.observations())[0]
+    assert "Decide yourself" in (await agent.observations())[0]
     assert [refusal["reason"] for refusal in outcome.as_json()["refused"]] == ["Which colour?"]
 
 
@@ -90,7 +90,7 @@ async def test_hosts_are_refused_once(agent: ScriptedAgent, internet: Internet) 
     assert outcome.stop_reason == "answered"
     assert internet.at("new.example") == []
     assert refused(outcome) == ["browser_use", "bash"]
-    assert "again to have the user asked" not in str(await agent.observations())
+    assert "Repeat the call to ask the user" not in str(await agent.observations())
 
 
 async def test_another_run_lists_only_its_own(agent: ScriptedAgent) -> None:

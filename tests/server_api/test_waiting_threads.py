@@ -25,7 +25,7 @@ MAKE = call("bash", command="echo made > made", timeout=50)
 COLOUR = call("ask_human", inquire="Which colour?")
 UIS = pytest.mark.parametrize("ui", [AGENT_CHAT, DEEP_AGENTS], ids=["agent-chat", "deep-agents"])
 MADE_UP = "Successfully handled"
-UNDER_WAY = "under way"
+UNDER_WAY = "was in progress"
 
 
 async def waiting(studio: Studio, thread: str, *replies: Any, **options: Any) -> dict[str, Any]:
@@ -90,7 +90,7 @@ ANSWERS: list[tuple[dict[str, Any], str]] = [
     (edited(inquire="Which colour?", answer="Blue."), "Blue."),
     (edited(inquire="Blue.", answer=""), "Blue."),
     (edited(inquire="Which colour? Blue."), "Blue."),
-    ({"type": "approve"}, "(nothing came back)"),
+    ({"type": "approve"}, "(no output)"),
 ]
 
 

@@ -91,7 +91,7 @@ async def test_a_shell_that_ends_is_reported_and_replaced(
     for name, (command, expected) in ENDINGS.items():
         with subtests.test(name=name, command=command):
             observation = await bash.observe(command=command)
-            assert observation.text.startswith(f"{expected} the shell itself ended"), name
+            assert observation.text.startswith(f"{expected} the shell itself exited"), name
             assert observation.text.endswith("a fresh shell in `sub`]"), name
             assert observation.is_error == ("[exit code 0" not in expected), name
             assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]", name
@@ -166,7 +166,7 @@ async def test_a_timeout_ends_everything_and_keeps_the_output(bash: Bash, root: 
     )
     observation = await bash.observe(command=command, timeout=1)
     assert observation.is_error
-    assert observation.text.startswith("before\n[stopped: not done after 1 s")
+    assert observation.text.startswith("before\n[stopped: timed out after 1 s")
     pids = (root / "sub" / "pids").read_text().split()
     assert [lives(pid) for pid in pids] == [False, False]
     assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]"
@@ -196,5 +196,5 @@ async def test_cancelling_ends_the_command_and_the_next_works(bash: Bash, root: 
         await task
     assert not lives(pid.read_text())
     output = await say(bash, "echo a")
-    assert output.startswith("[the shell had ended since the last command")
+    assert output.startswith("[the shell exited after the last command")
     assert output.endswith("\na\n[exit code 0]")

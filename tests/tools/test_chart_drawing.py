@@ -226,10 +226,10 @@ def test_each_kind_of_file_is_read(
 
 
 NO_TABLES = {
-    "notes.md": ("# Notes\n", "a kind that is not known"),
-    "deep.json": ('{"a": {"b": [1, 2]}, "c": [1]}', "cannot be read as a table"),
+    "notes.md": ("# Notes\n", "an unsupported format"),
+    "deep.json": ('{"a": {"b": [1, 2]}, "c": [1]}', "as a table of rows"),
     "empty.csv": ("a,b\n", "has no rows"),
-    "words.csv": ("a\nred\nblue\n", "`a` holds text such as `red`"),
+    "words.csv": ("a\nred\nblue\n", "`a` has text such as `red`"),
 }
 
 

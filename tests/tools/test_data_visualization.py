@@ -98,10 +98,10 @@ async def test_the_page_renders_itself_without_requests(
 _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("sales.csv", {"type": "bar", "x": "city"}, {}, "no column `city` for `x`"),
     ("sales.csv", {"type": "line", "x": "日期"}, {}, "needs `y`"),
-    ("gone.csv", {"type": "bar", "x": "a"}, {}, "cannot be read: there is no such file"),
-    (".", {"type": "bar", "x": "a"}, {}, "cannot be read: it is no file"),
+    ("gone.csv", {"type": "bar", "x": "a"}, {}, "it does not exist"),
+    (".", {"type": "bar", "x": "a"}, {}, "it is not a regular file"),
     ("../x.csv", {"type": "bar", "x": "a"}, {}, "outside the workspace"),
-    ("large.csv", {"type": "bar", "x": "a"}, {}, "209,715,200 is the most"),
+    ("large.csv", {"type": "bar", "x": "a"}, {}, "the limit of 209,715,200"),
     ("sales.csv", {"type": "bar", "x": "地区"}, {"output": ".manus/x.png"}, "own records"),
 ]
 
@@ -162,7 +162,7 @@ An ![icon](<图 1.svg>) and one [on the web](https://example.com) ![there](https
 async def test_a_browser_renders_all_of_it(session: Session, root: Path, chromium: Browser) -> None:
     result = await _report(session, markdown=REPORT)
     path = root / "report.html"
-    assert result.text.startswith(f"report.html: 2 pictures and 1 table, {path.stat().st_size:,} b")
+    assert result.text.startswith(f"report.html: 2 images and 1 table, {path.stat().st_size:,} b")
     assert result.text.endswith("left as links: https://example.com/x.png.")
     viewer = await Viewer.open(await chromium.new_context(), path.as_uri())
     page = viewer.page
@@ -206,7 +206,7 @@ async def test_image_paths_are_relative_to_the_file(session: Session, root: Path
     text = "\ufeff# T\n![a](own.png) ![b](../charts/sales.png) ![c](charts/sales.html)"
     (root / "notes/r.md").write_text(text, "utf-8")
     result = await _report(session, source="notes/r.md", output="out/deep/r.html")
-    assert result.text.startswith("out/deep/r.html: 3 pictures and 0 tables"), result.text
+    assert result.text.startswith("out/deep/r.html: 3 images and 0 tables"), result.text
     page = (root / "out/deep/r.html").read_text("utf-8")
     sources = re.findall('src="data:image/png;base64,([^"]+)"', page)
     assert [base64.b64decode(s) for s in sources] == [_png(8, 8), _png(), _png()]
@@ -221,13 +221,13 @@ async def test_a_wrong_path_costs_a_line_and_not_the_draft(
             result = await _report(session, markdown=f"# A\n\n![chart]({name})\n")
             assert not result.is_error
             assert name[:50] in result.text.splitlines()[-1]
-            assert "[picture: chart]" in (root / "report.html").read_text()
+            assert "[image: chart]" in (root / "report.html").read_text()
             draft = root / "report.html.md"
             draft.write_text(draft.read_text().replace(name, "right.png"))
             again = await _report(session, source="report.html.md")
             assert len(again.text.splitlines()) == 1
     result = await _report(session, markdown="See ![a chart](图 1.svg) \ud800 ![b](file:///etc/x).")
-    assert "![a chart](图 1.svg), ![b](file:///etc/x);" in result.text
+    assert "![a chart](图 1.svg), ![b](file:///etc/x). " in result.text
 
 
 _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
@@ -235,8 +235,8 @@ _WRONG_REPORTS: list[tuple[dict[str, Any], str]] = [
     ({"markdown": "![a](../x.png)"}, "../x.png is outside the workspace"),
     ({"markdown": "![a](%2e%2e/x.png)"}, "../x.png is outside the workspace"),
     ({"markdown": "![a](leads-out/x.png)"}, "leads-out/x.png is outside the workspace"),
-    ({"markdown": "![a](plain.txt)"}, "plain.txt is no picture"),
-    ({"source": "gone.md"}, "gone.md cannot be read"),
+    ({"markdown": "![a](plain.txt)"}, "plain.txt is not an image"),
+    ({"source": "gone.md"}, "Cannot read gone.md"),
     ({"source": "../r.md"}, "../r.md is outside the workspace"),
     ({"markdown": "a", "output": "r.txt"}, "`output` is r.txt"),
     ({"markdown": "a", "output": ".manus/r.html"}, "the agent's own records"),

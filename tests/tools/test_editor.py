@@ -96,7 +96,7 @@ async def test_an_edit_with_other_indentation_is_corrected_if_it_is_clear(
         return
     error = await done(edit("str_replace", "f", old_str=old, new_str=new))
     assert (root / "f").read_text() == after
-    assert "leading white space" in error
+    assert "differed from the file in its indentation" in error
     assert "\n@@ " in error, "what was written is not what was requested, so it is shown"
     await done(edit("undo_edit", "f"))
     assert (root / "f").read_text() == text
@@ -167,7 +167,7 @@ async def test_blanks_line_ends_encoding_and_marks_are_kept(
 CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
     (b"x\ny x\n\nx\n", "str_replace", {"old_str": "x"}, "3 times in f, on lines 1, 2, 4."),
     (b"x\n" * 100_000, "str_replace", {"old_str": "x\n"}, "on lines 1, 2, 3,"),
-    (b"a\n", "str_replace", {"old_str": "quite another"}, "nor anything like it"),
+    (b"a\n", "str_replace", {"old_str": "quite another"}, "nor is anything similar"),
     (b"a\n", "str_replace", {"old_str": ""}, "`old_str` is empty"),
     (b"a\n", "str_replace", {"old_str": "a", "new_str": "a"}, "nothing would change"),
     (b"caf\xe9\n", "str_replace", {"old_str": "caf", "new_str": "→"}, "cp1252"),
@@ -199,7 +199,7 @@ NEAREST = [
     ("def f():\n\treturn 1\n", "def f():\n    return  1", [1, 2], r"'\treturn 1'"),
     ("a\nb  \nc\n", "a\nb\nc", [1, 2, 3], "`old_str`"),
     ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
-    ("x\nend", "end\n", [2], "where the file ends"),
+    ("x\nend", "end\n", [2], "past the end of the file"),
     ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),
     ("x\ny\n", "     1\tx\n     2\ty", [1, 2], r"'     1\tx'"),
     (

@@ -148,6 +148,6 @@ async def test_a_timeout_keeps_the_output_and_ends_all(python: PythonExecute, ro
     )
     observation = await python.observe(code=code, timeout=1)
     assert observation.is_error
-    assert observation.text.startswith("before\n[stopped: not done after 1 s")
+    assert observation.text.startswith("before\n[stopped: timed out after 1 s")
     pids = (root / "pids").read_text().split()
     assert [lives(pid) for pid in pids] == [False, False]

@@ -1,1 +1,1 @@
-"""The user's own tools: the Python, Node and other versions that a workspace works with."""
+"""The user's own tools: the versions of Python, Node and others that a workspace uses."""

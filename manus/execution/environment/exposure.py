@@ -1,7 +1,8 @@
-"""Which files of an environment programs may read: its programs and libraries, but no secrets.
+"""Select the files of an environment that programs may read: its programs and libraries.
 
-Secrets are often stored next to them: the address of a package index with a password in `pip.conf`,
-tokens in `.condarc` and `npmrc`, exported keys in an activation script. All functions are blocking.
+Secrets are often stored next to them and must stay hidden: the address of a package index with a
+password in `pip.conf`, tokens in `.condarc` and `npmrc`, exported keys in an activation script. All
+functions are blocking.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PARTS = (
 _HARMLESS = frozenset(
     (*_PARTS, ".gitignore", ".lock", ".project", "CACHEDIR.TAG", ".place", ".setup")
 )
-"""Names in an environment that is exposed as a whole; `make setup` creates the last two."""
+"""Names in an environment that may be exposed as a whole; `make setup` creates the last two."""
 _SYSROOT = "*-linux-gnu"
 """Headers and libraries of conda's compilers."""
 
@@ -41,11 +42,11 @@ _SECRETS_IN_HOME = (
     *(".nvm/versions/node/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc"),
     ".local/share/fnm/node-versions/*/installation/etc/npmrc",
 )
-"""Files with secrets in folders that programs see as a whole."""
+"""Files with secrets in folders that are exposed as a whole."""
 
 
 class Exposure(NamedTuple):
-    """Files and folders that programs may read, and files in those folders that they may not."""
+    """Files and folders that programs may read, except for some files in those folders."""
 
     read: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
@@ -69,7 +70,8 @@ def join(exposures: Iterable[Exposure]) -> Exposure:
 def expose_environment(prefix: Path) -> Exposure:
     """Return the readable files of a virtual environment, a conda environment or an installation.
 
-    It is one folder if nothing else is in it, since each mount costs every program a millisecond.
+    A folder that contains nothing else is returned as a whole, since each mount costs every program
+    a millisecond.
     """
     if _is_home(prefix):
         return expose_libraries(prefix)
@@ -103,8 +105,8 @@ def select_readable_folders(search_path: str, readable: Iterable[Path]) -> str:
     """Return a `PATH` without the folders in which nothing is readable. Blocking.
 
     A sandbox that denies access does not make a program disappear: a shell would stop at one that
-    it cannot execute, and not search on for another of the same name. If a folder is left out, the
-    system's folders come last, since it may have held links to the programs in them.
+    it cannot execute, rather than search for another one with the same name. If a folder is
+    omitted, the system's folders come last, since it may have contained links to their programs.
     """
     prefixes = [f"{os.path.realpath(path)}/" for path in readable]
     given = search_path.split(os.pathsep)
@@ -146,5 +148,5 @@ def _exclude_hidden(path: Path, hidden: Sequence[Path]) -> Iterator[Path]:
     elif path not in hidden:
         for child in path.iterdir():
             if child.is_symlink():
-                continue  # a rule would apply to the target of the link, wherever that is
+                continue  # a rule would apply to the target of the link, which may be anywhere
             yield from _exclude_hidden(child, hidden)

@@ -52,7 +52,7 @@ class VersionManagers:
         self.asdf = folder("ASDF_DATA_DIR", home / ".asdf")
 
     def find(self, tool: str, request: str) -> Installation | None:
-        """Return the installed version that a request such as `3.12` or `lts/iron` means."""
+        """Return the installed version that satisfies a request such as `3.12` or `lts/iron`."""
         tool = _OTHER_NAMES.get(tool, tool)
         if not _SAFE.fullmatch(tool):
             return None
@@ -67,7 +67,7 @@ class VersionManagers:
         return Installation(tool, version, versions[version])
 
     def _iterate_installed(self, tool: str) -> Iterator[tuple[str, Path]]:
-        """Yield versions and their folders, by priority of the managers."""
+        """Yield versions and their folders, in order of the managers' priority."""
         if tool == "python":
             yield from _iterate_versions(self.pyenv / "versions")
             yield from _iterate_environments(self.pyenv / "versions")
@@ -99,7 +99,7 @@ class VersionManagers:
 
 
 def _iterate_versions(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the versions in a folder; links among them are short names of others."""
+    """Yield the versions in a folder; links among them are short names of other versions."""
     try:
         entries = list(folder.iterdir())
     except OSError:
@@ -116,7 +116,7 @@ def _iterate_environments(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _select_version(request: str, versions: Mapping[str, Path]) -> str | None:
-    """Return the version of that name, or the newest one that begins with it."""
+    """Return the version with the requested name, or the newest one that starts with it."""
     name = request.strip()
     for prefix in ("python-", "cpython-", "cpython@", "v"):
         name = name.removeprefix(prefix)

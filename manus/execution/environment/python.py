@@ -34,7 +34,7 @@ class PythonEnvironment(NamedTuple):
 
     prefix: Path
     version: str
-    """Such as `3.12.1`; empty if no file tells it."""
+    """Such as `3.12.1`; empty if no file states it."""
     is_conda: bool = False
 
     @property
@@ -48,12 +48,12 @@ class PythonEnvironment(NamedTuple):
             return ""
         if self.python.is_symlink():
             target = os.path.realpath(self.python)
-            return f"its Python {target} is gone: make the environment anew"
+            return f"its Python {target} no longer exists: recreate the environment"
         return "it has no Python"
 
 
 def read_environment(prefix: Path) -> PythonEnvironment | None:
-    """Read an environment; return None if the folder is none."""
+    """Read an environment; return None if the folder is not an environment."""
     if (prefix / "conda-meta").is_dir():
         names = (path.name for path in (prefix / "conda-meta").glob("python-[0-9]*.json"))
         conda_match = next(filter(None, map(_CONDA_PYTHON.fullmatch, names)), None)
@@ -104,7 +104,7 @@ def find_poetry_environment(workspace: Path, home: Path, cache: str | None) -> P
 
 
 def _iterate_installations(python: Path) -> Iterator[Path]:
-    """Yield the installations along the links of an environment's Python."""
+    """Yield the installations that the links of an environment's Python lead through."""
     for _ in range(_MAX_LINKS):
         if _is_installation(python.parent.parent):
             yield python.parent.parent

@@ -1,4 +1,4 @@
-"""Report the user's tools to the run, and to the user at startup: selected, found, hidden."""
+"""Report the user's tools to the run, and at startup to the user: selected, found, hidden."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_PROGRAMS = 5
 
 @dataclass(frozen=True)
 class ToolReport:
-    """The user's tools that programs in a workspace find."""
+    """The user's tools that programs in a workspace can find."""
 
     selected: tuple[str, ...]
     """The selected tools, such as `Python 3.12.1 in .venv (.venv)`."""
@@ -47,7 +47,7 @@ class ToolReport:
         return [label for label in self.selected if label != self.python]
 
     def describe(self) -> str:
-        """Return sentences for the user; empty if there is nothing to say."""
+        """Return sentences for the user; empty if there is nothing to report."""
         sentences = []
         if self.selected:
             sentences.append(f"First on the PATH: {', '.join(self.selected)}.")
@@ -58,7 +58,7 @@ class ToolReport:
 
 
 def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
-    """Report the user's tools that programs in a workspace find. Blocking.
+    """Report the user's tools that programs in a workspace can find. Blocking.
 
     `root` is the real path of the workspace.
     """
@@ -82,7 +82,7 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
 
 
 def _describe_python(tools: UserTools, folders: list[str]) -> str:
-    """Return the version and place of `python3` on the `PATH`; empty if there is none."""
+    """Return the version and path of `python3` on the `PATH`; empty if there is none."""
     program = shutil.which("python3", path=os.pathsep.join(folders))
     if program is None:
         return ""
@@ -102,7 +102,7 @@ def _find_hidden(
     programs = bubblewrap.find_hidden_programs(read)
     if omitted := programs[_MAX_PROGRAMS:]:
         folder = Path(omitted[0]).parent
-        return [*hidden, *programs[:_MAX_PROGRAMS], f"{len(omitted)} more programs as in {folder}"]
+        return [*hidden, *programs[:_MAX_PROGRAMS], f"{len(omitted)} more programs, as in {folder}"]
     return [*hidden, *programs]
 
 

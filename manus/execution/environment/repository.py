@@ -1,8 +1,8 @@
 """The branch of a git repository and its uncommitted changes. All functions are blocking.
 
 The repository may be untrusted, and its configuration can name programs that `git status` starts:
-filters, a file system monitor, hooks. So `git` gets a directory of its own that links to the
-objects and references, with a configuration that contains only a few settings without programs.
+filters, a file system monitor, hooks. So `git` gets its own directory that links to the objects and
+references, with a configuration that contains only a few settings without programs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from manus.execution.safe_open import open_file
 from manus.execution.sandbox.host_programs import find_host_program
 
 _HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
-"""What git writes into HEAD, so that no other file is disclosed through a link."""
+"""Matches what git writes to HEAD, so that no other file is disclosed through a link."""
 _SECONDS = 1.0
-"""Timeout of a git command: a description is not worth a longer wait."""
+"""Timeout of a git command, since a description is not worth a longer wait."""
 _MAX_BYTES = 200_000
-"""Maximum size of the output that is read."""
+"""Maximum size of the output, in bytes."""
 _MAX_NAMES = 6
 _MAX_NAME = 60
 _LINKED = ("objects", "refs", "packed-refs", "reftable", "info")
@@ -105,8 +105,8 @@ def _find_common_directory(repository: Repository) -> Path:
     """Return the directory with the objects and references.
 
     Raises:
-        ValueError: it may be another repository, outside the workspace: `.git` is a link, or names
-            a directory that does not name it in turn, or has objects elsewhere.
+        ValueError: it may be another repository outside the workspace: `.git` is a link, or refers
+            to a directory that does not refer back to it, or has objects elsewhere.
     """
     directory = repository.directory
     common = directory
@@ -121,7 +121,7 @@ def _find_common_directory(repository: Repository) -> Path:
 
 
 def _prepare(target: Path, common: Path, head: str, git: str) -> None:
-    """Create the directory that `git` uses in place of the repository's own."""
+    """Create the directory that `git` uses instead of the repository's own."""
     is_commit = re.fullmatch(r"[0-9a-f]{40,64}", head) is not None
     (target / "HEAD").write_text(f"{head if is_commit else f'ref: refs/heads/{head}'}\n", "utf-8")
     for name in _LINKED:
@@ -141,7 +141,7 @@ def _resolve_inside(directory: Path, name: str) -> Path:
     """Return the real path of an entry of a git directory.
 
     Raises:
-        ValueError: it leads out of the directory, perhaps into another repository of the user.
+        ValueError: it is outside the directory, perhaps in another repository of the user.
     """
     real = (directory / name).resolve()
     if not real.is_relative_to(directory.resolve()):
@@ -219,6 +219,6 @@ def _summarize(changes: Iterable[tuple[str, str]]) -> str:
 
 
 def _quote(path: str) -> str:
-    """Return a path as one short word of a line."""
+    """Return a path as one short word on a line."""
     flat = " ".join(path.split())
     return flat if len(flat) <= _MAX_NAME else f"…{flat[-_MAX_NAME:]}"

@@ -1,8 +1,8 @@
 """Select the user's tools for a workspace, as the user's own terminal would.
 
-In this order: an active virtual environment in the workspace, the workspace's `.venv`, another
+The order is: an active virtual environment in the workspace, the workspace's `.venv`, another
 active one, poetry's for this project, the versions that the project's files request, and last the
-globally active one: conda's `base`, the environment of manus itself. All functions are blocking.
+globally active one (conda's `base`, the environment of manus itself). All functions are blocking.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BROWSER = re.compile(r"(chromium|firefox|webkit|ffmpeg)[\w.]*-\d+")
 _ROOTS = ("pyenv", "asdf", "volta")
 _NOTHING = Exposure()
 _ROOT_VARIABLES = {"pyenv": "PYENV_ROOT", "asdf": "ASDF_DATA_DIR", "volta": "VOLTA_HOME"}
-"""Variables that tell managers where their versions are, since `$HOME` differs in a sandbox."""
+"""Variables from which managers find their versions, since `$HOME` differs in a sandbox."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class UserTools:
 
     tools: tuple[Tool, ...] = ()
     behind_shims: Mapping[Path, tuple[Tool, ...]] = field(default_factory=dict)
-    """The tools that shims start, by the folder of the shims."""
+    """The tools that shims start, by shim folder."""
     exposure: Exposure = _NOTHING
     variables: Mapping[str, str] = field(default_factory=dict)
     environments: tuple[PythonEnvironment, ...] = ()
@@ -105,14 +105,14 @@ def find_playwright_browsers(home: Path, environ: Mapping[str, str]) -> list[Pat
     """
     cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
     folder = Path(environ.get("PLAYWRIGHT_BROWSERS_PATH") or cache / "ms-playwright")
-    if not folder.is_absolute():  # 0 means the folder of the package
+    if not folder.is_absolute():  # `0` means the folder of the package
         return []
     browsers = (path for path in folder.glob("*-*") if _BROWSER.fullmatch(path.name))
     return sorted(filter(Path.is_dir, browsers))
 
 
 class _Finder:
-    """Selects the tools of one workspace."""
+    """The selection of the tools of one workspace."""
 
     def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
@@ -193,7 +193,7 @@ class _Finder:
         return os.path.realpath(prefix) in self._own or (prefix / "condabin").is_dir()
 
     def _find_workspace_environment(self) -> Path | None:
-        """Return the `.venv` of the workspace: a folder, a link to one, or a file that names it."""
+        """Return the workspace's `.venv`: a folder, a link to one, or the one that a file names."""
         path = self._workspace / ".venv"
         if path.is_dir() or path.is_symlink():
             return path
@@ -213,7 +213,7 @@ class _Finder:
     def _add_environment(self, prefix: Path, origin: str) -> None:
         environment = read_environment(prefix)
         if environment is None:
-            self._problems.append(f"`{origin}` is no virtual environment ({prefix}).")
+            self._problems.append(f"`{origin}` is not a virtual environment ({prefix}).")
         elif fault := environment.find_fault():
             self._problems.append(f"The environment {prefix} is not used: {fault}.")
         else:
@@ -242,7 +242,7 @@ class _Finder:
         return not self._is_inside(prefix) and os.path.realpath(prefix) in self._own
 
     def _iterate_requests(self) -> Iterator[VersionRequest]:
-        """Yield the requested versions: of the user's shell, then of the project's files."""
+        """Yield the versions requested by the user's shell, then by the project's files."""
         shell = self._environ.get("PYENV_VERSION", "")
         if shell:
             yield VersionRequest("python", tuple(shell.split(":")), "PYENV_VERSION")
@@ -273,7 +273,7 @@ class _Finder:
         programs = tuple(installation.programs)
         python = prefix / "bin" / "python" if installation.tool == "python" else None
         environment = read_environment(prefix)
-        if python and environment and not environment.is_conda:  # created by pyenv-virtualenv
+        if python and environment and not environment.is_conda:  # from pyenv-virtualenv
             exposure = expose_python(environment, self._workspace)
         else:
             exposure = expose_environment(Path(os.path.realpath(prefix)))

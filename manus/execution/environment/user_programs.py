@@ -1,7 +1,7 @@
-"""Programs on the user's `PATH` in `~/.local/bin` and `/opt`, and the files they need.
+"""Programs on the user's `PATH` in `~/.local/bin` and `/opt`, and the files that they need.
 
-Users keep their own scripts there, with keys in them, and applications with their settings. So a
-sandbox exposes only programs installed by tools: environments of pipx, uv, poetry and conda, npm
+Users also keep their own scripts there, which may contain keys, and applications with settings. So
+a sandbox exposes only programs installed by tools: environments of pipx, uv, poetry and conda, npm
 packages, installations, binaries, and the entry points written by pip. All functions are blocking.
 """
 
@@ -86,7 +86,7 @@ def _expose_in_opt(folder: Path, home: Path, opt: Path) -> UserPrograms:
 
 
 def _expose_folder(folder: Path, home: Path, opt: Path) -> UserPrograms:
-    """Return a folder of mixed programs, without those that no tool has installed."""
+    """Return the programs in a mixed folder that were installed by tools."""
     parts: list[Exposure] = []
     unknown: list[Path] = []
     unresolved: list[Path] = []
@@ -105,7 +105,7 @@ def _expose_folder(folder: Path, home: Path, opt: Path) -> UserPrograms:
 
 
 def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
-    """Return the files that the target of a link needs; empty if no tool has installed it."""
+    """Return the files that the target of a link needs; empty if it was not installed by a tool."""
     if str(target.parent) in _SYSTEM_FOLDERS:
         return Exposure((target,))
     prefix = target.parent.parent
@@ -117,7 +117,7 @@ def _expose_target(target: Path, home: Path, opt: Path) -> Exposure:
     modules = home / ".local" / "lib" / "node_modules"
     if target.is_relative_to(modules):
         names = target.relative_to(modules).parts
-        length = 2 if names[0].startswith("@") else 1  # the name of a package may have a scope
+        length = 2 if names[0].startswith("@") else 1  # a package name may have a scope
         return Exposure((modules.joinpath(*names[:length]),))
     if _is_installed_program(target):
         return Exposure((target,))

@@ -1,6 +1,7 @@
 """The versions in a project's files: `.python-version`, `.nvmrc`, `.tool-versions`, `mise.toml`.
 
-Like the tools, this searches the workspace and its parent folders. All functions are blocking.
+Like the tools themselves, this searches the workspace and its parent folders. All functions are
+blocking.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _NOT_INSTALLED = ("system", "path:", "ref:")
 
 
 class VersionRequest(NamedTuple):
-    """A version that a file requests: the first installed one of several."""
+    """A version that a file requests; of several, the first that is installed."""
 
     tool: str
     versions: tuple[str, ...]
@@ -46,7 +47,7 @@ def read_file(path: Path) -> list[VersionRequest]:
     if not path.exists():
         return []
     try:
-        with open_file(path) as file:  # no link, which may lead to a secret, and no pipe
+        with open_file(path) as file:  # refuses links, which may lead to a secret, and pipes
             text = file.read(_MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
@@ -87,7 +88,7 @@ def _read_version(value: Any) -> str:
 
 
 def _select_installable(versions: Sequence[str]) -> tuple[str, ...]:
-    """Return the versions that managers install; the system's own is visible anyway."""
+    """Return the versions that managers install, since the system's own is visible anyway."""
     installable = []
     for version in versions:
         name = version.removeprefix("prefix:")

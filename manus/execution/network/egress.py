@@ -1,4 +1,4 @@
-"""The egress rules (SSRF protection): which hosts the browser, the search and the reader may reach.
+"""The egress rules (SSRF protection): the hosts that browser, search and reader may reach.
 
 The rules are checked twice. `check_url` checks the text of an address before anything is sent: the
 scheme, the name, an IP address in any notation. `resolve_allowed` resolves the name and returns the
@@ -33,16 +33,16 @@ _DNS_SECONDS = 10.0
 
 
 class EgressRefusedError(ToolError):
-    """The rules refuse the address; the message names the rule."""
+    """The rules deny the address; the message names the rule."""
 
 
 class UnreachableError(ToolError):
-    """The name cannot be resolved, or the host does not answer."""
+    """The name cannot be resolved, or the host does not respond."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleEntry:
-    """An entry of a rule list: a name or a network, and optionally a port; neither matches all."""
+    """An entry of a rule list: an optional name or network, and an optional port."""
 
     name: str | None
     network: IPNetwork | None
@@ -88,7 +88,7 @@ def parse_ip(host: str) -> Address | None:
 
 
 def unwrap_ipv4(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address embeds, else the address itself."""
+    """Return the IPv4 address embedded in an IPv6 address, or the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -146,14 +146,14 @@ class EgressRules:
         if parts.scheme not in _PORTS:
             raise _refuse(url, "only http and https addresses can be opened")
         if not host:
-            raise EgressRefusedError(f"{url} is not a valid address: it names no host.")
+            raise EgressRefusedError(f"{url} is not a valid address: it has no host.")
         self.check_host(host, port or _PORTS[parts.scheme])
 
     def check_host(self, host: str, port: int, *, inside: bool = True) -> None:
         """Check a host and a port without resolving; `inside` allows the sandbox's loopback.
 
         Raises:
-            EgressRefusedError: the host is not allowed, whatever it resolves to.
+            EgressRefusedError: the host is not allowed, regardless of what it resolves to.
         """
         address = parse_ip(host)
         if address is None and re.search(r"(^|\.)localhost$", _encode_name(host)):
@@ -182,7 +182,7 @@ class EgressRules:
         return allowed
 
     def check_for_upstream(self, host: str, port: int) -> None:
-        """Check a host that an upstream proxy resolves: an allow list matches by name only."""
+        """Check a host that an upstream proxy resolves, so that only names can be matched."""
         self.check_host(host, port)
         is_name = parse_ip(host) is None
         if self._allow and is_name and not _matches_any(self._allow, host, port, None):
@@ -199,7 +199,7 @@ class EgressRules:
         return [ipaddress.ip_address(text) for text in dict.fromkeys(resolved)]
 
     def _check(self, host: str, port: int, address: Address | None, *, inside: bool = True) -> None:
-        """Check a host against all lists; without an address by its name alone."""
+        """Check a host against all lists; without an address, only by its name."""
         if _matches_any(self._deny, host, port, address):
             raise _refuse(host, "it is on the deny list (`egress.deny`)")
         leads_somewhere = address is None and any(entry.network for entry in self._allow)
@@ -213,7 +213,7 @@ class EgressRules:
             return
         is_sandbox = inside and self.inside is not None and unwrap_ipv4(address).is_loopback
         if not is_sandbox and not _matches_any(self._private, host, port, address):
-            subject = "it is" if parse_ip(host) else "the name leads to"
+            subject = "it is" if parse_ip(host) else "the name resolves to"
             raise _refuse(host, f"{subject} {kind}, which `egress.allow_private` does not allow")
 
 

@@ -1,8 +1,8 @@
 """A filtering forward proxy on loopback for all requests of the browser, the search and the reader.
 
-Redirects, subresources, requests of scripts and WebSockets all pass here with their host, so the
-rules are enforced in one place. The proxy resolves names itself and connects to the address that
-the rules have checked, which prevents DNS rebinding.
+Redirects, subresources, requests from scripts and WebSockets all pass through it with their host,
+so the rules are enforced in one place. The proxy resolves names itself and connects to the address
+that the rules have checked, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RecentItems(Generic[T]):
     def __init__(self) -> None:
         self.items: deque[T] = deque(maxlen=500)
         self.count = 0
-        """Number of items so far: a mark for `since`."""
+        """Number of items so far, as a mark for `since`."""
 
     def add(self, item: T) -> None:
         """Add an item."""
@@ -67,7 +67,7 @@ class Incident(NamedTuple):
     reason: str
     refused: bool
     proxy_port: int
-    """The port of the proxy that received it: programs in a sandbox have their own."""
+    """The port of the proxy that received it; programs in a sandbox have their own."""
 
 
 class EgressProxy:
@@ -78,9 +78,9 @@ class EgressProxy:
         self.guard: EgressGuard | None = None
         """Decides which hosts programs of the run may reach; None allows all."""
         self.shows_program_content = False
-        """The browser shows content of the run's programs, so it is guarded like them."""
+        """Whether the browser shows content of the run's programs, so that it is guarded too."""
         self.key = f"server:{secrets.token_urlsafe(16)}"
-        """User and password by which a program of the user is recognized and allowed."""
+        """User and password that identify a program of the user, which is allowed."""
         self._servers: list[asyncio.Server] = []
         self._connections: dict[asyncio.Task[None], int] = {}
         self.incidents = RecentItems[Incident]()
@@ -93,7 +93,7 @@ class EgressProxy:
         return proxy
 
     async def listen(self, listener: socket.socket) -> asyncio.Server:
-        """Accept connections on another socket too, until its server or the proxy is closed."""
+        """Also accept connections on another socket, until its server or the proxy is closed."""
         server = await asyncio.start_server(self._accept, sock=listener, limit=_HEAD_LIMIT)
         self._servers.append(server)
         return server
@@ -124,7 +124,7 @@ class EgressProxy:
 
         def forget(task: asyncio.Task[None]) -> None:
             self._connections.pop(task, None)
-            _drop(client[1])  # a task that is cancelled before it starts closes nothing itself
+            _drop(client[1])  # a task that is cancelled before it starts closes nothing
 
         task.add_done_callback(forget)
 
@@ -134,7 +134,7 @@ class EgressProxy:
                 head = await client[0].readuntil(b"\r\n\r\n")
             await self._handle(client, proxy_port, head)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # one side is gone; the other sees the connection close
+            pass  # one side has disconnected; the other sees the connection close
         finally:
             _drop(client[1])
 
@@ -169,7 +169,7 @@ class EgressProxy:
             _drop(server[1])
 
     async def _check_program(self, host: str, proxy_port: int, head: bytes) -> None:
-        """Ask the guard about requests of programs, or of pages that programs may have created."""
+        """Ask the guard about a request of a program, or of a page that one may have created."""
         if proxy_port == self.port and is_loopback(host):
             self.note_program_content()
         if proxy_port == self.port:
@@ -189,7 +189,7 @@ class EgressProxy:
             self.guard.note_response(host)
 
     def note_program_content(self) -> None:
-        """Guard the browser from now on, and close its open connections."""
+        """Start to guard the browser, and close its open connections."""
         for task, proxy_port in self._connections.items():
             if (
                 not self.shows_program_content
@@ -214,7 +214,7 @@ class EgressProxy:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     return await asyncio.open_connection(address, port, limit=_HEAD_LIMIT)
-        raise UnreachableError(f"{host} does not answer on port {port}.")
+        raise UnreachableError(f"{host} does not respond on port {port}.")
 
     async def _connect_inside(self, addresses: list[str], port: int) -> _Streams | None:
         """Connect to a server in the sandbox; return None if the address is not its loopback."""
@@ -270,7 +270,7 @@ def _close_after(head: bytes, first: bytes) -> bytes:
 async def _relay(
     client: _Streams, server: _Streams, on_response: Callable[[], None], *, tunnel: bool
 ) -> None:
-    """Pass on what both sides send until one has ended; `answered` is called at the first byte."""
+    """Relay both directions until one side closes; call `answered` at the first response byte."""
     (client_in, client_out) = client
     (server_in, server_out) = server
 
@@ -282,14 +282,14 @@ async def _relay(
             if first[9:10] != b"1" or first[9:12] == b"101":
                 client_out.write(_close_after(head, first))
                 break
-            client_out.write(head)  # an interim answer, such as 103 with early hints
+            client_out.write(head)  # an interim response, such as 103 Early Hints
         await _pump(server_in, client_out, on_response)
 
     async def relay_request() -> None:
         await _pump(client_in, server_out)
         if tunnel and server_out.can_write_eof():
             server_out.write_eof()
-            await asyncio.Event().wait()  # the answer may still be on its way
+            await asyncio.Event().wait()  # the response may still be on its way
 
     sides = [asyncio.ensure_future(relay_response()), asyncio.ensure_future(relay_request())]
     try:

@@ -1,7 +1,7 @@
 """The package registries that the user's own pip and npm are configured for.
 
-pip and npm are queried when a program of a tainted run first requests an unknown host. They run
-outside the workspace, and never from it: files there may be the model's work.
+pip and npm are queried when a program of a tainted run first requests an unknown host. They neither
+run in the workspace nor are started from it, since the model may have created its files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIP_DEFAULTS = (
     "from pip._internal.models.index import PyPI;"
     "print(PyPI.simple_url, 'https://' + PyPI.file_storage_domain)"
 )
-"""Prints pip's built-in index, and the host of its files, which no command of pip prints."""
+"""Prints pip's built-in index and the host of its files, which no pip command prints."""
 _INDEX = re.compile(r"^[^=]*\.(extra-)?index-url='(.*)'$", re.MULTILINE)
 _LOCATION = re.compile(r"^pip \S+ from (.*)[/\\]pip \(", re.MULTILINE)
 _URL = re.compile(r"https?://[^\s'\"\\]+")
@@ -34,7 +34,7 @@ _lock = Lock()
 
 
 async def find_registry_hosts(workspace: Path) -> frozenset[str]:
-    """Return the hosts of the registries; empty where neither pip nor npm is found."""
+    """Return the hosts of the registries; empty if neither pip nor npm is found."""
     return await asyncio.to_thread(_find_hosts_locked, workspace)
 
 
@@ -54,7 +54,7 @@ def _find_registry_hosts(workspace: Path, path: str) -> frozenset[str]:
 
 
 def _find_pip_urls(workspace: Path, path: str) -> Iterator[str]:
-    """Yield the indexes of this interpreter's pip, else of the one on the path."""
+    """Yield the indexes of this interpreter's pip, or of the one on the path."""
     pip: tuple[str, ...] = (sys.executable, "-I", "-m", "pip")
     configured = _run_command(*pip, "config", "list")
     if configured is None:
@@ -72,7 +72,7 @@ def _find_pip_urls(workspace: Path, path: str) -> Iterator[str]:
 
 
 def _read_pip_defaults(*pip: str) -> str | None:
-    """Return what this interpreter prints with the modules of a pip."""
+    """Return pip's built-in hosts, printed by this interpreter with the modules of a pip."""
     location = _LOCATION.search(_run_command(*pip, "--version") or "")
     if location is None:
         return None
@@ -93,7 +93,7 @@ def _find_npm_urls(workspace: Path, path: str) -> Iterator[str]:
 
 
 def _find_program(name: str, workspace: Path, path: str) -> str | None:
-    """Return a program of the path that does not lie in the workspace."""
+    """Return a program on the path that is not in the workspace."""
     folders = []
     for folder in path.split(os.pathsep):
         if Path(folder).is_absolute() and not Path(folder).resolve().is_relative_to(workspace):
@@ -109,7 +109,7 @@ def _run_command(*command: str) -> str | None:
     try:
         completed = subprocess.run(
             command,
-            cwd="/",  # settings of a project are not the user's own
+            cwd="/",  # so that settings of a project do not apply
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

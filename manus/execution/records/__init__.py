@@ -1,1 +1,1 @@
-"""Where the journals of threads are stored: beside the checkpoints, or in files of the user."""
+"""Storage of the threads' journals: next to the checkpoints, or in files of the user."""

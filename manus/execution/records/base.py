@@ -1,4 +1,4 @@
-"""The protocol of stored journals, and the errors of a thread that somebody else uses."""
+"""The protocol of stored journals, and the errors about threads in use elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from manus.execution.records.inbox import Inbox
 from manus.state.errors import TakenOverError, ThreadBusyError
 
-# Retry: `manus threads` locks each thread for a moment to see whether it is in use.
+# Retried, because `manus threads` locks each thread for a moment to see whether it is in use.
 ATTEMPTS = 4
 PAUSE = 0.05
 """Seconds between two attempts."""
@@ -23,7 +23,7 @@ class JournalLog(Protocol):
     name: str
     """Part of the HMAC of each line, so that no line verifies in another journal."""
     location: str
-    """Where the lines are, for error messages."""
+    """The location of the lines, for error messages."""
 
     def load_key(self) -> bytes:
         """Return the key of the store's HMACs; create it if it is missing."""
@@ -42,7 +42,7 @@ class JournalLog(Protocol):
         ...
 
     def append(self, line: bytes) -> None:
-        """Append a line, whole or not at all."""
+        """Append a line atomically."""
         ...
 
     async def aappend(self, line: bytes) -> None:
@@ -54,7 +54,7 @@ class JournalLog(Protocol):
         ...
 
     def is_current(self) -> bool:
-        """Return whether nobody else has written since this process read or wrote last."""
+        """Return whether nobody else has written since this process last read or wrote."""
         ...
 
     def remove(self) -> None:
@@ -62,11 +62,11 @@ class JournalLog(Protocol):
         ...
 
     def claim(self) -> AbstractContextManager[None]:
-        """Exclude other processes from claiming a call while this one does, without a hold."""
+        """Exclude other processes from claiming a call in the block, without holding the thread."""
         ...
 
     def close(self) -> None:
-        """Release what `open` has opened."""
+        """Release the resources that `open` acquired."""
         ...
 
 
@@ -94,7 +94,7 @@ class Records(Protocol):
 def thread_busy_error(thread_id: str, holder: str | None = None) -> ThreadBusyError:
     """Build the error for a second run on a thread."""
     return ThreadBusyError(
-        f"The thread {thread_id} is in use by {holder or 'another process'}; wait for it to end, "
+        f"The thread {thread_id} is in use by {holder or 'another process'}; wait until it ends, "
         "or stop it."
     )
 
@@ -102,7 +102,7 @@ def thread_busy_error(thread_id: str, holder: str | None = None) -> ThreadBusyEr
 def taken_over_error(thread_id: str) -> TakenOverError:
     """Build the error for a process that has lost its thread to another one."""
     return TakenOverError(
-        f"Another process continued the thread {thread_id} while this one did not answer, or its "
-        "connection to the database was lost; the work of this run since then is not stored. "
+        f"Another process continued the thread {thread_id} while this one did not respond or had "
+        "lost its connection to the database; the work of this run since then is not stored. "
         "Resume the thread after that process has ended."
     )

@@ -1,4 +1,4 @@
-"""Journals as files of JSON lines: of a store in a SQLite file, and of users without a store."""
+"""Journals as files of JSON lines, for a store in a SQLite file, and for users without a store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def key_file() -> Path:
-    """Return the path of the user's key, for records outside of a store."""
+    """Return the path of the user's key, for records outside a store."""
     return data_folder() / "records.key"
 
 
@@ -53,7 +53,7 @@ def record_name(key: str) -> str:
 
 
 def run_key(thread_id: str, checkpoint_ns: str) -> str:
-    """Return the key of a graph of a thread: a subgraph has records of its own."""
+    """Return the key of a graph of a thread; a subgraph has its own records."""
     return f"{thread_id}:{checkpoint_ns}"
 
 
@@ -103,12 +103,12 @@ class FileLog:
             if self._file.write(line) != len(line):
                 self._file.truncate(old_size)  # a partial line would count as damage
                 self._file.seek(old_size)
-                raise OSError(0, "only a part of a line was written")
+                raise OSError(0, "only part of a line was written")
         except OSError as error:
             raise self._unusable(error) from None
 
     async def aappend(self, line: bytes) -> None:
-        """As in the protocol: a few microseconds, less than a switch of threads."""
+        """As in the protocol; takes a few microseconds, less than a thread switch."""
         self.append(line)
 
     def replace(self, content: bytes) -> None:
@@ -137,12 +137,12 @@ class FileLog:
             self.path.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(
-                f"Cannot delete {self.path} ({error.strerror}); delete it by hand, then repeat."
+                f"Cannot delete {self.path} ({error.strerror}); delete it manually, then try again."
             ) from None
 
     @contextmanager
     def claim(self) -> Iterator[None]:
-        """As in the protocol: lock a file beside the journal, which may be replaced."""
+        """As in the protocol: lock a file next to the journal, which may be replaced."""
         try:
             file = open_record(self.path.with_suffix(".lock"))
         except OSError as error:
@@ -160,8 +160,8 @@ class FileLog:
     def _unusable(self, error: OSError) -> StorageError:
         return StorageError(
             f"The journal {self.path}, or its key {key_file()}, cannot be written "
-            f"({error.strerror}), and without it a call could be repeated by a resume; make room "
-            "or mend its permissions, then resume."
+            f"({error.strerror}), and without it a resume could repeat a call; free space or fix "
+            "the permissions, then resume."
         )
 
 
@@ -171,7 +171,7 @@ def workspace_log(records: Path, key: str) -> FileLog:
 
 
 class FileRecords:
-    """The journals of a store in a folder beside its file."""
+    """The journals of a store in a folder next to its file."""
 
     def __init__(
         self,
@@ -189,5 +189,5 @@ class FileRecords:
         return FileLog(self.folder / f"{name}.jsonl", self._read_key)
 
     def join(self, thread_id: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
-        """Do nothing: the lock of a file ends with its process, so nobody takes over from one."""
+        """Do nothing: a file lock ends with its process, so no thread has to be taken over."""
         return nullcontext()

@@ -1,8 +1,8 @@
 """Inboxes of threads: messages that a person sends while a run is working.
 
-An inbox is outside of the thread's lock, so any process can add a message at once. A graph takes a
-message before it asks its model, and removes it when a checkpoint has it. So a message that was
-taken by a killed process is taken again, and one in the history is not added a second time.
+An inbox is not covered by the thread's lock, so any process can add a message at once. A graph
+takes a message before it calls its model, and removes it when a checkpoint contains it. So a
+message that a killed process had taken is taken again, and one in the history is not added twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 MessageKind = Literal["steer", "queue"]
 """`steer`: read at the next step of the run. `queue`: the next request when the run has ended."""
-EMPTY = "The message is empty; type what the agent should know."
+EMPTY = "The message is empty; write what the agent should know."
 
 
 def _new_id() -> str:
@@ -42,21 +42,21 @@ class InboxMessage:
     fields: dict[str, Any] = field(default_factory=dict)
     """`additional_kwargs` of the message in the history, such as the user's own words."""
     id: str = field(default_factory=_new_id)
-    """Also the id of the message in the history."""
+    """The id, also of the message in the history."""
     sent_at: str = field(default_factory=_now)
     """ISO 8601."""
     reader: str | None = None
-    """Checkpoint namespace of the graph that has taken it; None if it is unread."""
+    """Checkpoint namespace of the graph that has taken the message; None if it is unread."""
 
     def as_json(self) -> dict[str, str]:
-        """Return what lists of pending messages show."""
+        """Return the fields that lists of pending messages show."""
         return {"id": self.id, "kind": self.kind, "text": self.text, "sent_at": self.sent_at}
 
 
 def new_message(
     text: str, *, queue: bool = False, fields: dict[str, Any] | None = None
 ) -> InboxMessage:
-    """Build a message that steers the run, or that waits for its end.
+    """Build a message that steers the run, or that is queued until the run ends.
 
     Raises:
         UsageError: the text is empty.
@@ -77,15 +77,15 @@ class Inbox(Protocol):
         ...
 
     def read(self, thread_id: str) -> list[InboxMessage]:
-        """Return the messages of a thread, also those that were taken, in the order of sending."""
+        """Return the messages of a thread, including those taken, in the order of sending."""
         ...
 
     def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
-        """Set the reader of a message; return False if it was withdrawn or taken meanwhile."""
+        """Set the reader of a message; return False if it has been withdrawn or taken."""
         ...
 
     def remove(self, thread_id: str, ids: Collection[str]) -> None:
-        """Remove messages that a checkpoint has."""
+        """Remove messages that a checkpoint contains."""
         ...
 
     def withdraw(self, thread_id: str, message_id: str) -> bool:
@@ -97,7 +97,7 @@ class Inbox(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what was opened; the next use opens it again."""
+        """Close open resources; the next use opens them again."""
         ...
 
     async def run(self, operation: Callable[[], T]) -> T:
@@ -106,7 +106,7 @@ class Inbox(Protocol):
 
 
 class MemoryInbox:
-    """Inboxes in the memory of this process, for threads that no store of ours keeps."""
+    """Inboxes in the memory of this process, for threads that are not in one of our stores."""
 
     def __init__(self) -> None:
         self.known_empty: set[str] = set()
@@ -158,7 +158,7 @@ class MemoryInbox:
             self._messages.pop(thread_id, None)
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, since nothing is open."""
 
     async def run(self, operation: Callable[[], T]) -> T:
         """As in the protocol."""

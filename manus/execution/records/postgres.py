@@ -1,10 +1,10 @@
 """Journals, locks and fencing tokens of threads in a PostgreSQL database.
 
 A thread is held through an advisory lock, which ends with its connection, and a token, a number
-that grows each time that a process takes hold of the thread. Whoever was away meanwhile (stopped,
-partitioned) still has the old token, and each write checks it in its own transaction.
+that increases each time a process takes the thread. A process that was stopped or partitioned in
+the meantime still has the old token, and each write checks the token in its own transaction.
 
-All methods are blocking, so that they work with any event loop; the asynchronous ones use threads.
+Methods are blocking, so that they work with any event loop; the asynchronous ones use threads.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _LONGEST_WRITE = 2.0
 """Seconds that a takeover waits for a write of the previous holder."""
 _OPTIONS: dict[str, Any] = {
     "autocommit": True,
-    # a connection that does not answer is lost after this time, in milliseconds
+    # a connection that does not respond is considered lost after this time, in milliseconds
     "tcp_user_timeout": 20_000,
     "keepalives_idle": 20,
 }
 _NAME_PREFIX = "manus "
-"""Start of the name that the connection of the locks has in the database."""
+"""Prefix of the lock connection's name in the database."""
 _UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
 
 
@@ -64,7 +64,7 @@ class _Hold:
 class PostgresRecords:
     """The journals and locks of the threads in one database.
 
-    `run` awaits a blocking operation in a thread; a store gives one that retries after an outage.
+    `run` awaits a blocking operation in a thread; a store passes one that retries after an outage.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class PostgresRecords:
         self._holds: dict[str, _Hold] = {}
         self._mutex = threading.RLock()
         self._locks: Connection | None = None
-        """The connection that all advisory locks of this process belong to."""
+        """The connection that holds all advisory locks of this process."""
         self._pool: ConnectionPool[Connection] | None = None
         self._key = b""
         self.inbox = PostgresInbox(self)
@@ -117,10 +117,10 @@ class PostgresRecords:
 
     @asynccontextmanager
     async def hold(self, thread_id: str, run_id: str | None = None) -> AsyncIterator[None]:
-        """Hold a thread inside the block; other machines respect the lock too.
+        """Hold a thread inside the block; the lock also excludes other machines.
 
-        With a `run_id`, take the thread over from another process that holds it for the same run:
-        a server has given the run to this one.
+        With a `run_id`, take the thread over from another process that holds it for the same run,
+        since a server has assigned the run to this one.
 
         Raises:
             ThreadBusyError: another process, or another run of this one, holds it.
@@ -134,10 +134,10 @@ class PostgresRecords:
     def acquire(
         self, thread_id: str, run_id: str | None = None, *, may_share: bool = False
     ) -> None:
-        """Lock a thread, and take a new token for it; or share the hold of this process.
+        """Lock a thread and take a new token for it, or share the hold of this process.
 
         Raises:
-            ThreadBusyError: somebody else holds it.
+            ThreadBusyError: another process holds it.
         """
         with self._mutex:
             hold = self._holds.get(thread_id)
@@ -176,9 +176,9 @@ class PostgresRecords:
 
     @contextmanager
     def _ending_blockers(self, connection: Connection) -> Iterator[None]:
-        """End transactions that keep a statement of the block waiting for long.
+        """Terminate transactions that keep a statement in the block waiting for long.
 
-        A process that was stopped in the middle of a write holds the row of its thread.
+        A process that was stopped in the middle of a write has locked the row of its thread.
         """
         pid = connection.info.backend_pid
 
@@ -195,7 +195,7 @@ class PostgresRecords:
             timer.cancel()
 
     def release(self, thread_id: str) -> None:
-        """Let go of a thread; a broken connection has done so already."""
+        """Release a thread; a broken connection has already done so."""
         with self._mutex:
             hold = self._holds[thread_id]
             hold.users -= 1
@@ -213,7 +213,7 @@ class PostgresRecords:
                 connection.close()
 
     def take(self, thread_id: str) -> None:
-        """Take a new token for a thread that no lock protects; a held thread has one."""
+        """Take a new token for a thread without a lock; a held thread already has one."""
         with self._mutex:
             hold = self._holds.get(thread_id)
             if hold is not None and hold.users:
@@ -231,7 +231,7 @@ class PostgresRecords:
         """Lock a held thread again if the connection of the locks was lost.
 
         Raises:
-            StorageError: another process has held the thread meanwhile.
+            StorageError: another process has held the thread in the meantime.
         """
         with self._mutex:
             hold = self._holds.get(thread_id)
@@ -249,7 +249,7 @@ class PostgresRecords:
         return taken_over_error(thread_id)
 
     def forget(self, thread_id: str) -> None:
-        """Remove the row of a deleted thread, or leave it until this process lets go of it."""
+        """Remove the row of a deleted thread, or leave it until this process releases it."""
         with self._mutex:
             hold = self._holds.get(thread_id)
             if hold is not None:
@@ -261,14 +261,14 @@ class PostgresRecords:
                 connection.execute(sql.FORGET_ANY, (thread_id,))
 
     def load_key(self) -> bytes:
-        """Return the key of the journals, which is stored beside them."""
+        """Return the key of the journals, which is stored next to them."""
         with self._mutex:
             self._prepare()
             return self._key
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Yield a connection of the pool, which commits each statement."""
+        """Yield a pooled connection, which commits each statement."""
         with self._mutex:
             self._prepare()
             if self._pool is None:
@@ -296,23 +296,23 @@ class PostgresRecords:
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Turn errors of the database in the block into `StorageError`."""
+        """Convert database errors in the block to `StorageError`."""
         try:
             yield
         except _UNAVAILABLE as error:
             raise StorageUnavailableError(
-                f"{self.location} did not answer ({_first_line(error)}); start the server, then "
-                "resume: what was stored is kept."
+                f"{self.location} did not respond ({_first_line(error)}); start the server, then "
+                "resume. Stored data is kept."
             ) from error
         except psycopg.Error as error:
             raise StorageError(
                 f"The records of tool calls cannot be stored in {self.location} "
-                f"({_first_line(error)}), and without them a call could be repeated by a resume; "
+                f"({_first_line(error)}), and without them a resume could repeat a call; "
                 "check the database and its permissions, then resume."
             ) from error
 
     def _prepare(self) -> None:
-        """Create the tables and the key, if they are missing; once per process."""
+        """Create the tables and the key if they are missing, once per process."""
         if self._key:
             return
         with psycopg.connect(self._conninfo, **self._options) as connection:
@@ -329,7 +329,7 @@ class PostgresRecords:
         self._key = key
 
     def _connect_locks(self) -> Connection:
-        """Return the connection of the locks; after a loss, connect and lock everything again."""
+        """Return the lock connection; after a loss, reconnect and lock everything again."""
         if self._locks is not None:
             try:
                 self._locks.execute("SELECT 1")
@@ -350,12 +350,12 @@ class PostgresRecords:
 
 
 def process_name() -> str:
-    """Return the name of this process for people: `HOST:PID`."""
+    """Return the display name of this process: `HOST:PID`."""
     return f"{socket.gethostname()[:40]}:{os.getpid()}"
 
 
 def _check_version(connection: Connection, location: str) -> None:
-    """Refuse a database of a later version, without writing to it. Blocking.
+    """Refuse a database of a newer version, without writing to it. Blocking.
 
     Raises:
         UsageError: it was written by a newer release.
@@ -366,7 +366,7 @@ def _check_version(connection: Connection, location: str) -> None:
 
 
 def _lock_patiently(connection: Connection, thread_id: str) -> bool:
-    """Lock a thread again; another process may look for a moment whether it is in use."""
+    """Lock a thread again; retry, since another process may be checking whether it is in use."""
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)

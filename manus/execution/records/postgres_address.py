@@ -7,9 +7,9 @@ from typing import Any
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 _SESSION_OPTIONS = ("autocommit", "prepare_threshold", "row_factory", "cursor_factory", "context")
-"""Arguments of a connection that are not part of its address."""
+"""Connection arguments that are not part of the address."""
 _CONNECT_TIMEOUT = 10
-"""Seconds to establish a connection, unless the address says otherwise."""
+"""Seconds to establish a connection, unless the address specifies another timeout."""
 
 
 def read_address(connection: Any) -> str:
@@ -23,7 +23,7 @@ def read_address(connection: Any) -> str:
 
 
 def read_connect_timeout(address: str) -> int:
-    """Return the seconds that a connection may take: `connect_timeout`, but at least 2."""
+    """Return the seconds to establish a connection: `connect_timeout`, but at least 2."""
     value = str(conninfo_to_dict(address).get("connect_timeout") or "")
     return max(2, int(value)) if value.isdecimal() and int(value) else _CONNECT_TIMEOUT
 

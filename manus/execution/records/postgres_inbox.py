@@ -70,7 +70,7 @@ class PostgresInbox:
         self._execute(DELETE_INBOX, thread_id)
 
     def close(self) -> None:
-        """Do nothing: the connections are those of the records."""
+        """Do nothing, since the connections belong to the records."""
 
     async def run(self, operation: Callable[[], T]) -> T:
         """As in the protocol; retried after an outage if the store does."""

@@ -51,7 +51,7 @@ class PostgresLog:
         return b"".join(line.encode("ascii") for _, line in rows)
 
     def append(self, line: bytes) -> None:
-        """As in the protocol; nothing is written without the newest token of the thread."""
+        """As in the protocol; nothing is written without the thread's newest token."""
         with self._records.translate_errors():
             self._insert(line)
 
@@ -82,13 +82,13 @@ class PostgresLog:
 
     @contextmanager
     def claim(self) -> Iterator[None]:
-        """As in the protocol: take a new token, with which no other process can write."""
+        """As in the protocol: take a new token, so that no other process can write."""
         with self._records.translate_errors():
             self._records.take(self._thread_id)
         yield
 
     def close(self) -> None:
-        """Do nothing: the connections are those of the store."""
+        """Do nothing, since the connections belong to the store."""
 
     def _newest_position(self) -> int:
         with self._records.translate_errors(), self._records.connection() as connection:

@@ -1,4 +1,4 @@
-"""LangGraph's saver for PostgreSQL, whose writes check the token of their thread."""
+"""LangGraph's PostgreSQL saver, with writes that check the token of their thread."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _fence: ContextVar[tuple[str, int] | None] = ContextVar("fence", default=None)
 
 
 class FencedSaver(AsyncPostgresSaver):
-    """A saver whose writes fail after another process has taken the thread over."""
+    """A saver whose writes fail after another process has taken over the thread."""
 
     records: PostgresRecords
 
     @classmethod
     def wrap(cls, saver: AsyncPostgresSaver, records: PostgresRecords) -> Self:
-        """Return a fenced saver with the connections of another one."""
+        """Return a fenced saver with the connections of another saver."""
         fenced = cls.__new__(cls)
         vars(fenced).update(vars(saver), records=records)
         return fenced
@@ -56,10 +56,10 @@ class FencedSaver(AsyncPostgresSaver):
         await self._write(thread_id, put)
 
     async def _write(self, thread_id: str, write: Callable[[], Awaitable[T]]) -> T:
-        """Await a write; it fails if another process has taken the thread over.
+        """Await a write; it fails if another process has taken over the thread.
 
         Raises:
-            StorageError: another process has.
+            StorageError: another process has taken over the thread.
         """
         token = self.records.token(thread_id)
         variable = _fence.set(None if token is None else (thread_id, token))

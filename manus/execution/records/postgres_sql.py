@@ -43,7 +43,7 @@ READ_META = "SELECT value FROM manus_meta WHERE name = %s"
 _LOCK_KEY = "hashtextextended('manus:' || %s, 0)"
 LOCK = f"SELECT pg_try_advisory_lock({_LOCK_KEY})"
 UNLOCK = f"SELECT pg_advisory_unlock({_LOCK_KEY})"
-# One sequence for all threads: the token of a thread that was deleted is never used again.
+# One sequence for all threads, so that the token of a deleted thread is never used again.
 TAKE = """
     INSERT INTO manus_threads VALUES (%s, nextval('manus_tokens'), %s)
     ON CONFLICT (thread_id) DO UPDATE SET token = EXCLUDED.token, run_id = EXCLUDED.run_id
@@ -67,8 +67,8 @@ HOLDERS = f"""
     WHERE {_HOLDS_KEY}
 """
 END_BLOCKERS = "SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids(%s)) AS pid"
-# The division fails, and with it the transaction, if the token is not the newest. It needs no
-# round trip of its own, and the locked row keeps a takeover waiting until the write is committed.
+# The division fails, and with it the transaction, if the token is not the newest. This needs no
+# extra round trip, and the locked row makes a takeover wait until the write is committed.
 FENCE = """
     SELECT 1 / count(*) FROM (
         SELECT 1 FROM manus_threads WHERE thread_id = %s AND token = %s FOR SHARE

@@ -15,7 +15,7 @@ _LINE_END = b'"}\n'
 
 
 class Seal:
-    """The HMACs of the lines of one record; a line of another record does not verify."""
+    """The HMACs of the lines of one record; lines of other records do not verify."""
 
     def __init__(self, key: bytes, name: str) -> None:
         self._mac = hmac.new(key, name.encode("utf-8", "surrogatepass") + b"\0", hashlib.sha256)

@@ -14,10 +14,9 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 
 def select_records(saver: Any) -> Records | None:
-    """Return the journals beside the checkpoints of a saver; None if it has no place for them.
+    """Return the journals next to the checkpoints of a saver; None if it cannot store any.
 
-    They are the saver's own, or, for LangGraph's savers of a PostgreSQL database, tables in the
-    same database.
+    They are the saver's own, or, for LangGraph's PostgreSQL savers, tables in the same database.
     """
     records: Records | None = getattr(saver, "records", None)
     if records is not None:
@@ -31,7 +30,7 @@ def select_records(saver: Any) -> Records | None:
 
 
 def fence_saver(saver: Any) -> Any:
-    """Return a saver whose writes are fenced; LangGraph's own can be, others are returned as given.
+    """Return a fenced saver for one of LangGraph's own; return any other saver unchanged.
 
     A subclass may write in ways that are unknown here.
     """
@@ -51,7 +50,7 @@ def is_database(address: str | None) -> bool:
 
 @functools.cache
 def open_database(url: str) -> Records:
-    """Return the records in a PostgreSQL database, the same object for the same address."""
+    """Return the records in a PostgreSQL database: the same object for the same address."""
     from manus.execution.records.postgres import PostgresRecords
     from manus.execution.records.postgres_address import describe_address
 

@@ -1,6 +1,6 @@
 """The records of a store in a SQLite file.
 
-Journals are in a folder beside the file, their key and the inbox of each thread in the file.
+The journals are in a folder next to the file; their key and the threads' inboxes are in the file.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ def read_key(path: Path) -> bytes:
             return bytes(row[0])
     except sqlite3.Error as error:
         raise StorageError(
-            f"The key of the journals in {path} cannot be read ({error}); check its permissions, "
-            "then resume."
+            f"Cannot read the key of the journals in {path} ({error}); check the file's "
+            "permissions, then resume."
         ) from error
 
 
 class SqliteInbox:
-    """The inboxes in a SQLite file that exists, on a connection of their own.
+    """The inboxes in an existing SQLite file, on their own connection.
 
     With the file's write-ahead log, a reader never waits for the writer of checkpoints.
     """
@@ -171,7 +171,7 @@ class SqliteInbox:
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=rw",  # a removed file is not created again
+                f"{self._path.absolute().as_uri()}?mode=rw",  # does not recreate a removed file
                 uri=True,
                 timeout=_TIMEOUT,
                 isolation_level=None,

@@ -1,8 +1,8 @@
-"""The version of what a store contains: checkpoints, journals and their tables.
+"""The format version of a store: of its checkpoints, journals and tables.
 
 It is stored once per store, in the table `manus_meta` of the SQLite file or PostgreSQL database,
-which may also have tables of other programs. What an earlier version has written is migrated when
-it is read; a store of a later version is refused before anything is written to it.
+which may also contain tables of other programs. Data of an earlier version is migrated when it is
+read; a store of a newer version is refused before anything is written to it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import sqlite3
 from manus.state.errors import UsageError
 
 STORE_VERSION = 1
-"""Increase it when earlier releases could misread or damage what is stored from now on.
+"""Increase it when earlier releases could misread or damage what this release stores.
 
-0 is what 0.2.0 has written; it contains no version.
+0 is the format of 0.2.0, which stored no version.
 """
 _HAS_META = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manus_meta'"
 _READ = "SELECT value FROM manus_meta WHERE name = 'schema'"
@@ -23,7 +23,7 @@ _WRITE = "INSERT OR REPLACE INTO manus_meta VALUES ('schema', ?)"
 
 
 def check_store_version(version: int, location: str) -> None:
-    """Refuse a store of a later version.
+    """Refuse a store of a newer version.
 
     Raises:
         UsageError: it was written by a newer release.
@@ -31,13 +31,13 @@ def check_store_version(version: int, location: str) -> None:
     if version > STORE_VERSION:
         raise UsageError(
             f"The store of threads {location} was written by a newer release of manus (its format "
-            f"is {version}, this release reads up to {STORE_VERSION}); update manus on this "
+            f"is {version}, this release supports up to {STORE_VERSION}); update manus on this "
             "machine, or choose another store with MANUS_CHECKPOINT."
         )
 
 
 def check_sqlite_version(connection: sqlite3.Connection, location: str) -> None:
-    """Refuse a SQLite file of a later version, without writing to it.
+    """Refuse a SQLite file of a newer version, without writing to it.
 
     Raises:
         UsageError: it was written by a newer release.
@@ -46,7 +46,7 @@ def check_sqlite_version(connection: sqlite3.Connection, location: str) -> None:
 
 
 def mark_sqlite_version(connection: sqlite3.Connection) -> None:
-    """Store the version in a SQLite file if it has an earlier one."""
+    """Store the version in a SQLite file if the file has an earlier one."""
     if _read_sqlite_version(connection) < STORE_VERSION:
         with connection:
             connection.execute(_CREATE)

@@ -37,9 +37,9 @@ class ThreadInbox:
         return True
 
     async def receive(self, history: Sequence[AnyMessage]) -> list[HumanMessage]:
-        """Take the messages that steer the run, in their order.
+        """Return the messages that steer the run, in order, and mark them as taken.
 
-        Those that the history has already are removed: a checkpoint contains them.
+        Those that the history already contains are removed, since a checkpoint has them.
         """
         received: list[HumanMessage] = []
         for message in await self._read_new(history):
@@ -52,9 +52,9 @@ class ThreadInbox:
         return any(message.kind == "steer" for message in await self._read_new(history))
 
     async def next_request(self, history: Sequence[AnyMessage]) -> HumanMessage | None:
-        """Take the message that becomes the next request after the end of a run, or None.
+        """Take and return the message that becomes the next request after a run, or None.
 
-        A message that came too late to steer the run goes before those that waited for its end.
+        A message that came too late to steer the run precedes those queued for its end.
         """
         messages = await self._read_new(history)
         for message in sorted(messages, key=lambda message: message.kind == "queue"):
@@ -67,11 +67,11 @@ class ThreadInbox:
         return await self._run(partial(self.inbox.read, self.thread_id))
 
     async def release(self, message: InboxMessage) -> None:
-        """Make a message unread that a graph has taken and no checkpoint has."""
+        """Mark a message as unread that a graph has taken and no checkpoint contains."""
         await self._run(partial(self.inbox.take, self.thread_id, message, None))
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove messages that a checkpoint has."""
+        """Remove messages that a checkpoint contains."""
         await self._run(partial(self.inbox.remove, self.thread_id, ids))
 
     async def _read_new(self, history: Sequence[AnyMessage]) -> list[InboxMessage]:
@@ -96,6 +96,6 @@ class ThreadInbox:
 
 
 def to_history(message: InboxMessage, *, steers: bool) -> HumanMessage:
-    """Return a message in the form in which the history has it."""
+    """Return a message in the form for the history."""
     fields = {**message.fields, **({STEER: True} if steers else {})}
     return HumanMessage(message.text, id=message.id, additional_kwargs=fields)

@@ -1,1 +1,1 @@
-"""What keeps the programs that a model starts inside the workspace."""
+"""The sandbox that confines the programs of a model to the workspace."""

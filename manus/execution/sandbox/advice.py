@@ -11,14 +11,14 @@ _CONTAINER = "allow user namespaces to this machine or container"
 
 
 class Advice(NamedTuple):
-    """Why bubblewrap does not work (a phrase after its name), and the remedy."""
+    """Why bubblewrap does not work, as a phrase that follows its name, and the remedy."""
 
     reason: str
     remedy: str
 
 
 class _Switch(NamedTuple):
-    """A setting of the kernel that forbids user namespaces while it has the value `forbids`."""
+    """A kernel setting that forbids user namespaces while it has the value `forbids`."""
 
     name: str
     forbids: str
@@ -32,19 +32,19 @@ _SWITCHES = (
         "kernel/apparmor_restrict_unprivileged_userns",
         forbids="1",
         allows="0",
-        reason="is forbidden user namespaces by AppArmor",
+        reason="is denied user namespaces by AppArmor",
     ),
     _Switch(
         "kernel/unprivileged_userns_clone",
         forbids="0",
         allows="1",
-        reason="is forbidden user namespaces by the kernel",
+        reason="is denied user namespaces by the kernel",
     ),
     _Switch(
         "user/max_user_namespaces",
         forbids="0",
         allows="10000",
-        reason="is forbidden user namespaces by the kernel",
+        reason="is denied user namespaces by the kernel",
         binds_root=True,
     ),
 )
@@ -53,7 +53,7 @@ _SWITCHES = (
 def advise(
     fault: str, *, is_installed: bool, is_root: bool, settings: Path = Path("/proc/sys")
 ) -> Advice:
-    """Return advice on a fault of bubblewrap, such as its message. Blocking.
+    """Return advice on a fault of bubblewrap, such as its error message. Blocking.
 
     `settings` is the folder with the kernel's settings.
     """
@@ -71,5 +71,5 @@ def advise(
 def _read_value(settings: Path, switch: _Switch) -> str | None:
     try:
         return (settings / switch.name).read_text().strip()
-    except OSError:  # this kernel does not have the setting
+    except OSError:  # this kernel lacks the setting
         return None

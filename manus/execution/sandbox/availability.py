@@ -17,7 +17,7 @@ SandboxKind = Literal["bubblewrap", "landlock", "none"]
 
 _NO_SANDBOX_ERROR = (
     "Programs are not started without a sandbox, and none works here: {faults}. {remedy}"
-    "Without one, work in a container or virtual machine, and set `MANUS_SANDBOX=none`."
+    "To run without one, use a container or virtual machine, and set `MANUS_SANDBOX=none`."
 )
 
 
@@ -31,9 +31,9 @@ class WorkingSandbox(NamedTuple):
 
 
 def probe_sandbox(settings: SandboxSettings) -> WorkingSandbox:
-    """Return the kind of sandbox that a run would get here. Blocking, for about 0.1 s.
+    """Return the kind of sandbox that a run would get here. Blocks for about 0.1 s.
 
-    Its network is closed again.
+    The network of the probe is closed again.
 
     Raises:
         ToolUnavailableError: as `open_sandbox`.
@@ -57,8 +57,8 @@ def describe_sandbox(settings: SandboxSettings, workspace: Path) -> str:
     if kind == "landlock" and find_own_code(workspace):
         remedy = f" or, for bubblewrap, {advice.remedy}" if advice else ""
         return (
-            "no program is started, since Landlock cannot protect the code of manus that is in "
-            f"this folder: use `--workspace`{remedy}"
+            "no program is started, since Landlock cannot protect the code of manus in this "
+            f"folder: use `--workspace`{remedy}"
         )
     if advice is None:
         return f"sandbox: {kind}"

@@ -1,4 +1,4 @@
-"""bubblewrap: the programs of a run see only a small read-only system and the workspace.
+"""bubblewrap: a sandbox in which programs see only a small read-only system and the workspace.
 
 Attempts to escape are tested in `tests/safety/escape`.
 """
@@ -39,17 +39,17 @@ _TOOLCHAINS = (
     *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
     *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
 )
-"""Developer tools that users install in their home. The few files there that may contain a key are
-hidden (`manus.execution.environment.exposure`). Of `~/.local/bin` and `/opt` only tools are exposed
-(`manus.execution.environment.user_programs`)."""
+"""Developer tools that users install in their home. The few files there that may contain keys are
+hidden (`manus.execution.environment.exposure`). From `~/.local/bin` and `/opt`, only tools are
+exposed (`manus.execution.environment.user_programs`)."""
 _CONDA = ("miniconda3", "anaconda3", "miniforge3")
-"""Exposed in parts: they also contain tokens and other environments."""
+"""Folders exposed in part, since they also contain tokens and other environments."""
 _EMPTY = "empty"
 """The empty folder that is mounted over hidden folders."""
 _SHARED_MEMORY_BYTES = 1 << 30
-"""Size of `/dev/shm`, which is half of the machine's memory by default."""
+"""Size of `/dev/shm`, whose default is half of the machine's memory."""
 EXAMPLES = (".example", ".sample", ".template")
-"""Endings of example files for files with secrets."""
+"""Suffixes of example files for files with secrets."""
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session"),
@@ -92,7 +92,7 @@ def _probe(_path: str) -> str:
 def prepare_etc(home: Path) -> None:
     """Create `etc` in a run's own folder. Blocking.
 
-    Each mount costs every program a millisecond, so small files are copied once per run, and only
+    Each mount costs every program a millisecond, so small files are copied once per run and only
     folders are mounted.
     """
     etc = home / "etc"
@@ -107,7 +107,7 @@ def prepare_etc(home: Path) -> None:
         except IsADirectoryError:
             (etc / name).mkdir(mode=0o755, parents=True)
         except OSError:
-            continue  # not on this machine
+            continue  # it does not exist on this machine
     user = os.getuid()
     group = os.getgid()
     root = "" if user == 0 else "root:x:0:0:root:/root:/usr/sbin/nologin\n"
@@ -128,7 +128,7 @@ def build_command(
     writable: Iterable[Path] = (),
     filter_at: str,
 ) -> list[str]:
-    """Return the command line before a command that starts in a visible `directory`. Blocking.
+    """Return the command line that precedes a command, which starts in `directory`. Blocking.
 
     `workspace` is writable at its own path; `home` contains the folders for `$HOME`, `/tmp` and
     `/etc`; `read` is readable except for `hidden` files. `read_only` are paths in the workspace
@@ -163,7 +163,7 @@ def build_command(
             arguments += ["--tmpfs", str(path)]
     if filter_at:
         arguments += ["--seccomp", filter_at]
-    # the root and `/dev` are file systems in memory without a size limit
+    # the root and `/dev` are in-memory file systems without a size limit
     arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [*arguments, "--chdir", str(directory), "--"]
 
@@ -178,13 +178,13 @@ def expose_programs() -> Exposure:
 
 
 def find_user_programs() -> UserPrograms:
-    """Return the programs of the user's `PATH` in `~/.local/bin` and `/opt`. Blocking."""
+    """Return the programs on the user's `PATH` in `~/.local/bin` and `/opt`. Blocking."""
     return expose_user_programs(os.environ.get("PATH", os.defpath), Path.home())
 
 
 @functools.cache
 def find_private_paths() -> tuple[Path, ...]:
-    """Return the machine's settings that only root can read. Blocking."""
+    """Return the machine's configuration that only root can read. Blocking."""
     if os.geteuid() != 0:
         return ()
     paths: list[Path] = []
@@ -223,7 +223,7 @@ def is_system_path(path: Path) -> bool:
 
 
 def _select_outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths without those in system folders or in another one of the paths."""
+    """Return the paths except those in system folders or inside another one of the paths."""
     outermost: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
         if not is_system_path(path) and not any(map(path.is_relative_to, outermost)):
@@ -247,7 +247,7 @@ def find_hidden(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
 
 
 def find_hidden_programs(read: Iterable[Path]) -> list[str]:
-    """Return the programs of `~/.local/bin` and `/opt` that stay hidden. Blocking."""
+    """Return the programs in `~/.local/bin` and `/opt` that stay hidden. Blocking."""
     read = list(read)
     return [str(p) for p in find_user_programs().hidden if not any(map(p.is_relative_to, read))]
 
@@ -256,7 +256,7 @@ def _build_read_only_mounts(workspace: Path, read_only: Iterable[Path]) -> list[
     """Return the read-only mounts of paths that exist when the program starts.
 
     These are our own files, files with secrets, and `read_only`, such as git directories. Each is a
-    separate mount, so that it cannot be replaced by a rename. FIFOs there remain writable.
+    separate mount, so that it cannot be replaced by a rename. FIFOs in them remain writable.
     """
     mounts: list[str] = []
     protected = [workspace / PRIVATE, workspace / "manus.toml"]

@@ -1,7 +1,7 @@
-"""Judge the arguments of git: what only reads, what changes a repository, what starts programs.
+"""Classify git commands: those that only read, change a repository, or start programs.
 
-Commands that only read run in the sandbox of the program. The others change a repository that is
-read-only there. They are forwarded to the host, which executes those that this module allows.
+Commands that only read run in the program's sandbox. The others change a repository that is
+read-only there; they are forwarded to the host, which executes those that this module allows.
 """
 
 from __future__ import annotations
@@ -135,13 +135,13 @@ def changes_repository(line: str) -> bool:
         return False
     try:
         words = shlex.split(match["arguments"])
-    except ValueError:  # splitting the line has cut a quoted string
+    except ValueError:  # splitting the line has cut a quoted string apart
         words = match["arguments"].split()
     return judge(words).kind == "write"
 
 
 def _refuse(cause: str) -> Judgement:
-    return Judgement("refuse", f"{cause}, and nothing may start programs in your repository")
+    return Judgement("refuse", f"{cause}, and git must not start programs in your repository")
 
 
 def _judge_options(command: GitCommand) -> Judgement | None:

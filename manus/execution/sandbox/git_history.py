@@ -1,8 +1,8 @@
-"""The content of repositories before the run: files that git may restore, whatever their names.
+"""The content of repositories before the run: files that git may restore, even protected ones.
 
 A file that configures other programs counts as the user's own if one of their branches or tags
-contains exactly that file. So `git checkout` of another branch works, while a file that the run has
-committed itself still needs the user's approval.
+contains exactly that file. So `git checkout` of another branch works, while a file that the run
+itself has committed still needs the user's approval.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GitHistory:
         self._workspace = workspace
         self._find = find
         self.repositories = find()
-        """Repositories that existed at the start."""
+        """The repositories that existed at the start."""
         self._commits: dict[Path, list[str]] = {}
         for repository in self.repositories[:_MAX_REPOSITORIES]:
             for folder in repository.directories[-1:]:
@@ -69,7 +69,7 @@ class GitHistory:
 
 
 class HiddenSubmodules:
-    """Submodules in folders that are not searched, which `git status` reads all the same.
+    """Submodules in folders that are not searched, but that `git status` reads.
 
     The list of a repository is cached until its index changes.
     """

@@ -1,4 +1,4 @@
-"""Files for git in a sandbox: the wrapper, the settings, and which paths are read-only."""
+"""Files for git in a sandbox: the wrapper, the settings, and the read-only paths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClosedPaths(NamedTuple):
     outside: list[Path]
     """Git directories elsewhere, if the workspace is one of their worktrees."""
     programs: list[Path]
-    """Hooks, and files that the configurations name: read-only for git, too."""
+    """Hooks, and files that the configurations name; they are read-only for git too."""
 
 
 def find_closed_paths(repositories: Iterable[Repository], workspace: Path) -> ClosedPaths:

@@ -1,9 +1,9 @@
 """Execute git commands that change a repository whose `.git` is read-only for programs.
 
-A wrapper, first on the `PATH` in the sandbox, forwards each command in a folder of its own: a file
-with the request, and two FIFOs, one that the wrapper keeps open while it runs and one for the exit
-code. The folder is untrusted input: its files are opened without following links, and the request
-is validated. Git itself runs in a second sandbox, with a configuration that starts no hooks. There
+A wrapper, first on the `PATH` in the sandbox, forwards each command in its own folder: a file with
+the request, and two FIFOs, one that the wrapper keeps open while it runs and one for the exit code.
+The folder is untrusted input: its files are opened without following links, and the request is
+validated. Git itself runs in a second sandbox, with a configuration that starts no hooks. There
 `.git` is writable; afterwards, changes that could start a program are reverted.
 """
 
@@ -32,7 +32,7 @@ SPOOL = "git-requests"
 QUEUE = "queue"
 _MAX_BYTES = 4_000_000
 _MAX_REQUESTS = 32
-"""Concurrent requests; more indicate a bug, or an attempt to exhaust our descriptors."""
+"""Maximum number of concurrent requests; more indicate a bug, or an attack on descriptors."""
 _SECONDS = 1800.0
 """Timeout of a command, such as a fetch."""
 _PASSED = (
@@ -52,9 +52,9 @@ _FIXED = (
 )
 FIXED_CONFIGURATION = tuple(word for setting in _FIXED for word in ("-c", setting))
 _REFUSED = "git: not executed: {reason}; if it is needed, the user can run it in their own terminal"
-_EDITOR = "an editor (`{name}`) is not started; give the message with `-m`, or use `--no-edit`"
+_EDITOR = "no editor (`{name}`) is started; pass the message with `-m`, or use `--no-edit`"
 _OUTSIDE = "the folder is not in the workspace"
-_WORKTREE_OUTSIDE = "a worktree outside of the workspace is out of reach; choose a folder in it"
+_WORKTREE_OUTSIDE = "a worktree outside the workspace is not accessible; choose a folder in it"
 _HOOKS = "git: hooks were not run ({names}); the user can run them in their own terminal"
 _HOOKS_OF = {
     "am": ("applypatch-msg", "pre-applypatch", "post-applypatch"),
@@ -95,7 +95,7 @@ class _Exchange:
 
 
 class GitService:
-    """Serves the git commands of the programs of one run."""
+    """The service that executes git commands of one run's programs."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class GitService:
         self._tasks: set[asyncio.Task[None]] = set()
         self._pending = b""
         self.hold: Callable[[], str] = lambda: ""
-        """Returns why repositories must not be changed now; empty if they may be."""
+        """Returns why repositories must not be changed now; empty if they may."""
         self.guards_repository = bool(history.repositories)
         """Whether a repository existed at the start, so that it is not the run's own."""
         queue = folder / "etc" / "manus" / QUEUE
@@ -126,7 +126,7 @@ class GitService:
         self._queue = os.open(queue, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def start(self) -> None:
-        """Start to receive commands."""
+        """Start receiving commands."""
         asyncio.get_running_loop().add_reader(self._queue, self._receive)
 
     def _receive(self) -> None:
@@ -186,7 +186,7 @@ class GitService:
         return str(code)
 
     def _find_omitted_hooks(self, request: GitRequest) -> list[str]:
-        """Return the names of the hooks that an ordinary git would have started. Blocking."""
+        """Return the names of the hooks that git would normally have started. Blocking."""
         names = _HOOKS_OF.get(parse_command(request.arguments).name, ())
         repository = self._history.find_nearest_repository(request.directory)
         if not names or repository is None:

@@ -35,7 +35,7 @@ _ALLOWED = (
     *("feature.*", "gc.*", "pack.*", "transfer.fsckobjects", "submodule.recurse"),
     *("alias.*", "url.*.insteadof", "url.*.pushinsteadof", "filter.lfs.*", "http.sslverify"),
 )
-"""Settings for the format of repositories and of git's output. All others are left out: headers,
+"""Settings for the format of repositories and of git's output. All others are omitted: headers,
 proxies, credential helpers and stores, signing keys, editors, pagers, hooks, mail."""
 _CREDENTIALS = re.compile(
     r"://[^/\s@]*:[^/\s@]*@"  # a name with a password
@@ -52,7 +52,7 @@ _Setting = tuple[str, str | None]
 def copy_git_settings(workspace: Path, target: Path, environ: Mapping[str, str]) -> None:
     """Write the machine's and the user's harmless settings for a workspace to a file. Blocking.
 
-    Included files are read too, also those for this workspace only (`includeIf`). No file is
+    Included files are read too, even those for this workspace only (`includeIf`). No file is
     written if there are no settings.
     """
     settings: list[_Setting] = []

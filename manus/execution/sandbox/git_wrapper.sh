@@ -1,6 +1,6 @@
 #!/bin/bash
-# `git` of the programs in a sandbox. What reads runs here; what changes a repository whose `.git`
-# is read-only here is handed to the host, which checks it and carries it out.
+# The `git` of programs in a sandbox. Commands that read run here; those that change a repository
+# whose `.git` is read-only here are forwarded to the host, which checks and executes them.
 real=@GIT@
 queue=@QUEUE@
 spool=@SPOOL@
@@ -48,7 +48,7 @@ reads_input() {
   [[ ($1 == am || $1 == apply) && ! $is_path ]]
 }
 
-case "$*" in # lists, about which the host need not be asked
+case "$*" in # commands that list something, which the host need not check
   branch | "branch -a" | "branch -r" | "branch -v" | "branch -vv" | "branch --show-current" | \
     tag | remote | "remote -v" | "stash list" | "worktree list" | "config --get "* | \
     "config --list" | "config -l") run_here "$@" ;;
@@ -57,7 +57,7 @@ case ${1-} in
   @FORWARDED@) ;;
   '' | status | log | diff | show | rev-parse | rev-list | ls-files | ls-tree | cat-file | blame | \
     grep | describe | clone | for-each-ref | show-ref | shortlog) run_here "$@" ;;
-  *) # perhaps an alias; one with quotes, or that is a program, is left to git
+  *) # perhaps an alias; aliases with quotes, or of programs, are left to git
     alias=$("$real" "${options[@]}" config --get "alias.$1" 2>/dev/null)
     [[ $alias && $alias != *[\!\"\'\\]* ]] || run_here "$@"
     read -ra words <<<"$alias"
@@ -82,7 +82,7 @@ reads_input "$@" && cat >"$folder/input"
   printf '%s\0' "${options[@]}" "$@"
 } >"$folder/request" || exit 128
 printf '%s\n' "${folder##*/}" >"$queue"
-exec 8>"$folder/alive" # as long as it is open, the host goes on
+exec 8>"$folder/alive" # the host continues while this is open
 read -r code <"$folder/answer"
 [[ -s $folder/out ]] && cat "$folder/out"
 [[ -s $folder/err ]] && cat "$folder/err" >&2

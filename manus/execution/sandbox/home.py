@@ -1,6 +1,6 @@
 """The temporary folder with `$HOME` and `/tmp` of a run's programs, removed when the run ends.
 
-If the run was killed, the next one removes it, since its lock is free.
+If the run was killed, the next run removes it, since its lock is free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SandboxHome:
 
     def __init__(self) -> None:
         _remove_stale()
-        # without links, which the functions that open files safely do not follow
+        # resolved, because the functions that open files safely do not follow links
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
         fresh = self.path / f"{_LOCK}.new"
         self._lock = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -10,8 +10,8 @@ from pathlib import Path
 def find_host_program(name: str) -> str | None:
     """Return the path of a program on the `PATH`, or None. Blocking.
 
-    Folders in which programs of a run may have placed one of the same name are skipped: an active
-    environment, which may be in the workspace, the current directory, and relative entries.
+    Folders in which programs of a run may have placed a program with this name are skipped: an
+    active environment, which may be in the workspace, the current directory, and relative entries.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     trusted = [folder for folder in folders if not _is_writable_by_programs(Path(folder))]

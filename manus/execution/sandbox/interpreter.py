@@ -20,9 +20,9 @@ def get_own_prefixes() -> list[Path]:
 def remove_parent_steps(path: str) -> Path:
     """Return an absolute path to the same file, without `..`. Blocking.
 
-    A sandbox lacks the folders that a `..` passes through. Links are kept: the Python of a
+    A sandbox lacks the folders that a `..` passes through. Links are kept, since the Python of a
     virtual environment is a link and finds its environment by its own path. Only a folder reached
-    by `LINK/..` is resolved, since its name cannot be read off the path.
+    through `LINK/..` is resolved, since the path does not show its name.
     """
     plain = Path(os.path.normpath(Path(path).absolute()))
     try:

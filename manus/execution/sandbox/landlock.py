@@ -1,13 +1,13 @@
-"""Landlock and seccomp: a sandbox that needs no package and no namespace, as inside a container.
+"""Landlock and seccomp: a sandbox without packages or namespaces, for use inside a container.
 
-It restricts files, processes and most of the network for the programs of a run. Unlike bubblewrap
+It restricts files, processes and most of the network for the programs of a run. Unlike bubblewrap,
 it exposes the machine's process list, and the proxy's port on its loopback addresses. A broker in
 the process of the run creates the programs' own local and loopback sockets.
 
 This file is executed as a script, without the package, before a program. It forks: the child
-confines itself and executes the program, the parent supervises it and ends what the program has
-started, also when the process of the run is killed. Each import costs every program milliseconds.
-See `man 7 landlock` for the numbers.
+confines itself and executes the program; the parent supervises it and terminates what the program
+has started, also when the process of the run is killed. Each import costs every program
+milliseconds. See `man 7 landlock` for the numbers.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _READABLE = ("/proc", "/sys/devices", "/etc/hosts", "/etc/passwd", "/etc/group")
 _WRITABLE = (
     *("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"),
-    # not /dev/pts, which contains the user's other terminals: a terminal that a program opens
-    # with /dev/ptmx is accessible through its descriptor
+    # not /dev/pts, which contains the user's other terminals; a terminal that a program opens
+    # through /dev/ptmx is accessible through its descriptor
     *("/dev/tty", "/dev/ptmx", "/dev/shm"),
 )
 
@@ -62,7 +62,7 @@ _SET_SUBREAPER = 36
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_DUMPABLE = 4
 _GRACE_SECONDS = 0.5
-"""Seconds between SIGTERM and SIGKILL for what a program leaves behind."""
+"""Seconds between SIGTERM and SIGKILL for processes that a program leaves behind."""
 _KILL_SECONDS = 10.0
 """Seconds until killing is given up; only a process stuck in the kernel survives that long."""
 _AWAITED = (_signal.SIGCHLD, _signal.SIGTERM)
@@ -88,7 +88,7 @@ def build_command(
     broker: str = "",
     broker_rules: bytes = b"",
 ) -> list[str]:
-    """Return the command line before a command. `python` starts this file outside the sandbox.
+    """Return the command line before a command; `python` executes this file outside the sandbox.
 
     `workspace` and `home`, for `$HOME` and `$TMPDIR`, are writable; `read` (system files included)
     is only readable. With `network`, the network is closed except for `port`, the run's proxy.
@@ -121,14 +121,14 @@ def main() -> None:
         _check(
             libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, int(network_access)), 0)
         )
-    wire = _connect(broker)  # Landlock will refuse it
+    wire = _connect(broker)  # before Landlock refuses it
     _drop_capabilities()
     _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _check(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
     if not (wire and _hand_over(wire, bytes.fromhex(broker_rules))):
         _install_filter(bytes.fromhex(rules))
-    for number in _IGNORED_BY_PYTHON:  # a program would inherit it: `yes | head` would complain
+    for number in _IGNORED_BY_PYTHON:  # otherwise inherited: `yes | head` would print an error
         _signal.signal(number, _signal.SIG_DFL)
     os.execvp(program[0], program)
 
@@ -137,7 +137,7 @@ def _start_supervisor(run_process: int) -> None:
     """Fork; return in the child, which is killed with its parent.
 
     The parent stays outside the sandbox, which cannot signal it (from Landlock ABI 6 on). It exits
-    like the child, or ends everything if the process of the run has ended.
+    like the child, or terminates everything if the process of the run has ended.
     """
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _AWAITED)
@@ -164,7 +164,7 @@ def _start_supervisor(run_process: int) -> None:
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # no second core dump
-        if number != _signal.SIGKILL:  # whose action cannot be set
+        if number != _signal.SIGKILL:  # its action cannot be set
             _signal.signal(number, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
         os.kill(supervisor, number)
@@ -172,7 +172,7 @@ def _start_supervisor(run_process: int) -> None:
 
 
 def _wait_for(program: int) -> int:
-    """Return the wait status of the program; that of SIGKILL if the run has ended first."""
+    """Return the wait status of the program, or that of SIGKILL if the run has ended first."""
     while True:
         if _signal.sigwait(_AWAITED) == _signal.SIGTERM:
             return int(_signal.SIGKILL)
@@ -182,7 +182,7 @@ def _wait_for(program: int) -> int:
 
 
 def _reap() -> list[tuple[int, int]]:
-    """Return the children that have ended, with their wait status; orphans are among them."""
+    """Return the children that have exited, including orphans, with their wait status."""
     ended: list[tuple[int, int]] = []
     while True:
         try:
@@ -265,7 +265,7 @@ def _allow_path(ruleset: int, path: str, allowed: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # not on this machine
+        return  # it does not exist on this machine
     if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
         allowed &= _OF_FILES
     _check(libc.syscall(_ADD, ruleset, _PATH, struct.pack("=Qi", allowed, descriptor), 0))
@@ -280,7 +280,7 @@ def _drop_capabilities() -> None:
 
 
 def confine_thread(folders: Iterable[Path]) -> None:
-    """Let the calling thread create sockets only in `folders`. This cannot be undone.
+    """Restrict the calling thread to creating sockets in `folders`. This cannot be undone.
 
     Raises:
         OSError: the kernel has no Landlock.

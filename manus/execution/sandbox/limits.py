@@ -1,4 +1,4 @@
-"""Limits of the programs of a run: total memory and number of processes."""
+"""Limits on the programs of a run: total memory and number of processes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _POLL_SECONDS = 0.25
 
 
 class Limits:
-    """The limits of a run's programs, which are killed if they exceed one."""
+    """The limits on a run's programs, which are killed if they exceed one."""
 
     def __init__(self, settings: SandboxSettings) -> None:
         self._settings = settings
         self._exceeded = ""
 
     def take_notice(self) -> str:
-        """Return a note on why programs were killed since the last call; empty if none was."""
+        """Return a note on why programs were killed since the last call; empty if none were."""
         reason = self._exceeded
         self._exceeded = ""
-        return f"\n[ended by the sandbox: {reason}]" if reason else ""
+        return f"\n[killed by the sandbox: {reason}]" if reason else ""
 
     @asynccontextmanager
     async def watch(self, root: int) -> AsyncIterator[None]:
@@ -45,7 +45,7 @@ class Limits:
             await asyncio.to_thread(self._enforce, root)
 
     def _enforce(self, root: int) -> None:
-        """Kill the processes if they exceed a limit, and record which."""
+        """Kill the processes if they exceed a limit, and record the limit."""
         try:
             top = psutil.Process(root)
             family = [top, *top.children(recursive=True)]

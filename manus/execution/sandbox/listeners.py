@@ -61,7 +61,7 @@ def _ask_kernel(family: int) -> Iterator[Listener]:
                 if kind == _DONE:
                     return
                 if kind == _ERROR:
-                    raise OSError("The kernel cannot list sockets")
+                    raise OSError("The kernel cannot list its sockets")
                 body = start + _HEADER.size
                 [port] = _PORT.unpack_from(answer, body + _PORT_OFFSET)
                 [inode] = _INODE.unpack_from(answer, body + _INODE_OFFSET)

@@ -30,10 +30,10 @@ class LocalSockets:
         self._unused: dict[int, None] = {}
         """Inodes of the sockets that programs have neither bound nor connected."""
         self._servers: dict[tuple[int, int], int] = {}
-        """Descriptors of servers' paths by device and inode; they prevent reuse of the inode."""
+        """Descriptors of servers' paths by device and inode, which prevent reuse of the inode."""
 
     def close(self) -> None:
-        """Close the servers' descriptors. Blocking, for a moment."""
+        """Close the servers' descriptors. Blocks for a moment."""
         self._binder.shutdown()
         for descriptor in self._servers.values():
             os.close(descriptor)
@@ -55,7 +55,7 @@ class LocalSockets:
         """Create a socket that listens on a path.
 
         Raises:
-            OSError: it is not in the run's folders, or exists.
+            OSError: the path is not in the run's folders, or already exists.
         """
         listener = socket.socket(socket.AF_UNIX)
         try:
@@ -71,20 +71,20 @@ class LocalSockets:
         try:
             self._binder.submit(_bind, listener, path).result()
         except BrokenExecutor:  # this process has the maximum number of Landlock rulesets
-            raise PermissionError(errno.EACCES, "Nothing holds it to the run's folders") from None
+            raise PermissionError(errno.EACCES, "It cannot be confined to the folders") from None
 
     def _remember(self, listener: socket.socket, path: Path) -> None:
         """Register the inode of the path on which a socket listens.
 
         Raises:
-            OSError: a program has put something else there meanwhile.
+            OSError: a program has replaced it in the meantime.
         """
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             real = Path(f"/proc/self/fd/{descriptor}").readlink()
             if not any(map(real.is_relative_to, self._folders)):
                 raise PermissionError(errno.EACCES, "It is not in the run's folders")
-            with socket.socket(socket.AF_UNIX) as probe:  # nobody else can connect to it yet
+            with socket.socket(socket.AF_UNIX) as probe:  # no other process can connect to it yet
                 probe.setblocking(False)
                 probe.connect(f"/proc/self/fd/{descriptor}")
                 listener.setblocking(False)
@@ -109,7 +109,7 @@ class LocalSockets:
 
         Raises:
             BlockingIOError: its backlog is full.
-            OSError: there is none, or it is not one of the sandbox.
+            OSError: there is no server, or it is not one of the sandbox.
         """
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         status = os.fstat(descriptor)

@@ -1,8 +1,8 @@
-"""The TCP servers on loopback addresses that programs of a sandbox run.
+"""The TCP servers that programs of a sandbox run on loopback addresses.
 
 A server belongs to the sandbox if one of its programs has bound the listening socket, identified by
-inode, to the same port. Inode numbers repeat after 2^32 sockets; a recorded one is dropped when its
-socket neither listens nor is new.
+its inode, to the same port. Inode numbers repeat after 2^32 sockets, so a recorded one is dropped
+when its socket neither listens nor is new.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IPV6 = struct.Struct("!2xH4x16s")
 
 
 class LoopbackServers:
-    """Records the sockets that programs bind, and connects only to their servers. Blocking."""
+    """The sockets that programs bind; connections are made only to their servers. Blocking."""
 
     def __init__(self) -> None:
         self._bound: dict[int, tuple[int, float]] = {}
@@ -46,7 +46,7 @@ class LoopbackServers:
     def connect(self, inode: int, address: tuple[_Host, int]) -> socket.socket | None:
         """Connect to a server of the sandbox, to replace a program's socket.
 
-        Return None if the kernel is to handle the call: the address is not a loopback address, the
+        Return None if the kernel should handle the call: the address is not a loopback address, the
         server does not belong to the sandbox, or the socket is already connected.
 
         Raises:
@@ -73,7 +73,7 @@ class LoopbackServers:
         if not self._are_owners(port):
             return None
         connection = socket.create_connection((host, port), timeout=_CONNECT_SECONDS)
-        if not self._are_owners(port):  # another process has taken the port in between
+        if not self._are_owners(port):  # another process has taken the port in the meantime
             connection.close()
             return None
         return connection

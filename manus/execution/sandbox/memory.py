@@ -1,7 +1,7 @@
 """Measure the memory of a group of processes, including shared memory, from `/proc`.
 
-The resident size of a process (`man 5 proc`) counts neither files of a tmpfs nor a memfd that is
-written without being mapped, and counts a mapping once for each process that shares it.
+The resident size of a process (`man 5 proc`) includes neither files in a tmpfs nor a memfd that is
+written without being mapped, and includes a mapping once for each process that shares it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _HEAVY = 64 * 2**20
 def measure_memory(processes: Iterable[psutil.Process]) -> int:
     """Return the bytes of memory that processes use in total. Blocking.
 
-    Shared memory counts once: as the pages that are mapped, or as the files (memfd, `/dev/shm`)
-    that contain it, whichever is more. Unreadable values, as of ended processes, count as 0.
+    Shared memory counts once: as the mapped pages, or as the files (memfd, `/dev/shm`) that contain
+    it, whichever is more. Unreadable values, such as those of ended processes, count as 0.
     """
     private = shared = 0
     files: dict[tuple[int, int], int] = {}
@@ -37,7 +37,7 @@ def measure_memory(processes: Iterable[psutil.Process]) -> int:
 
 
 def _measure_mappings(pid: int, resident: int) -> int:
-    """Return a process's share of its mappings; their whole size if they are small."""
+    """Return a process's share of its mappings, or their whole size if they are small."""
     if resident < _HEAVY:
         return resident
     rollup = _read_kilobytes(f"/proc/{pid}/smaps_rollup", "Pss_Shmem")

@@ -36,23 +36,23 @@ log = logging.getLogger("manus")
 _QUARANTINE = f"{PRIVATE}/quarantine"
 _MAX_FILES = 500
 _MAX_BYTES = 1_000_000
-"""Limits of the files that can be restored; others are only reported."""
+"""Limits on the files that can be restored; others are only reported."""
 _MOVED = (
-    "\n[moved to {where}: {names}. Such files configure programs outside of the sandbox; to make "
+    "\n[moved to {where}: {names}. Such files configure programs outside the sandbox; to create "
     "one, use `str_replace_editor`, which asks the user]"
 )
 _RESTORED = (
-    "\n[restored, since programs outside of the sandbox read it: {names}. What was there is kept "
+    "\n[restored, since programs outside the sandbox read it: {names}. The changed content is "
     "in {where}]"
 )
-_RESTORED_ONLY = "\n[restored, since programs outside of the sandbox read it: {names}]"
+_RESTORED_ONLY = "\n[restored, since programs outside the sandbox read it: {names}]"
 _WARNING = (
-    "%s changed while a program of the run was working, and was restored. If the change was yours, "
-    "it is kept in %s."
+    "%s changed while a program of the run was running, and was restored. If the change was yours, "
+    "you find it in %s."
 )
 _MAX_NAMED = 5
 _MAX_MOUNTS = 40
-"""Maximum number of read-only mounts: each costs a program a millisecond."""
+"""Maximum number of read-only mounts, since each costs a program a millisecond."""
 _MAX_REPOSITORIES = 200
 """Maximum number of git directories that are mounted read-only."""
 
@@ -62,7 +62,7 @@ _LINK = b"\0link to "
 
 
 class NameGuard:
-    """Compares the protected names of a workspace before and after a call that runs programs."""
+    """A comparison of a workspace's protected names before and after a call that runs programs."""
 
     def __init__(
         self, root: Path, *, restores: bool, accepts: Callable[[str, bytes], bool] | None = None
@@ -76,7 +76,7 @@ class NameGuard:
         self._dangers: frozenset[str] = frozenset()
         self._contents: dict[str, bytes] = {}
         self.accepts = accepts
-        """Returns whether a name and content are the user's own, and so are accepted."""
+        """Returns whether a name and content are the user's own, and therefore accepted."""
 
     def find_existing_paths(self) -> list[Path]:
         """Return the existing protected paths, except git directories. Blocking."""
@@ -125,7 +125,7 @@ class NameGuard:
         return note
 
     def _select_compared_names(self) -> list[str]:
-        """Return the names whose contents are compared; others are read-only."""
+        """Return the names whose contents are compared; the others are read-only."""
         names = self._existing if self._restores else filter(_is_git, self._existing)
         return [*names, *self._names.bare_repositories, *self._dangers]
 
@@ -195,7 +195,7 @@ class NameGuard:
         """Restore the files that have changed.
 
         Returns:
-            Their names, and where the changed content is kept; None if the file was deleted.
+            Their names, and where the changed content is saved; None if the file was deleted.
         """
         restored: dict[str, Path | None] = {}
         for name, content in self._contents.items():
@@ -219,7 +219,7 @@ class NameGuard:
             replace_file(path, content)
 
     def _keep_aside(self, name: str, content: bytes | None) -> Path | None:
-        """Keep the content that is about to be replaced: the user may have written it."""
+        """Save the content that is about to be replaced, since the user may have written it."""
         if content is None:  # deleted, or too large to be read
             return quarantine_names(self._root, [name], self._root / _QUARANTINE).get(name)
         folder = self._root / _QUARANTINE / f"{int(time.time())}-{secrets.token_hex(3)}"
@@ -240,7 +240,7 @@ class NameGuard:
         return new is not None and adds_no_danger(old, new)
 
     def _is_protected_elsewhere(self, path: Path) -> bool:
-        """Return whether a file called `config` belongs to no git directory, as in `.ssh`."""
+        """Return whether a file named `config` is not in a git directory, but in `.ssh`, say."""
         folders = path.relative_to(self._root).parents
         is_bare = str(path.parent.relative_to(self._root)) in self._names.bare_repositories
         return not is_bare and all(folder.name != GIT for folder in folders)

@@ -1,7 +1,7 @@
 """The network of a sandbox: a namespace that is connected only to the run's proxy.
 
-A small process (`porter.py`) holds the namespace. Programs enter it by `nsenter`; the run's
-browser reaches servers inside through `connect`.
+A small process (`porter.py`) holds the namespace. Programs enter it through `nsenter`; the run's
+browser reaches servers in it through `connect`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Network:
 
     @property
     def entry(self) -> tuple[str, ...]:
-        """Return the command line before a command that starts in the namespace."""
+        """Return the command line that precedes a command to start it in the namespace."""
         namespaces = f"/proc/{self._porter.pid}/ns"
         nsenter = find_host_program("nsenter") or "/usr/bin/nsenter"
         return (
@@ -54,7 +54,7 @@ class Network:
         return socket.socket(fileno=descriptors[0]) if descriptors else None
 
     def close(self) -> None:
-        """End the namespace. Blocking, for a moment."""
+        """End the namespace. Blocks for a moment."""
         self._wire.close()
         self.listener.close()
         self._porter.kill()
@@ -82,8 +82,8 @@ def open_network() -> Network:
     try:
         message, descriptors, _, _ = socket.recv_fds(wire, 64, 1)
         if not descriptors:
-            reason = message.decode().removeprefix("no ") or "it ended at once"
-            raise ToolUnavailableError(f"No network namespace can be made here ({reason}).")
+            reason = message.decode().removeprefix("no ") or "it exited at once"
+            raise ToolUnavailableError(f"Cannot create a network namespace here ({reason}).")
         listener = socket.socket(fileno=descriptors[0])
     except (OSError, ToolUnavailableError) as error:
         wire.close()

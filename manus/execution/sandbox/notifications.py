@@ -21,7 +21,7 @@ _AT_NUMBER = 1
 
 @dataclass(frozen=True, slots=True)
 class SystemCall:
-    """A system call of a thread that is blocked until it is answered."""
+    """A system call of a thread that is blocked until the call is answered."""
 
     id: int
     thread: int
@@ -45,10 +45,10 @@ class SystemCall:
             os.close(memory)
 
     def find_socket_inode(self, descriptor: int) -> int:
-        """Return the inode of the thread's socket `descriptor`; 0 if it is no socket.
+        """Return the inode of the thread's socket `descriptor`; 0 if it is not a socket.
 
         Raises:
-            OSError: as `read_memory`.
+            OSError: see `read_memory`.
         """
         target = str(Path(f"/proc/{self.thread}/fd/{descriptor}").readlink())
         return int(target[8:-1]) if target.startswith("socket:[") else 0
@@ -57,7 +57,7 @@ class SystemCall:
         """Return the flags of the thread's `descriptor`, as for `os.open`.
 
         Raises:
-            OSError: as `read_memory`.
+            OSError: see `read_memory`.
         """
         with Path(f"/proc/{self.thread}/fdinfo/{descriptor}").open() as lines:
             fields = dict(line.split(":", 1) for line in lines)
@@ -67,7 +67,7 @@ class SystemCall:
         """Return the thread's current directory.
 
         Raises:
-            OSError: as `read_memory`.
+            OSError: see `read_memory`.
         """
         return Path(f"/proc/{self.thread}/cwd").readlink()
 
@@ -82,7 +82,7 @@ class Notifications:
         self.listener = listener
 
     def receive(self) -> SystemCall | None:
-        """Return the next call; None if its thread has just ended. Blocking if there is none."""
+        """Return the next call; None if its thread has just ended. Blocks until there is one."""
         buffer = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(self.listener, _RECEIVE, buffer)
@@ -92,7 +92,7 @@ class Notifications:
         return SystemCall(call_id, thread, number, tuple(arguments))
 
     def proceed(self, call: SystemCall) -> None:
-        """Let the kernel execute the call, with what its arguments point to then (TOCTOU)."""
+        """Let the kernel execute the call with what its arguments then point to (TOCTOU)."""
         self._send(call, flags=_CONTINUE)
 
     def succeed(self, call: SystemCall, value: int = 0) -> None:
@@ -109,8 +109,8 @@ class Notifications:
         """Copy a descriptor to the thread; return its number there.
 
         Args:
-            call: of the thread.
-            descriptor: one of this process.
+            call: a call of the thread.
+            descriptor: a descriptor of this process.
             at: the number of the copy, which replaces the thread's own. Default: a free number.
             close_on_exec: the thread's copy is closed when it executes a program.
 

@@ -12,7 +12,7 @@ from manus.execution.sandbox.interpreter import get_own_prefixes
 def find_own_code(workspace: Path) -> list[Path]:
     """Return the files and folders of such code in a workspace, outermost first. Blocking.
 
-    A program in the sandbox that could write there would run outside of it the next time.
+    A program in the sandbox that could write there would later run outside it.
     """
     paths = [*get_own_prefixes(), *_find_package_folders(), *code_files(workspace)]
     inside = sorted({path for path in paths if path.is_relative_to(workspace)})

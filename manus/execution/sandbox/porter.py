@@ -3,7 +3,7 @@
 The script creates a user and a network namespace, and sends a listener in it over a socket, whose
 descriptor is its argument; the run's proxy accepts connections there. Then it connects to ports in
 the namespace on request: it receives a port number as text, and returns a connected socket, or
-nothing. It ends when the socket is closed.
+nothing. It exits when the socket is closed.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from _socket import AF_INET, AF_INET6, SCM_RIGHTS, SO_REUSEADDR, SOCK_STREAM, SO
 from struct import pack
 
 PORT = 3128
-"""Port of the listener; the same in every run, so that the output of programs is reproducible."""
+"""Port of the listener, the same in every run, so that the output of programs is reproducible."""
 _NEW_USER = 0x10000000
 _NEW_NET = 0x40000000
 _SET_FLAGS = 0x8914

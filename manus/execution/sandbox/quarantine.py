@@ -16,8 +16,8 @@ NOT_SEARCHED = frozenset({PRIVATE, "node_modules", "site-packages", "__pycache__
 """Folders that are not searched: package managers fill them, and users do not open them."""
 _MAX_FOLDERS = 20_000
 _SETTLED_NS = 20_000_000
-"""A folder that changed less than this before it was read may change again at the same time stamp,
-because the clock of files has a resolution of a few milliseconds."""
+"""A folder that changed less than this before it was read may change again with the same timestamp,
+because the clock of file timestamps has a resolution of a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ProtectedNames:
         """Git directories without the name `.git`, as of the last `find`."""
 
     def find(self) -> frozenset[str]:
-        """Return all protected names, relative to the workspace; a folder stands for its content.
+        """Return all protected names, relative to the workspace; a folder represents its content.
 
         Blocking. Folders beyond the first 20,000 are not searched.
         """
@@ -84,7 +84,7 @@ class ProtectedNames:
 
 
 def _is_git_directory(names: set[str]) -> bool:
-    """Return whether git takes a folder with these entries for a repository."""
+    """Return whether git considers a folder with these entries to be a repository."""
     return "HEAD" in names and ({"objects", "refs"} <= names or "commondir" in names)
 
 
@@ -104,10 +104,10 @@ def _sort_entries(
 
 
 def quarantine_names(root: Path, names: Iterable[str], quarantine: Path) -> dict[str, Path]:
-    """Move entries of a workspace into a folder of their own below `quarantine`. Blocking.
+    """Move entries of a workspace to a new folder in `quarantine`. Blocking.
 
     Returns:
-        Where each is now. One that cannot be moved, as across file systems, is left out.
+        The new path of each. Those that cannot be moved, such as across file systems, are omitted.
     """
     moved: dict[str, Path] = {}
     for name in sorted(names):

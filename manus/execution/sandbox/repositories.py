@@ -65,7 +65,7 @@ _PARENT_PATH = re.compile(r"(?:\.\./)+[\w./@ -]+")
 
 
 def find_dangers(git: Path) -> Iterator[Path]:
-    """Yield the files of a git directory that make git start programs. Blocking.
+    """Yield the files in a git directory that make git start programs. Blocking.
 
     These are hooks, configurations with a key that is not on the allow list, and files that make
     git read its configuration elsewhere, submodules and worktrees included. A `.git` that is a file
@@ -252,7 +252,7 @@ def adds_no_danger(before: bytes, after: bytes) -> bool:
 
 
 def is_harmless(config: Path, *, is_part: bool = False) -> bool:
-    """Return whether a configuration of git has only harmless keys in simple syntax. Blocking.
+    """Return whether a git configuration has only harmless keys in simple syntax. Blocking.
 
     `is_part`: it belongs to a submodule or worktree, and may name its folder.
     """
@@ -284,7 +284,7 @@ def _is_harmless_line(section: str, line: str, is_part: bool) -> bool:
 
 
 def is_harmless_entry(key: str, value: str) -> bool:
-    """Return whether a setting of git, `section.key` or `section.name.key`, names no program."""
+    """Return whether a git setting, `section.key` or `section.name.key`, names no program."""
     if key.lower() in _HARMLESS_PROTOCOLS:
         return True
     section, _, rest = key.lower().partition(".")
@@ -295,7 +295,7 @@ def is_harmless_entry(key: str, value: str) -> bool:
 
 
 def is_harmless_url(address: str) -> bool:
-    """Return whether the address of a remote names no program, as `ext::` and its kind do."""
+    """Return whether the address of a remote names no program, as `ext::` and the like do."""
     return _URL.fullmatch(address) is not None
 
 

@@ -1,4 +1,4 @@
-"""The sandbox, through which every program of a run is started.
+"""The sandbox in which every program of a run is started.
 
 A run's session has one sandbox, opened when its first program starts. `SandboxSettings.kind`
 selects its kind; `auto` selects the strongest that works on this machine.
@@ -54,7 +54,7 @@ _FILTER_DESCRIPTOR = "9"
 _LIMIT_SCRIPT = f'ulimit -f "$1"; exec {_FILTER_DESCRIPTOR}<"$2"; shift 2; exec "$@"'
 _OWN_CODE_ERROR = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
-    "of the sandbox, and Landlock cannot keep programs from changing it. Choose another workspace "
+    "the sandbox, and Landlock cannot prevent programs from changing it. Choose another workspace "
     "with `--workspace`{remedy}."
 )
 
@@ -123,9 +123,9 @@ class Sandbox:
         """Return the command line and environment that start a program confined. Blocking.
 
         Args:
-            argv: of the program.
-            environment: the variables that the program is given.
-            directory: the one that the program starts in.
+            argv: the program and its arguments.
+            environment: the environment variables of the program.
+            directory: the directory that the program starts in.
             extra_read: paths that the program may read in addition to the settings'.
             is_user_program: the user configured the program, such as an MCP server. It is given
                 the user's keys, so the workspace's tools are not first on its `PATH`.
@@ -155,7 +155,7 @@ class Sandbox:
     def _expose_files(
         self, environment: Mapping[str, str], extra_read: Sequence[Path], tools: UserTools
     ) -> Exposure:
-        """Return the files that a program may read. Paths of the settings are never hidden."""
+        """Return the files that a program may read. Paths in the settings are never hidden."""
         certificates = [environment[name] for name in CERTIFICATE_VARIABLES if name in environment]
         readable = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
         installed = bubblewrap.expose_programs()
@@ -197,10 +197,10 @@ class Sandbox:
         )
 
     def confine_git(self, argv: Sequence[str], directory: Path) -> Confined:
-        """Return what starts a git command that changes read-only repositories. Blocking.
+        """Return the confined form of a git command that changes read-only repositories. Blocking.
 
         Its sandbox differs from that of other programs in two ways: the git directories are
-        writable, except for hooks, and it has a home of its own, without settings of programs.
+        writable, except for hooks, and it has its own home, without settings of programs.
         """
         if self._home is None:
             raise ToolUnavailableError("There is no sandbox for git.")
@@ -231,14 +231,14 @@ class Sandbox:
     def _build_limit_arguments(self) -> tuple[str, ...]:
         """Return the words that limit the size of files and enter the sandbox's network."""
         blocks = self._settings.file_megabytes * 1_000_000 // 512
-        # an absolute path: the `PATH` may contain a program `sh` of the workspace
+        # an absolute path, since the `PATH` may contain a program `sh` in the workspace
         limited = ("/bin/sh", "-c", _LIMIT_SCRIPT, "sh", str(blocks), self._filter or os.devnull)
         entry = self.network.entry if self.network else ()
         return (*limited, *entry)
 
     @property
     def shell_folder(self) -> tuple[Path, Path] | None:
-        """Return the folder of the shell's files, for us and for programs; None without sandbox."""
+        """Return the paths of the shell's folder, for us and for programs; None without sandbox."""
         if self._home is None:
             return None
         outside = self._home.path / SHELL
@@ -252,7 +252,7 @@ class Sandbox:
 
     @property
     def mark(self) -> int:
-        """Number of failed requests of the run so far: a mark for `describe_failures`."""
+        """Return the number of failed requests so far, as a mark for `describe_failures`."""
         return self._proxy.incidents.count if self._proxy else 0
 
     def describe_failures(self, mark: int, printed: str) -> str:
@@ -272,7 +272,7 @@ class Sandbox:
         variables["GIT_CONFIG_NOSYSTEM"] = "1"
         if GIT_CONFIG_VARIABLE in os.environ:
             variables[GIT_CONFIG_VARIABLE] = f"{variables['HOME']}/.gitconfig"
-        if (rust := Path.home() / ".rustup").is_dir():  # else rustup searches the home inside
+        if (rust := Path.home() / ".rustup").is_dir():  # otherwise rustup searches `$HOME` inside
             variables["RUSTUP_HOME"] = str(rust)
         if self._proxy is not None and self._settings.network == "rules":
             user = f"{self._proxy.key}@" if is_user_program else ""
@@ -320,7 +320,7 @@ class Sandbox:
 
 
 def _link_user_packages(home: Path) -> None:
-    """Let Python find packages of `pip install --user`, and install more next to them."""
+    """Let Python find packages of `pip install --user`, and install others next to them."""
     for packages in find_user_packages(Path.home()):
         target = home / packages.relative_to(Path.home())
         target.mkdir(parents=True)
@@ -328,7 +328,7 @@ def _link_user_packages(home: Path) -> None:
 
 
 def _link_browsers(home: Path) -> None:
-    """Let Playwright find its installed browsers, and install more next to them."""
+    """Let Playwright find its installed browsers, and install others next to them."""
     cache = home / ".cache" / "ms-playwright"
     for browser in find_playwright_browsers(Path.home(), os.environ):
         cache.mkdir(parents=True, exist_ok=True)

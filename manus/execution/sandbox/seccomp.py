@@ -98,7 +98,7 @@ _NEW_LISTENER = 1 << 3
 _DEFAULT_PROTOCOL = 0
 _TCP = 6
 _FASTOPEN = 0x20000000
-"""MSG_FASTOPEN connects while it sends, which Landlock does not check."""
+"""MSG_FASTOPEN connects while sending, which Landlock does not check."""
 _NEW_NAMESPACES = 0x7E020000
 """Flags of clone that create a namespace."""
 
@@ -116,7 +116,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A system call, and its answer if all conditions hold."""
+    """A system call, and its answer if all conditions are met."""
 
     call: str
     conditions: tuple[Condition, ...] = ()
@@ -146,7 +146,7 @@ RULES = (
     Rule("prlimit64", (Condition(0, "none of", (0,)),)),
     Rule("setpriority", (Condition(0, "none of", (0,)),)),
     Rule("setpriority", (Condition(1, "none of", (0,)),)),
-    # AF_VSOCK reaches the host of a virtual machine, others reach rarely used code of the kernel
+    # AF_VSOCK reaches the host of a virtual machine, others reach rarely used kernel code
     Rule("socket", (Condition(0, "none of", (_UNIX, _INET, _INET6, _NETLINK)),)),
 )
 """Rules of every sandbox."""
@@ -190,8 +190,8 @@ def build_filter(
     """Build the filter for this machine; empty on an unsupported architecture.
 
     Args:
-        shares_network: the sandbox has the machine's network, of which TCP alone may be used.
-        shares_ipc: the sandbox has the machine's System V IPC, which is refused.
+        shares_network: the sandbox shares the machine's network, of which only TCP may be used.
+        shares_ipc: the sandbox shares the machine's System V IPC, which is refused.
         has_broker: the sandbox shares the network, and a broker answers for its sockets.
     """
     machine = platform.machine()

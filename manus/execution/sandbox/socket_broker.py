@@ -1,18 +1,18 @@
 """Create the sockets of programs under Landlock, which does not check their destination.
 
-Landlock does not check paths of local sockets (`AF_UNIX`), where the daemons of the machine listen,
-and only the ports of TCP. So the seccomp filter delegates `socket(AF_UNIX)`, `bind` and `connect`
-to this broker, a thread in the process of the run. Its decisions do not depend on memory that a
-program could change between check and use (TOCTOU):
+Landlock checks neither the paths of local sockets (`AF_UNIX`), where the machine's daemons listen,
+nor anything but the ports of TCP. So the seccomp filter delegates `socket(AF_UNIX)`, `bind` and
+`connect` to this broker, a thread in the process of the run. Its decisions do not depend on memory
+that a program could change between check and use (TOCTOU):
 
 - A program never has a local socket that could listen or be connected. `socket` returns one end of
-  a pair whose other end is closed; the kernel refuses to connect it, or to listen on it.
-- On `bind` and `connect` the broker creates another socket and replaces that end with it: one that
-  listens in the run's folders, or is connected to a server of the same sandbox.
-- All other calls may proceed, whatever the arguments point to then: a local socket leads nowhere,
-  and Landlock restricts other addresses.
+  a pair whose other end is closed; the kernel refuses to connect it or to listen on it.
+- On `bind` and `connect`, the broker creates another socket and replaces that end with it: a socket
+  that listens in the run's folders, or is connected to a server of the same sandbox.
+- All other calls may proceed, regardless of what the arguments then point to: a local socket leads
+  nowhere, and Landlock restricts other addresses.
 
-The replaced socket is a new one: the options of the program's socket, and copies of its descriptor,
+The replacement is a new socket: the options of the program's socket, and copies of its descriptor,
 are lost.
 """
 
@@ -44,12 +44,12 @@ _LONGEST_ADDRESS = 128
 
 
 class SocketBroker:
-    """Answers the calls of the programs of one sandbox in a thread, until it is closed."""
+    """A thread that answers the calls of one sandbox's programs until it is closed."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """`folders` are those where programs may create sockets."""
+        """Create the broker; `folders` are those in which programs may create sockets."""
         self.name = f"manus-{secrets.token_hex(16)}"
-        """Abstract address to which a program sends the listener of its filter."""
+        """The abstract address to which a program sends the listener of its filter."""
         self._servers = LoopbackServers()
         self._local = LocalSockets(folders)
         self._entrance = socket.socket(socket.AF_UNIX)
@@ -89,7 +89,7 @@ class SocketBroker:
         try:
             while self._serve():
                 pass
-        finally:  # else the programs would be blocked forever
+        finally:  # otherwise the programs would be blocked forever
             for notifications in self._filters.values():
                 notifications.close()
             self._entrance.close()
@@ -97,7 +97,7 @@ class SocketBroker:
             self._local.close()
 
     def _serve(self) -> bool:
-        """Answer pending calls; return False if the broker is to stop."""
+        """Answer pending calls; return False if the broker should stop."""
         events = self._poll.poll(_RETRY_MILLISECONDS if self._waiting else None)
         waiting = self._waiting
         self._waiting = []
@@ -118,7 +118,7 @@ class SocketBroker:
         return True
 
     def _admit(self) -> None:
-        """Take over the filter of a program that is about to start."""
+        """Take charge of the filter of a program that is about to start."""
         with contextlib.suppress(OSError), self._entrance.accept()[0] as wire:
             wire.settimeout(_HANDSHAKE_SECONDS)
             credentials = wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -204,7 +204,7 @@ def _read_local_path(call: SystemCall, address: bytes) -> Path:
     """
     name = address[2:].split(b"\0")[0]
     if not name:
-        raise PermissionError(errno.EACCES, "Abstract addresses are the machine's")
+        raise PermissionError(errno.EACCES, "Abstract addresses are shared with the machine")
     return call.find_directory() / os.fsdecode(name)
 
 

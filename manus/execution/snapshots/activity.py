@@ -1,4 +1,4 @@
-"""Mark a thread while its calls may change files, so that an interruption is recognized."""
+"""Mark a thread while its calls may change files, so that interruptions are detected."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _FOLDER = "active"
 
 
 class ActivityMarker:
-    """A file that exists while a call of a thread may change files; a killed process leaves it."""
+    """A file that exists while a call of a thread may change files, or after a process died."""
 
     def __init__(self, folder: Path, ref: str) -> None:
-        """Create it.
+        """Create the marker of a thread, which is not set.
 
         Args:
-            folder: of the snapshots.
-            ref: of the thread.
+            folder: the folder of the snapshots.
+            ref: the ref of the thread.
         """
         self._path = folder / _FOLDER / ref
 
@@ -27,11 +27,11 @@ class ActivityMarker:
         return look_at(self._path) is not None
 
     def set(self) -> None:
-        """Set it before a call; a failure costs the distinction only. A few microseconds."""
+        """Set it before a call, in a few microseconds; a failure only loses the distinction."""
         with contextlib.suppress(OSError):
             open_record(self._path).close()
 
     def clear(self) -> None:
-        """Remove it after a call. A few microseconds."""
+        """Remove it after a call, in a few microseconds."""
         with contextlib.suppress(OSError):
             remove(self._path)

@@ -18,7 +18,7 @@ from manus.execution.safe_open import enter
 from manus.execution.workspace import PRIVATE
 
 MAX_FILES = 50_000
-"""Maximum number of files and folders of a workspace that is recorded as a whole."""
+"""Maximum number of files and folders in a workspace that is recorded as a whole."""
 MAX_FILE_BYTES = 64 * 2**20
 """Maximum size of a file that is recorded."""
 CACHES = frozenset(
@@ -28,12 +28,12 @@ CACHES = frozenset(
         *(".pnpm-store", ".terraform", ".next", ".parcel-cache", ".turbo"),
     }
 )
-"""Folders that programs can make again, and that are often larger than everything else."""
+"""Folders that programs can recreate, and that are often larger than everything else."""
 CACHE = "a cache"
 REPOSITORY = ".git"
 _TICK = 20_000_000
-"""Nanoseconds: longer than a tick of the clock of file timestamps. A file that has changed within
-it can change again without a different status."""
+"""Nanoseconds, longer than a tick of the clock of file timestamps. A file that has changed within
+this time can change again without a different status."""
 
 
 class TooManyFilesError(Exception):
@@ -41,7 +41,7 @@ class TooManyFilesError(Exception):
 
 
 class Status(NamedTuple):
-    """The status of a file or link; if it is equal, the content is taken to be equal."""
+    """The status of a file or link; if it is equal, the content is assumed to be equal."""
 
     mode: int
     size: int
@@ -73,14 +73,14 @@ class Listing:
     excluded: set[str] = field(default_factory=lambda: {PRIVATE})
     """Our own folders."""
     settled_before: int = 0
-    """Nanoseconds: a file that changed later may have changed again since."""
+    """Time in nanoseconds; a file that changed later may have changed again since."""
 
 
 def list_workspace(root: Path, own_folder: Path) -> Listing:
-    """List a workspace, without repositories' `.git`, caches and our own folders. Blocking.
+    """List a workspace, except for repositories' `.git`, caches and our own folders. Blocking.
 
     Raises:
-        TooManyFilesError: it is too large.
+        TooManyFilesError: the workspace has too many entries.
         OSError: the root cannot be read.
     """
     listing = Listing(settled_before=time.time_ns() - _TICK)
@@ -110,7 +110,7 @@ def list_paths(root: Path, paths: Iterable[str]) -> Listing:
 
 
 def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
-    """List a folder; most of a listing's time is spent in this loop."""
+    """List a folder. Most of a listing's time is spent in this loop."""
     files = listing.files
     is_empty = True
     with os.scandir(descriptor) as entries:
@@ -122,7 +122,7 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
                     _list_subfolder(entry, descriptor, path, listing)
                     continue
                 status = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # deleted in the meantime
+            except FileNotFoundError:  # it has just been deleted
                 continue
             except OSError as error:
                 listing.skipped[path] = error.strerror or "unreadable"
@@ -135,7 +135,7 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
             elif kind in (stat.S_IFREG, stat.S_IFLNK):
                 files[path] = Status.of(status)
             else:
-                listing.skipped[path] = "neither a file nor a folder nor a link"
+                listing.skipped[path] = "not a file, folder or link"
             if len(files) + len(listing.folders) > MAX_FILES:
                 raise TooManyFilesError
     if prefix and not is_empty:

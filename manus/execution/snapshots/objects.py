@@ -1,7 +1,7 @@
 """Store snapshots as commits of a git repository of our own, outside the workspace.
 
-Each thread has a ref; its commits form a chain, and the first line of a commit's message says who
-made its changes. The files are passed to `git fast-import` as bytes: git does not read the
+Each thread has a ref; its commits form a chain, and the first line of a commit's message states who
+made its changes. The files are passed to `git fast-import` as bytes, so git does not read the
 workspace, and applies no filters, attributes or configuration of the user's repositories.
 """
 
@@ -21,21 +21,21 @@ from manus.execution.snapshots.tree import Entry, Tree, apply_manifest, blob_id
 from manus.state.errors import StorageError
 
 Author = Literal["agent", "outside", "unknown", "rewind"]
-"""Who made the changes of a snapshot: calls of the thread; anyone else; after an interruption,
-either of them; a rewind."""
+"""The author of a snapshot's changes: calls of the thread; anyone else; after an interruption,
+either of the two; a rewind."""
 
 _FILES = "files/"
 _MANIFEST = "manifest"
 _LINK = "120000"
 _PROGRAM = "100755"
 _SETTINGS = ("-c", "core.fsync=none", "-c", "gc.autoDetach=false", "-c", "core.quotePath=false")
-"""Like the journal, a snapshot survives the death of the process, but not a power failure."""
+"""Like the journal, a snapshot survives a killed process, but not a power failure."""
 _LITTLE_ROOM = 2**20
-"""Bytes: with less, a failure is attributed to a full disk."""
+"""Free bytes below which a failure is attributed to a full disk."""
 _BATCH = 100
-"""Objects that are held in memory at once."""
+"""Maximum number of objects in memory at the same time."""
 _HEADER_WORDS = 3
-"""Words in the header of an object: its id, type and size."""
+"""Number of words in the header of an object: its id, type and size."""
 _FORMAT = "%H%x00%P%x00%ct%x00%s"
 
 
@@ -82,11 +82,11 @@ class SnapshotStore:
         tree: Tree,
         contents: Iterable[tuple[str, Entry | None, bytes]],
     ) -> str:
-        """Store a tree as the parent's with changes; return the id of the snapshot.
+        """Store the parent's tree with changes; return the id of the snapshot.
 
         Args:
             ref: the name of the thread's ref.
-            parent: the previous snapshot of the thread; empty for the first.
+            parent: the previous snapshot of the thread; empty for the first one.
             author: who made the changes.
             label: a short text about them.
             tree: the new tree, for its manifest.
@@ -107,7 +107,7 @@ class SnapshotStore:
                     yield b"D %s\n" % name
                 else:
                     yield b"M %s inline %s\n" % (_git_mode(entry), name) + _data(content)
-            # last, because reading the contents may add to what is skipped
+            # last, because reading the contents may add skipped files
             yield b"M 100644 inline %s\n" % _MANIFEST.encode() + _data(tree.manifest())
             yield b"get-mark :1\ndone\n"
 
@@ -127,7 +127,7 @@ class SnapshotStore:
             for command in commands:
                 process.stdin.write(command)
         except BrokenPipeError:
-            pass  # git has ended, and says why
+            pass  # git has exited and reported why
         except BaseException:
             process.kill()
             process.communicate()
@@ -158,7 +158,7 @@ class SnapshotStore:
         return apply_manifest(entries, content)
 
     def read_objects(self, identifiers: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the contents of objects; those that are missing or damaged are left out."""
+        """Yield the contents of objects, except those that are missing or damaged."""
         for batch in _batches(sorted(set(identifiers))):
             output = self._start("cat-file", "--batch", stdin="\n".join(batch).encode()).stdout
             position = 0
@@ -184,7 +184,7 @@ class SnapshotStore:
         return process.stdout.decode().strip()
 
     def set_head(self, ref: str, snapshot: str) -> None:
-        """Make a snapshot the newest of a thread; an empty one removes the thread's ref."""
+        """Make a snapshot the newest of a thread; an empty id removes the thread's ref."""
         name = f"refs/threads/{ref}"
         if snapshot:
             self._run("update-ref", name, snapshot)
@@ -192,7 +192,7 @@ class SnapshotStore:
             self._run("update-ref", "-d", name)
 
     def squash(self, ref: str) -> str:
-        """Make a thread's newest snapshot its only one; return the id that it then has."""
+        """Make a thread's newest snapshot its only one; return its new id."""
         head = self.head(ref)
         if len(self.chain("", head)) == 1:
             return head
@@ -206,7 +206,7 @@ class SnapshotStore:
     def chain(self, start: str, end: str) -> list[Snapshot]:
         """Return the snapshots after `start` up to `end`, the oldest first.
 
-        An empty `start` stands for the beginning.
+        An empty `start` means the beginning.
         """
         selected = [end, f"^{start}"] if start else [end]
         output = self._run("log", "-z", "--reverse", f"--format={_FORMAT}", *selected)
@@ -256,10 +256,10 @@ class SnapshotStore:
 
     def _failed(self, errors: bytes) -> StorageError:
         lines = errors.decode("utf-8", "replace").strip().splitlines()
-        reason = lines[-1] if lines else "git ended without a reason"
+        reason = lines[-1] if lines else "git exited without an error message"
         with contextlib.suppress(OSError):
             if shutil.disk_usage(self.folder).free < _LITTLE_ROOM:
-                reason = "the disk is full"  # git says that it is damaged
+                reason = "the disk is full"  # git reports a damaged repository
         return StorageError(f"The snapshots in {self.folder} cannot be used ({reason}).")
 
 

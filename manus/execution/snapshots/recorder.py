@@ -1,4 +1,4 @@
-"""Record the workspace's files as snapshots: before and after calls that may change something."""
+"""Record the workspace's files as snapshots before and after calls that may change something."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CACHE_FILE = "files.json"
 _LARGEST_SHARE = 0.1
 """Share of a run's time that listing the workspace may take before it backs off."""
 _FREE_SECONDS = 2.0
-"""Seconds of listing that a run may use before its share counts."""
+"""Seconds that a run may spend on listings before their share of its time is limited."""
 
 NO_GIT = (
     "Git is not installed, so only the editor's changes can be undone; install git to be able to "
@@ -67,7 +67,7 @@ class FileCache:
         self._known: dict[str, tuple[Status, Entry]] = {}
 
     def load(self) -> None:
-        """Read the cache of an earlier run; start anew if there is none."""
+        """Read the cache of an earlier run; start with an empty one if there is none."""
         with contextlib.suppress(OSError, ValueError, TypeError), open_file(self._path) as file:
             content = json.load(file)
             for path, (values, identifier) in content.items():
@@ -75,7 +75,7 @@ class FileCache:
                 self._known[path] = (status, _make_entry(status, identifier))
 
     def save(self) -> None:
-        """Write the cache. A failure costs time only."""
+        """Write the cache. A failure only costs time."""
         content = {path: (status, entry.object) for path, (status, entry) in self._known.items()}
         with contextlib.suppress(OSError):
             write_private(self._path, json.dumps(content).encode())
@@ -92,7 +92,7 @@ class FileCache:
         return entries
 
     def update(self, listing: Listing, entries: dict[str, Entry]) -> None:
-        """Remember the files that can no longer change without a different status."""
+        """Cache the files that can no longer change without a different status."""
         for path, status in listing.files.items():
             if path in entries and status.changed_at < listing.settled_before:
                 self._known[path] = (status, entries[path])
@@ -100,28 +100,28 @@ class FileCache:
 
 @dataclass(slots=True)
 class _Last:
-    """The newest snapshot that this recorder has made or read, with its tree."""
+    """The newest snapshot that this recorder has created or read, with its tree."""
 
     id: str
     tree: Tree
 
 
 class Recorder:
-    """Records the files of one workspace for the threads of one process.
+    """The recorder of one workspace's files for the threads of one process.
 
-    It never raises: what cannot be recorded is reported once through `notify`, and the thread goes
-    on without snapshots.
+    It never raises: a failure is reported once through `notify`, and the thread continues without
+    snapshots.
     """
 
     def __init__(self, root: Path, folder: Path, *, largest_share: float = _LARGEST_SHARE) -> None:
-        """Create it for a workspace; the snapshots are in a folder outside of it.
+        """Create a recorder for a workspace; the snapshots are in a folder outside it.
 
-        `largest_share`: the share of the time since now that may be spent on listings.
+        `largest_share`: the share of the time from now on that may be spent on listings.
         """
         self.root = root
         self._largest_share = largest_share
         self.notify: Callable[[str], None] = log.warning
-        """Reports why files are not recorded; each reason once."""
+        """Reports why files are not recorded, each reason once."""
         self.folder = folder
         self._cache = FileCache(folder / _CACHE_FILE)
         self._store: SnapshotStore | None = None
@@ -131,7 +131,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._opened_at = time.monotonic()
         self._seconds = 0.0
-        """Time spent in listings, without the first."""
+        """Time spent on listings, except for the first one."""
         self._has_changed = False
 
     def take(
@@ -144,13 +144,13 @@ class Recorder:
     ) -> str:
         """Record the workspace; return the id of the snapshot. Blocking.
 
-        It is `parent` if nothing has changed, or if nothing can be recorded.
+        The id is `parent` if nothing has changed or nothing can be recorded.
 
         Args:
-            ref: of the thread.
-            parent: the thread's previous snapshot; empty for none.
-            author: who made the changes since.
-            label: a short text about them.
+            ref: the ref of the thread.
+            parent: the thread's previous snapshot; empty if there is none.
+            author: the author of the changes since then.
+            label: a short text about the changes.
             paths: all files that may have changed; by default the whole workspace is listed.
         """
         with self._lock:
@@ -165,7 +165,7 @@ class Recorder:
                 self._report(TOO_MANY_FILES)
                 self._store = None
             except (StorageError, OSError) as error:
-                self._report(f"The workspace's files cannot be recorded: {error}")
+                self._report(f"Cannot record the workspace's files: {error}")
             finally:
                 if not is_first:
                     self._seconds += time.monotonic() - started_at
@@ -180,7 +180,7 @@ class Recorder:
     def changes(self, before: str, after: str) -> list[str]:
         """Return the paths of the files that differ between two snapshots. Blocking.
 
-        Empty if one of them is not recorded on this machine, or damaged.
+        Empty if one of them is damaged, or was not recorded on this machine.
         """
         with self._lock:
             store = self._open()
@@ -209,7 +209,7 @@ class Recorder:
             return list(paths)
 
     def close(self) -> None:
-        """Keep what later runs need. Blocking."""
+        """Save the caches for later runs. Blocking."""
         with self._lock:
             if self._store is None or not self._has_changed:
                 return
@@ -219,7 +219,7 @@ class Recorder:
                 self._store.collect_garbage()
 
     def is_too_slow(self) -> bool:
-        """Return whether listings have taken so much of the run's time that a step is left out."""
+        """Return whether listings have taken so much time that a step is skipped."""
         share = (time.monotonic() - self._opened_at) * self._largest_share
         is_slow = self._seconds > max(share, _FREE_SECONDS)
         if is_slow:
@@ -232,7 +232,7 @@ class Recorder:
             try:
                 self._store = SnapshotStore.open(self.folder)
             except (StorageError, OSError) as error:
-                self._report(f"The workspace's files cannot be recorded: {error}")
+                self._report(f"Cannot record the workspace's files: {error}")
             else:
                 self._cache.load()
                 if self._store is None:
@@ -268,20 +268,20 @@ class Recorder:
         return snapshot
 
     def _list_all(self) -> tuple[Listing, Tree]:
-        """Return what is in the workspace, and its tree as far as it is known."""
+        """Return the listing of the workspace, and its tree as far as it is cached."""
         listing = list_workspace(self.root, self.folder)
         tree = Tree(_folder_entries(listing), dict(listing.skipped))
         tree.entries.update(self._cache.find_all(listing.files))
         return listing, tree
 
     def _list_some(self, old: Tree, paths: Collection[str]) -> tuple[Listing, Tree]:
-        """Return the state of some files, and a tree in which the others are unchanged."""
+        """Return the listing of some files, and a tree in which the others are unchanged."""
         listing = list_paths(self.root, paths)
         tree = Tree(dict(old.entries), old.skipped)
         for path in paths:
             tree.entries.pop(path, None)
             for folder in list(path_and_parents(path))[1:]:
-                if tree.entries.get(folder) == USUAL_FOLDER:  # it is no longer empty
+                if tree.entries.get(folder) == USUAL_FOLDER:  # no longer empty
                     del tree.entries[folder]
         return listing, tree
 
@@ -295,9 +295,9 @@ class Recorder:
     def _contents(
         self, old: Tree, tree: Tree, listing: Listing
     ) -> Iterator[tuple[str, Entry | None, bytes]]:
-        """Yield the paths that differ from the old tree: removed ones first, then contents.
+        """Yield the paths that differ from the old tree: removed ones first, then changed ones.
 
-        It reads the files that are not known, and completes the new tree.
+        This reads the files that are not cached, and completes the new tree.
         """
         for path, entry in old.entries.items():
             if entry.kind == "folder" or path in listing.files:
@@ -329,7 +329,7 @@ class Recorder:
 
 
 def _is_same_in_git(entry: Entry | None, previous: Entry | None) -> bool:
-    """Return whether a git tree represents two entries alike; permissions are in the manifest."""
+    """Return whether two entries are the same in a git tree; permissions are in the manifest."""
     if entry is None or previous is None or entry.kind != previous.kind:
         return False
     is_program = entry.mode & 0o100 == previous.mode & 0o100

@@ -1,7 +1,7 @@
 """Restore the files of a workspace to an earlier snapshot, without overwriting anyone's work.
 
 A thread owns only the changes that its own calls made. A file is restored if it is still as the
-thread's last call left it; otherwise somebody else has changed it since, and it is kept and named.
+thread's last call left it; otherwise somebody else has changed it since, and it is kept and listed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class RestorePlan:
     folders: set[str] = field(default_factory=set)
     """All folders of the snapshot, which stay even if they become empty."""
     kept: list[str] = field(default_factory=list)
-    """Files that somebody else has changed since, and that are left as they are."""
+    """Files that somebody else has changed since, which are not restored."""
     in_doubt: list[str] = field(default_factory=list)
-    """Files that either an interrupted call or somebody else has changed, left as they are."""
+    """Files that either an interrupted call or somebody else has changed, also not restored."""
 
     @property
     def removed(self) -> list[str]:
-        """Paths that will be removed."""
+        """Return the paths that will be removed."""
         return [path for path, entry in self.targets.items() if entry is None]
 
 
@@ -53,32 +53,32 @@ class _Touched:
     """A path that calls of the thread changed."""
 
     first: Entry | None
-    """Before the first call that changed it."""
+    """The entry before the first call that changed it."""
     last: Entry | None
-    """After the last call that changed it."""
+    """The entry after the last call that changed it."""
     is_shared: bool = False
-    """Somebody else changed it between two calls."""
+    """Whether somebody else changed it between two calls."""
     is_in_doubt: bool = False
-    """Either an interrupted call or somebody else changed it."""
+    """Whether either an interrupted call or somebody else changed it."""
 
     def may_restore(self, now: Entry | None) -> bool:
-        """Return whether a restore overwrites nobody else's work."""
+        """Return whether a restore would not overwrite anyone else's work."""
         if self.is_in_doubt:
-            return now is None and self.last is None  # it puts back what was deleted
+            return now is None and self.last is None  # the restore recreates a deleted file
         return now == self.last and not self.is_shared
 
 
 def plan_restore(
     store: SnapshotStore, start: str, end: str, current: Tree, *, theirs: bool = False
 ) -> RestorePlan:
-    """Plan to take back the changes that a thread's calls made after a snapshot. Blocking.
+    """Plan to undo the changes that a thread's calls made after a snapshot. Blocking.
 
     Args:
         store: the snapshots.
         start: the snapshot to restore.
         end: the thread's newest snapshot.
         current: the workspace as it is.
-        theirs: also restore files that somebody else has changed after the thread's calls did.
+        theirs: also restore files that somebody else has changed after the thread's calls.
     """
     original = store.read_tree(start)
     plan = RestorePlan(folders=_list_folders(original))
@@ -117,14 +117,14 @@ def _find_touched(store: SnapshotStore, start: str, end: str, before: Tree) -> d
             if known is None:
                 known = touched[change.path] = _Touched(change.before, change.after)
             known.last = change.after
-            if snapshot.author != "agent":  # what a rewind wrote is certain again
+            if snapshot.author != "agent":  # after a rewind, the state is certain again
                 known.is_in_doubt = snapshot.author == "unknown"
         before = after
     return touched
 
 
 class Contents(Protocol):
-    """Where a restore reads the contents of files."""
+    """The source from which a restore reads the contents of files."""
 
     def read_objects(self, identifiers: Iterable[str], /) -> Iterator[tuple[str, bytes]]:
         """Yield the contents of objects; those that are missing or damaged are left out."""
@@ -132,7 +132,7 @@ class Contents(Protocol):
 
 
 class Restoration:
-    """Carries out a plan, which may be repeated after an interruption."""
+    """The execution of a plan, which may be repeated after an interruption."""
 
     def __init__(self, root: Path, store: Contents, plan: RestorePlan) -> None:
         self._root = root
@@ -143,12 +143,12 @@ class Restoration:
         self.failed: dict[str, str] = {}
         """Paths that could not be restored, with the reason."""
         self.occupied: list[str] = []
-        """Folders that stay because they contain what is not recorded, such as a `.git`."""
+        """Folders that stay because they contain unrecorded files, such as a `.git`."""
 
     def run(self) -> None:
-        """Remove, then create, then set the permissions of folders. Blocking.
+        """Remove entries, then create files, then set the permissions of folders. Blocking.
 
-        Removals come first, because a file may be where a folder was.
+        Removals come first, because a file may take the place of a folder.
         """
         folders: dict[str, int] = {}
         files: dict[str, Entry] = {}
@@ -164,19 +164,19 @@ class Restoration:
             with self._attempt(path):
                 self._make_folder(self._root / path)
         self._write_files(files)
-        for path in reversed(folders):  # the inner folders first
+        for path in reversed(folders):  # inner folders first
             with self._attempt(path):
                 _set_permissions(self._root / path, folders[path])
 
     def _remove(self, paths: Sequence[str]) -> None:
-        """Remove entries, then the folders that this leaves empty and that were not there."""
+        """Remove entries, then the folders that become empty and did not exist before."""
         emptied: set[str] = set()
         for path in reversed(paths):  # the content of a folder before the folder
             with self._attempt(path):
                 _remove_entry(self._root / path)
             emptied.update(list(path_and_parents(path))[1:])
         for folder in sorted(emptied - self._plan.folders, reverse=True):
-            with contextlib.suppress(OSError):  # it holds something else
+            with contextlib.suppress(OSError):  # it contains something else
                 _remove_entry(self._root / folder)
 
     def _write_files(self, files: Mapping[str, Entry]) -> None:
@@ -189,12 +189,12 @@ class Restoration:
                     self._write(self._root / path, files[path], content)
         for paths in paths_by_object.values():
             for path in paths:
-                self.failed[path] = "its content is missing in the snapshots, or damaged"
+                self.failed[path] = "its content is missing from the snapshots, or damaged"
 
     def _write(self, path: Path, entry: Entry, content: bytes) -> None:
         self._make_folder(path.parent)
         if entry.kind == "link" or look_at(path) is None or is_folder(path):
-            _remove_entry(path)  # a link, or an empty folder that was made in its place
+            _remove_entry(path)  # a link, or an empty folder that was created in its place
         with enter(path.parent) as at:
             if entry.kind == "link":
                 os.symlink(content, path.name, dir_fd=at)
@@ -203,13 +203,13 @@ class Restoration:
                 write_atomically(name, content, entry.mode, at, keep_mode=False)
 
     def _make_folder(self, path: Path) -> None:
-        """Create a folder and the missing ones above it, with the usual permissions."""
+        """Create a folder and its missing parents, with the usual permissions."""
         if path == self._root or is_folder(path):
             return
         self._make_folder(path.parent)
         with enter(path.parent) as at:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path.name, dir_fd=at)  # a file or link that was made in its place
+                os.unlink(path.name, dir_fd=at)  # a file or link that was created in its place
             os.mkdir(path.name, dir_fd=at)
         _set_permissions(path, FOLDER_MODE)
 
@@ -228,7 +228,7 @@ class Restoration:
 
 
 def _remove_entry(path: Path) -> None:
-    """Remove a file, a link or an empty folder, if it is there."""
+    """Remove a file, a link or an empty folder, if it exists."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), enter(path.parent) as at:
         status = os.stat(path.name, dir_fd=at, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
@@ -238,7 +238,7 @@ def _remove_entry(path: Path) -> None:
 
 
 def _set_permissions(folder: Path, mode: int) -> None:
-    """Set the permissions of a folder, not of what a link in its place leads to."""
+    """Set the permissions of a folder, but not those of the target of a link in its place."""
     with enter(folder.parent) as at:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(folder.name, flags, dir_fd=at)

@@ -1,4 +1,4 @@
-"""Describe in sentences what a rewind did to files, and which effects it did not take back."""
+"""Describe in sentences what a rewind did to files, and which effects it did not undo."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from manus.execution.snapshots.rewinding import RestoredFiles
 from manus.prompts.formatting import clean, fit
 
 MAX_NAMES = 8
-"""Names that are listed; the others are counted."""
+"""Maximum number of names listed; the others are counted."""
 _EFFECT_WIDTH = 100
-"""Terminal cells of a listed effect."""
+"""Maximum width of a listed effect in terminal cells."""
 
 
 def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
     """Yield sentences about what was restored, what was kept, and why.
 
-    `theirs`: the sentence that says how to restore files that were kept.
+    `theirs`: a sentence on how to restore files that were kept.
     """
     if not result.has_files:
         yield "Files were not restored: this machine has no record of the workspace at that step."
@@ -41,7 +41,7 @@ def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
 
 
 def describe_effects(outside_effects: Sequence[object]) -> Iterator[str]:
-    """Yield a sentence about the effects of calls that were not taken back."""
+    """Yield a sentence about the effects of calls that were not undone."""
     if not outside_effects:
         return
     effects = [fit(clean(str(effect)), _EFFECT_WIDTH) for effect in outside_effects]
@@ -52,7 +52,7 @@ def describe_effects(outside_effects: Sequence[object]) -> Iterator[str]:
 
 
 def _without_parents(names: Sequence[str]) -> list[str]:
-    """Return the names without folders of which other names are listed."""
+    """Return the names except folders whose contents are listed."""
     parents = {str(parent) for name in names for parent in PurePosixPath(name).parents}
     return [name for name in names if name not in parents]
 

@@ -1,7 +1,7 @@
 """Rewind the files of a workspace for one thread.
 
-An intent is written before the first file changes: after a kill, the same rewind is carried out
-again, which changes only what is not yet restored. All functions are blocking.
+An intent is written before the first file changes. After a kill, the same rewind is repeated, which
+changes only what is not yet restored. All functions are blocking.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Intent:
     """A rewind that has started. It is complete when `after` is set."""
 
     checkpoint: str
-    """The checkpoint to return to; empty if only files are restored."""
+    """The checkpoint to rewind to; empty if only files are restored."""
     start: str
-    """The snapshot to restore; empty if files stay as they are."""
+    """The snapshot to restore; empty if files are not changed."""
     before: str
     """The snapshot of the files before the rewind; empty if there is none."""
     previous: str
@@ -48,16 +48,15 @@ class Intent:
 
 @dataclass(slots=True)
 class RestoredFiles:
-    """What a rewind did to the files of a workspace; paths are relative to it."""
+    """The effects of a rewind on the files of a workspace; paths are relative to it."""
 
     restored: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
-    """Files that somebody else has changed, and that are left as they are."""
+    """Files that somebody else has changed, which are not restored."""
     in_doubt: list[str] = field(default_factory=list)
-    """Files that an interrupted call or somebody else has changed, and that are left as they
-    are."""
+    """Files that an interrupted call or somebody else has changed, also not restored."""
     occupied: list[str] = field(default_factory=list)
-    """Folders that stay because they contain what is not recorded."""
+    """Folders that stay because they contain unrecorded files."""
     failed: dict[str, str] = field(default_factory=dict)
     """Files that could not be restored, with the reason."""
     has_files: bool = True
@@ -70,7 +69,7 @@ class RestoredFiles:
 
 
 class FileRewinder:
-    """Restores the files that the calls of one thread have changed."""
+    """Rewinds the files that the calls of one thread have changed."""
 
     def __init__(self, workspace: Workspace, thread_id: str) -> None:
         self._workspace = workspace
@@ -80,13 +79,13 @@ class FileRewinder:
         self._intent_path = workspace.records / REWINDS / f"{self._ref}.json"
 
     def find_snapshots(self, snapshot: str) -> tuple[str, str]:
-        """Return the snapshot of the files as they are, and the one to restore.
+        """Return the snapshot of the current files, and the one to restore.
 
         Args:
-            snapshot: after the step to return to; empty if no step until then changed any file.
+            snapshot: the one after the step to rewind to; empty if no file was changed until then.
 
         Raises:
-            StorageError: the present files cannot be recorded.
+            StorageError: the current files cannot be recorded.
             UsageError: the workspace does not exist.
         """
         before = self.record("outside", "before a rewind")
@@ -97,10 +96,10 @@ class FileRewinder:
         return before, start if store.exists(start) else ""
 
     def record(self, author: Author, label: str) -> str:
-        """Record the files as they are; return the snapshot, empty if the thread has none.
+        """Record the current files; return the snapshot, empty if the thread has none.
 
         Raises:
-            StorageError: they cannot be recorded, so nobody's work in them could be recognized.
+            StorageError: the files cannot be recorded, so other people's changes would be lost.
             UsageError: the workspace does not exist.
         """
         store = self._open_store()
@@ -131,7 +130,7 @@ class FileRewinder:
         store = self._open_store() if intent.start else None
         if store is None:
             return RestoredFiles(has_files=False)
-        # after an interruption, the files differ from the snapshot before
+        # after an interruption, the files differ from the previous snapshot
         current = store.read_tree(self.record("rewind", "a part of a rewind"))
         plan = plan_restore(store, intent.start, intent.before, current, theirs=intent.theirs)
         restoration = Restoration(self._workspace.root, store, plan)
@@ -145,12 +144,12 @@ class FileRewinder:
         )
 
     def complete(self, intent: Intent) -> None:
-        """Record the files after a rewind, and that it is complete."""
+        """Record the files after a rewind, and mark the rewind as complete."""
         after = self.record("rewind", "a rewind") if intent.start else ""
         self.write_intent(replace(intent, after=after or _NO_SNAPSHOT))
 
     def read_intent(self) -> Intent | None:
-        """Return the last rewind; None if there is none, or another release wrote it."""
+        """Return the last rewind; None if there is none, or if another release wrote it."""
         try:
             with open_file(self._intent_path) as file:
                 return Intent(**json.load(file))
@@ -169,8 +168,8 @@ class FileRewinder:
             write_private(self._intent_path, json.dumps(asdict(intent)).encode())
         except OSError as error:
             raise StorageError(
-                f"The record of a rewind cannot be written to {self._intent_path} "
-                f"({error.strerror}); make room or mend its permissions, then repeat the command."
+                f"Cannot write the record of a rewind to {self._intent_path} "
+                f"({error.strerror}); free space or fix the permissions, then repeat the command."
             ) from None
 
     def _open_store(self) -> SnapshotStore | None:
@@ -197,4 +196,4 @@ def restore_snapshot(workspace: Workspace, thread_id: str, snapshot: str) -> Res
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise StorageError(f"Nothing was restored, because the present files are unknown. {reason}")
+    raise StorageError(f"Nothing was restored, because the current files are unknown. {reason}")

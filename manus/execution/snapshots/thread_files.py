@@ -20,15 +20,15 @@ _MAX_FILES = 20
 
 
 class ThreadFiles:
-    """Records what the calls of a thread change, apart from what others change.
+    """The recorded files of a thread, which separate changes by its calls from changes by others.
 
     A snapshot before a call contains what others have changed since the last one; a snapshot after
-    it, what the call has changed. While several calls run at the same time, all changes count as
-    theirs. If the process died during a call, nobody knows who made the changes since.
+    it contains what the call has changed. While several calls run at the same time, all changes
+    count as theirs. If the process died during a call, the author of later changes is unknown.
     """
 
     def __init__(self, recorder: Recorder, thread_id: str) -> None:
-        """Create it for a thread. Blocking."""
+        """Create the recorded files of a thread. Blocking."""
         self._recorder = recorder
         self._thread_id = thread_id
         self._ref = make_ref(thread_id)
@@ -46,7 +46,7 @@ class ThreadFiles:
     async def around_call(self, label: str, resources: Iterable[str]) -> AsyncIterator[None]:
         """Record the files before and after a call that may change these resources."""
         paths = await asyncio.to_thread(find_paths, self._recorder.root, list(resources))
-        # what is not recorded counts later as the work of others, which a rewind keeps
+        # unrecorded changes later count as the work of others, which a rewind keeps
         if paths == [] or self._recorder.is_too_slow():
             yield
             return
@@ -80,7 +80,8 @@ class ThreadFiles:
     async def describe_changes_in_doubt(self, before: str) -> str:
         """Return a sentence about the files that changed since an interrupted call started.
 
-        `before`: the snapshot before the call; by default the newest. Empty without changes.
+        Return an empty text if there are none. `before`: the snapshot before the call; by default
+        the newest.
         """
         async with self._lock:
             before = before or await self._load_head()
@@ -97,7 +98,7 @@ class ThreadFiles:
         return f" Files that have changed since it started: {names}."
 
     async def restore(self, workspace: Workspace, snapshot: str) -> RestoredFiles:
-        """Restore the workspace's files as in a snapshot, empty for before the first change.
+        """Restore the workspace's files to a snapshot; empty means before the first change.
 
         Raises:
             StorageError: the snapshots cannot be used.
@@ -113,7 +114,7 @@ class ThreadFiles:
         return restored
 
     async def close(self) -> None:
-        """Record what calls have changed that were cancelled."""
+        """Record what cancelled calls have changed."""
         async with self._lock:
             if self._has_cancelled:
                 await self._take("cancelled", None, "agent", is_active=False)

@@ -66,7 +66,7 @@ def apply_manifest(entries: dict[str, Entry], content: bytes) -> Tree:
 
 
 class Change(NamedTuple):
-    """The difference of one path between two trees; None where the path does not exist."""
+    """The difference in one path between two trees; None where the path does not exist."""
 
     path: str
     before: Entry | None
@@ -74,7 +74,7 @@ class Change(NamedTuple):
 
 
 def compare(before: Tree, after: Tree) -> Iterator[Change]:
-    """Yield the differences of two trees by path; what one of them skips counts as unchanged."""
+    """Yield the differences between two trees by path; skipped paths count as unchanged."""
     old = before.entries
     new = after.entries
     for path in sorted({*_differing(old, new), *_differing(new, old)}):
@@ -96,7 +96,7 @@ def path_and_parents(path: str) -> Iterator[str]:
 
 
 def blob_id(content: bytes) -> str:
-    """Return the id that git gives to a content."""
+    """Return git's object id for the content."""
     digest = hashlib.sha1(b"blob %d\0" % len(content), usedforsecurity=False)
     digest.update(content)
     return digest.hexdigest()

@@ -57,7 +57,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     try:
         tab = await browser.tab()
     except PageStuckError:
-        return Observation("The browser does not answer.", is_error=True)
+        return Observation("The browser does not respond.", is_error=True)
     incidents = browser.proxy.incidents.count
     before = _StateBefore(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     browser.last_error = ""
@@ -95,7 +95,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
 def _describe_loss(browser: Browser, tab: Tab) -> str:
     """Return why a tab is gone although no action closed it; empty if it exists."""
     if browser.dead:
-        return "The browser ended by itself during this; the next action starts a new one."
+        return "The browser exited during the action; the next action starts a new one."
     if browser.has(tab):
         return ""
     return browser.last_error
@@ -115,11 +115,11 @@ async def _run_with_timeout(browser: Browser, tab: Tab, arguments: BrowserArgs) 
     except (TimeoutError, PageStuckError) as error:
         problem = f"The action timed out after {limit:g} s."
         if isinstance(error, PageStuckError):
-            problem = "The page did not answer."
+            problem = "The page did not respond."
         raise await _recover(browser, tab, problem) from None
     except PlaywrightError as error:
         if not browser.has(tab):
-            return Report("The tab was closed while the action was under way.")
+            return Report("The tab was closed during the action.")
         first = str(error).strip().split("\n")[0]
         raise ActionError("The browser reports an error.", first[:300]) from None
     finally:
@@ -159,12 +159,12 @@ async def _check_is_current(browser: Browser, tab: Tab) -> None:
         return
     if browser.last_page == (0, ""):
         raise ToolError(
-            "Nothing was done: the browser was started anew, and the page that this was meant for "
-            "is not open in it."
+            "Nothing was done: the browser was restarted, and the page that this action was meant "
+            "for is no longer open."
         )
     raise ToolError(
-        f"Nothing was done: the page has changed since it was shown to you; it is {tab.page.url} "
-        "now, and you have not seen it yet."
+        "Nothing was done: the page has changed since it was shown to you; it is now "
+        f"{tab.page.url}, which you have not seen yet."
     )
 
 
@@ -203,22 +203,22 @@ _ACTIONS: dict[str, _Action] = {
 
 
 async def _recover(browser: Browser, tab: Tab, problem: str) -> ToolError:
-    """Make the browser usable again after an action that did not end; return the error to raise."""
+    """Make the browser usable again after an action that hung; return the error to raise."""
     await tab.stop_loading()
     if await tab.revive():
-        return ToolError(f"{problem} Its loading and its scripts were stopped.")
+        return ToolError(f"{problem} The page's loading and scripts were stopped.")
     if browser.has(tab):
         await browser.open_tab()
         await browser.close_tab(tab)
-    return ToolError(f"{problem} So it was closed; there is an empty tab now.")
+    return ToolError(f"{problem} The tab was closed and replaced by an empty one.")
 
 
 async def _describe_changes(
     browser: Browser, before: _StateBefore, result: str
 ) -> tuple[list[str], list[str]]:
-    """Describe each change since the action began: in our words, and with text of the page.
+    """Describe each change since the action started, in our words and in text of the page.
 
-    An address that the result of the action names is not repeated.
+    An address that the result of the action already names is not repeated.
     """
     tab = browser.active
     if browser.dead:
@@ -226,8 +226,8 @@ async def _describe_changes(
     lines: list[str] = []
     opened_tabs = [t for t in browser.tabs.values() if t.id not in before.tabs]
     for opened_tab in opened_tabs:
-        front = ", now in front" if opened_tab is tab else ""
-        lines.append(f"- Tab {opened_tab.id} opened{front}: {_address(opened_tab)}")
+        state = ", now active" if opened_tab is tab else ""
+        lines.append(f"- Tab {opened_tab.id} opened{state}: {_address(opened_tab)}")
     if tab is not None and not tab.page.url.startswith("chrome-error:"):
         current = (tab.id, tab.page.url, tab.arrivals)
         if tab not in opened_tabs and current != (before.tab, before.url, before.arrivals):
@@ -235,7 +235,7 @@ async def _describe_changes(
             if f" {tab.page.url}." not in result:
                 lines.append(f"- {subject} {_address(tab)}")
             if tab.status >= 400:
-                lines.append(f"- The server answered with HTTP {tab.status}.")
+                lines.append(f"- The server returned HTTP {tab.status}.")
     if before.tab not in browser.tabs:
         lines.append(f"- Tab {before.tab} was closed.")
     failures, events = _describe_events(browser, before)
@@ -249,15 +249,15 @@ def _address(tab: Tab) -> str:
 def _limit_lines(lines: list[str]) -> list[str]:
     distinct = list(dict.fromkeys(lines))
     if (hidden_count := len(distinct) - _MAX_LINES) > 0:
-        distinct = [*distinct[:_MAX_LINES], f"- … and {hidden_count} more of the kind."]
+        distinct = [*distinct[:_MAX_LINES], f"- … and {hidden_count} more like these."]
     return distinct
 
 
 def _describe_events(browser: Browser, before: _StateBefore) -> tuple[list[str], list[str]]:
-    """Describe what happened: in our words, and with text of the page, as dialogs have it.
+    """Describe the events since a state, in our words and in text of the page, such as a dialog's.
 
-    Requests to unreachable hosts count only if they are the page's own: pages refer to many others.
-    Of the errors in the console the first is described.
+    A request to an unreachable host is described only if it is the page's own host, since pages
+    refer to many others. Of the errors in the console only the first is described.
     """
     tab = browser.active
     host = None

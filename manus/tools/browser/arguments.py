@@ -40,10 +40,10 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 
 _AIMS = {"index", "keys", "x"}
 AIMED = frozenset({"drag", "hover", *(name for name, needs in ACTIONS.items() if _AIMS & {*needs})})
-"""Actions that refer to the page that the model has seen."""
+"""Actions that refer to the page as the model has seen it."""
 
 SENDING = frozenset({"upload_file", "input_text"})
-"""Actions that give the file at `path` to the page."""
+"""Actions that pass the file at `path` to the page."""
 
 ACTING = frozenset(
     {
@@ -51,14 +51,14 @@ ACTING = frozenset(
         *("select_dropdown_option", "upload_file"),
     }
 )
-"""Actions with which a page may change something on its server."""
+"""Actions that may make a page change something on its server."""
 
 READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
-"""Actions without side effects, except into a file."""
+"""Actions without side effects, except on a file."""
 
 
 def _as_numbers(value: Any) -> Any:
-    """Return a list of numbers that a model sent as one number, or as "120, 30"."""
+    """Return the list of numbers that a model sent as one number, or as "120, 30"."""
     if isinstance(value, str) and re.fullmatch(r"[\d\s,.-]+", value):
         return [round(float(part)) for part in re.findall(r"-?\d+(?:\.\d+)?", value)]
     return [value] if isinstance(value, int) else value
@@ -85,4 +85,4 @@ class BrowserArgs(Arguments):
     seconds: float | None = Field(None, description="To wait")
     tab_id: int | None = Field(None, description="Number of a tab")
     query: str | None = Field(None, description="For web_search")
-    accept: bool | None = Field(None, description="Say yes to a confirm, `text` to a prompt")
+    accept: bool | None = Field(None, description="Accept the dialog; `text` answers a prompt")

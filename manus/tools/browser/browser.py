@@ -31,15 +31,15 @@ from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
 NAME = "browser"
 """Name of the browser among the session's resources."""
 _FILES = re.compile("^(view-source:)?file:", re.IGNORECASE)
-_DISMISSED = "A dialog was dismissed; the same action with accept=true says yes."
+_DISMISSED = "A dialog was dismissed; repeat the action with accept=true to accept it."
 _CLOSE_SECONDS = 5.0
 _OPEN_SECONDS = 30.0
 _FOLDER = "downloads"
 _POLL_SECONDS = 0.2
 _MAX_MEGABYTES = 200
 _WINDOW_SECONDS = 2.0
-"""How long a window that a page has asked for may take to appear as a tab."""
-_TOO_LARGE = f"it is larger than {_MAX_MEGABYTES} MB; fetch it with a program, such as `curl`."
+"""Maximum time until a window that a page has requested appears as a tab."""
+_TOO_LARGE = f"it is larger than {_MAX_MEGABYTES} MB; download it with a program such as `curl`."
 
 
 class Downloads:
@@ -85,9 +85,9 @@ class Downloads:
             if not ending.result():
                 message = await asyncio.to_thread(self._move, Path(await download.path()), name)
         except (ToolError, OSError) as error:
-            message = f"The download of {name} could not be kept: {error}"
+            message = f"The download of {name} could not be saved: {error}"
         except PlaywrightError:
-            message = f"The download of {name} was cut off."
+            message = f"The download of {name} was interrupted."
         finally:
             ending.cancel()
             self.under_way.discard(download)
@@ -115,7 +115,7 @@ class Downloads:
 
 
 class Browser:
-    """A started browser, made by `obtain_browser`."""
+    """A running browser, created by `obtain_browser`."""
 
     def __init__(self, engine: Engine, proxy: EgressProxy, session: Session) -> None:
         self.engine = engine
@@ -125,24 +125,24 @@ class Browser:
         self.log = Log()
         self.tabs: dict[int, Tab] = {}
         self.active: Tab | None = None
-        """The tab in front."""
+        """The active tab."""
         self.dead = False
-        """The browser has ended unexpectedly; a new one is needed."""
+        """Whether the browser has exited unexpectedly, so that a new one is needed."""
         self.last_error = ""
-        """The message of the last action if it failed."""
+        """The error of the last action; empty if it succeeded."""
         self.answer: str | None = None
         """The answer of the current action to a dialog of the page; None dismisses it."""
         self.last_page: tuple[int, str] = (0, "")
-        """The tab and the document that the model saw last."""
+        """The tab and the document that the model has seen last."""
         self.last_route = ""
-        """The route of that document at that time."""
+        """The route of that document at the time."""
         self.downloads = Downloads(session.workspace, self.log)
         self._shows_files = False
         self._last_tab = 0
         self.tasks: set[asyncio.Task[Any]] = set()
         """Background tasks: downloads, answers to dialogs."""
         self._requested_windows: list[float] = []
-        """When pages asked for windows that have not appeared as tabs (monotonic)."""
+        """Monotonic times at which pages requested windows that have not appeared as tabs."""
         context = engine.context
         context.on("page", self._on_page)
         context.on("close", self._on_death)
@@ -161,7 +161,7 @@ class Browser:
         await self._watch_windows(tab)
 
     async def _watch_windows(self, tab: Tab) -> None:
-        """Note each window that a page asks for: its tab appears only after a while."""
+        """Record each window that a page requests, since its tab appears only after a while."""
         cdp = await tab.cdp()
         if cdp is None:
             return
@@ -171,7 +171,7 @@ class Browser:
 
     @property
     def is_opening_window(self) -> bool:
-        """Return whether a page has just asked for a window that has not appeared as a tab."""
+        """Return whether a page has just requested a window that has not appeared as a tab."""
         now = time.monotonic()
         return any(now - moment < _WINDOW_SECONDS for moment in self._requested_windows)
 
@@ -196,7 +196,7 @@ class Browser:
         task.add_done_callback(self.tasks.discard)
 
     async def _answer(self, dialog: Dialog) -> None:
-        """Close a dialog at once: a page with an open dialog answers nothing."""
+        """Close a dialog at once, since a page with an open dialog does not respond."""
         kind = dialog.type
         is_accepted = self.answer is not None or self.settings.dialogs == "accept"
         is_accepted = is_accepted or kind in {"alert", "beforeunload"}
@@ -233,7 +233,7 @@ class Browser:
 
     @property
     def navigation_seconds(self) -> float:
-        """Maximum number of seconds until a server begins its response."""
+        """Return the maximum number of seconds until a server starts to respond."""
         return self.settings.action_timeout * 0.6
 
     async def tab(self) -> Tab:
@@ -252,7 +252,7 @@ class Browser:
         self._on_close(tab)
 
     async def leave_own(self, tab: Tab) -> None:
-        """Leave a local page, so that a page of the web opened next cannot learn its content."""
+        """Leave a local page, so that a web page opened next cannot read its content."""
         if self.proxy.shows_program_content:
             await tab.page.goto("about:blank")
             # `window.name` survives a navigation, and the next page can read it
@@ -261,7 +261,7 @@ class Browser:
             self.proxy.shows_program_content = any(_is_local(url) for url in urls)
 
     async def open_workspace(self) -> None:
-        """Allow pages to be files of the workspace; pages of the web still cannot read any."""
+        """Allow files of the workspace as pages; web pages still cannot read any of them."""
         self.proxy.note_program_content()
         if not self._shows_files:
             self._shows_files = True
@@ -296,12 +296,12 @@ def workspace_file(workspace: Workspace, url: str) -> Path:
     """
     parts = urlsplit(url)
     if parts.scheme.lower() != "file" or parts.netloc not in {"", "localhost"}:
-        raise ToolError(f"{url} is not a file of the workspace.")
+        raise ToolError(f"{url} is not a file in the workspace.")
     return workspace.readable(unquote(parts.path))
 
 
 async def obtain_browser(session: Session) -> tuple[Browser, str]:
-    """Return the session's browser, and a notice if it replaces one that ended unexpectedly.
+    """Return the session's browser, and a notice if it replaces one that exited unexpectedly.
 
     Raises:
         ToolUnavailableError: the browser cannot be started.
@@ -309,7 +309,7 @@ async def obtain_browser(session: Session) -> tuple[Browser, str]:
     notice = ""
     existing: Browser | None = session.peek(NAME)
     if existing is not None and existing.dead:
-        notice = "The browser had ended by itself, so a new one was started, with no page open."
+        notice = "The browser exited unexpectedly, so a new one was started with no page open."
         await session.discard(NAME)
 
     async def create() -> Browser:

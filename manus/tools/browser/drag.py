@@ -15,21 +15,21 @@ from manus.tools.browser.report import Report
 from manus.tools.browser.tab import ANSWER_SECONDS, Tab, with_timeout
 
 _STEPS = 8
-"""Mouse moves on the way to a point: pages follow the mouse."""
+"""Number of mouse moves on the way to a point, since pages track the mouse."""
 _FIRST_PIXELS = 6
-"""Length of the first move: pages begin to drag after some pixels."""
+"""Length of the first move: pages start a drag after a few pixels."""
 _MAX_VALUE = 80
 _MAX_ORDER = 300
 _ENTRIES = """e => !e.isConnected ? "" : Array.from(e.parentElement.children, one =>
   one.textContent.replace(/\\s+/g, " ").trim().slice(0, 30)).filter(Boolean).join(", ")"""
 _BIAS = 0.25
-"""In a list, the drop is beyond the middle of the target by this share of its size."""
+"""In a list, the drop is beyond the middle of the target by this fraction of its size."""
 _VALUE = """e => e.getAttribute("aria-valuetext") || e.getAttribute("aria-valuenow")
   || (e.type === "range" ? e.value : "")"""
 _ARE_ENTRIES = """(e, other) => e.parentElement === other.parentElement
   && e.tagName === other.tagName
   && [e, other].every(one => /^(static|relative)$/.test(getComputedStyle(one).position))"""
-"""Whether two elements are entries of one list, rather than things that lie anywhere."""
+"""Tests whether two elements are entries of the same list, rather than unrelated."""
 _SCROLL = 'e => e.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"})'
 
 
@@ -53,7 +53,7 @@ async def drag(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     if arguments.index is not None and not numbers and arguments.x is not None:
         numbers = [arguments.x, arguments.y or 0]
     if not numbers or (len(numbers) > 1 and len(numbers) % 2):
-        raise ToolError("`drag` needs `to`: [index], or [x, y] and more points of a path.")
+        raise ToolError("`drag` needs `to`: [index], or [x, y] and further points of a path.")
     source = None
     if arguments.index is not None:
         source = await find_target(tab, arguments.index)
@@ -78,7 +78,7 @@ async def drag(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
         check_point(tab, point.x, point.y)
     await _drag_along(tab, start, points)
     value = await source.ask(_VALUE) if source else ""
-    page_text = f'- Its value is "{one_line(value, _MAX_VALUE)}" now.' if value else ""
+    page_text = f'- Its value is now "{one_line(value, _MAX_VALUE)}".' if value else ""
     return Report(f"Dragged {subject} to {points[-1]}.", page_text)
 
 
@@ -112,7 +112,7 @@ def _center(box: FloatRect) -> _Point:
 
 
 async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, target: Target) -> bool:
-    """Drag to an element, which may move when the drag begins; return whether this sorts a list."""
+    """Drag to an element, which may move when the drag starts; return whether this sorts a list."""
     is_sorting = False
     if source is not None:
         is_sorting = bool(await source.ask(_ARE_ENTRIES, target.element))
@@ -134,7 +134,7 @@ async def _drag_to_element(tab: Tab, start: _Point, source: Target | None, targe
 
 
 async def _scroll_during_drag(tab: Tab, start: _Point, target: Target) -> _Point:
-    """Begin to drag, and scroll to the target; return where the start lies then.
+    """Start dragging and scroll to the target; return the new position of the start.
 
     Raises:
         ToolError: the target is not in view after that.

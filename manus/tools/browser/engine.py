@@ -30,7 +30,8 @@ _START_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
 _FIRST_CONNECT_TIMEOUT = 5_000.0
 """Milliseconds for the first attempt to connect to a running browser."""
-# Chromium takes only the last `--disable-features`, so that what Playwright disables is repeated.
+# Chromium uses only the last `--disable-features`, so the features that Playwright disables are
+# repeated.
 _PLAYWRIGHT_DISABLES = (
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
@@ -49,7 +50,7 @@ _PLAYWRIGHT_DISABLES = (
     "msForceBrowserSignIn",
     "msEdgeUpdateLaunchServicesPreferredVersion",
 )
-# Otherwise the address bar of each window loads two pages of its own: 0.7 s of CPU time.
+# Otherwise the address bar of each window loads two pages, which takes 0.7 s of CPU time.
 _POPUPS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
 # Nothing may bypass the proxy (DNS lookups, WebRTC), and Chromium must not contact its vendor.
 # (Nothing listens on the last addresses.)
@@ -73,7 +74,7 @@ _NAMES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
-# Variables that a browser with windows and fonts needs besides those of other programs.
+# Variables that a browser needs in addition to those of other programs, for windows and fonts.
 _DISPLAY_VARIABLES = (
     "DISPLAY",
     "WAYLAND_DISPLAY",
@@ -86,13 +87,13 @@ _DISPLAY_VARIABLES = (
 
 @dataclass(slots=True)
 class Engine:
-    """A browser context, and the functions that end what was started for it."""
+    """A browser context, and the functions that stop what was started for it."""
 
     context: BrowserContext
     ends: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     async def close(self) -> None:
-        """End the context, the browser and the driver, which kills a browser that hangs."""
+        """Close the context, the browser and the driver, which kills a browser that hangs."""
         for stop in (self.context.close, *self.ends):
             with contextlib.suppress(PlaywrightError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_SECONDS):
@@ -100,7 +101,7 @@ class Engine:
 
 
 async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
-    """Start a browser according to the settings, or connect to the one they name.
+    """Start a browser according to the settings, or connect to the one that they name.
 
     Raises:
         ToolUnavailableError: no browser was found, or it does not start.
@@ -108,7 +109,7 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
     playwright = await async_playwright().start()
     try:
         async with asyncio.timeout(_START_SECONDS):
-            if settings.cdp_url:  # it ran before: close only our context
+            if settings.cdp_url:  # it was already running: close only our context
                 browser = await _connect(playwright, settings.cdp_url)
                 context = await open_context(browser, settings, proxy_url)
             elif settings.profile_dir:
@@ -125,8 +126,8 @@ async def start_engine(settings: BrowserSettings, proxy_url: str) -> Engine:
         with contextlib.suppress(PlaywrightError):
             await playwright.stop()
         if isinstance(error, PlaywrightError | TimeoutError):
-            why = str(error).strip().split("\n")[0] or f"not up in {_START_SECONDS:g} s"
-            raise ToolUnavailableError(f"The browser could not be started: {why}") from None
+            why = str(error).strip().split("\n")[0] or f"not ready in {_START_SECONDS:g} s"
+            raise ToolUnavailableError(f"Cannot start the browser: {why}") from None
         raise
 
 
@@ -143,7 +144,7 @@ async def open_context(
 
 
 async def _connect(playwright: Playwright, url: str) -> Browser:
-    """Connect to a running browser; retry once, since a starting one may not answer."""
+    """Connect to a running browser; retry once, since one that is starting may not respond."""
     try:
         return await playwright.chromium.connect_over_cdp(url, timeout=_FIRST_CONNECT_TIMEOUT)
     except PlaywrightTimeoutError:
@@ -160,8 +161,8 @@ async def _start(
 ) -> T:
     """Start a browser, with Chromium's own sandbox where that works.
 
-    It does not work for root, nor where user namespaces are disabled. The environment of the
-    browser contains no secrets.
+    It works neither for root nor where user namespaces are disabled. The browser's environment
+    contains no secrets.
     """
     bundled = playwright.chromium.executable_path
     start = partial(
@@ -180,7 +181,7 @@ async def _start(
     except PlaywrightError as error:
         if settings.sandbox is not None or is_root or "sandbox" not in str(error).lower():
             raise
-        log.warning("Chromium's own sandbox does not work on this machine; going on without it")
+        log.warning("Chromium's own sandbox does not work on this machine; continuing without it")
         return await start(chromium_sandbox=False)
 
 
@@ -201,12 +202,12 @@ def find_browser(
             return path
     if configured is not None:
         raise ToolUnavailableError(
-            f"The browser cannot be started: `browser.path` (MANUS_BROWSER_PATH) is {configured}, "
-            "and there is no such program."
+            f"Cannot start the browser: `browser.path` (MANUS_BROWSER_PATH) is {configured}, "
+            "which does not exist."
         )
     tried = ", ".join([bundled or "Playwright's own", *_NAMES])
     raise ToolUnavailableError(
-        f"The browser cannot be started: no Chromium was found (tried {tried}). Install one "
+        f"Cannot start the browser: no Chromium was found (tried {tried}). Install one "
         "(`playwright install chromium`, `apt install chromium`) or name it in MANUS_BROWSER_PATH."
     )
 

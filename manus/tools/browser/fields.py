@@ -26,7 +26,7 @@ from manus.tools.browser.tab import Tab
 from manus.tools.browser.text_entry import enter_text, read_text_file, replace_part
 
 _MAX_QUOTED = 80
-"""Maximum number of characters that an observation repeats of a text."""
+"""Maximum number of characters of a text that an observation repeats."""
 _MAX_OPTIONS = 200
 _MAX_CHOICES = 400
 _KEYS = (
@@ -52,7 +52,7 @@ async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str 
     requested = await _requested_text(browser, arguments)
     target = await find_target(tab, arguments.index, "list", "file", "button", "other")
     if target.read_only:
-        raise ToolError(f"{target.label} is read only: click it and choose from what it shows.")
+        raise ToolError(f"{target.label} is read-only: click it and choose from what it shows.")
     is_password = target.type == "password"
     is_secret = not arguments.path and bool(names_in(requested))
     text = requested
@@ -62,7 +62,7 @@ async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str 
         text = " ".join(text.splitlines())
     if arguments.old_text:
         value = await replace_part(tab, target, arguments.old_text, text)
-        return f"Replaced a part of {target.label}, which has {len(value):,} characters now."
+        return f"Replaced a part of {target.label}, which now has {len(value):,} characters."
     value = await enter_text(tab, target, text, requested)
     if target.suggests:
         await asyncio.sleep(REACTION_SECONDS)
@@ -76,7 +76,7 @@ async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str 
     message = f"Typed {quoted} into {target.label}"
     page_text = ""
     if not (is_password or is_secret) and value.split() != text.split():
-        page_text = f'- The field made of it: "{one_line(value, 200)}"'
+        page_text = f'- The field changed it to: "{one_line(value, 200)}"'
     if target.kind != "text" and requested.endswith("\n"):
         await tab.page.keyboard.press("Enter")
         message += ". Pressed Enter"
@@ -84,7 +84,7 @@ async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str 
 
 
 async def _requested_text(browser: Browser, arguments: BrowserArgs) -> str:
-    """Return the text to enter: of the argument, or of a file in the workspace."""
+    """Return the text to enter, from the argument or from a file in the workspace."""
     if arguments.path is not None:
         if arguments.text:
             raise ToolError("`input_text` takes `text` or `path`, not both.")
@@ -107,9 +107,9 @@ async def send_keys(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
 
 
 def enters_data(keys: str) -> bool:
-    """Return whether keys put data of the model's choice into a page.
+    """Return whether keys enter data chosen by the model into a page.
 
-    Text does, and so do pasting, and the keys that move a slider or choose an option.
+    Text does, and so do pasting and the keys that move a slider or select an option.
     """
     capital = re.search(r"\bshift\+\S(?:\s|$)", keys, re.IGNORECASE)
     chords = [_parse_key(word) for word in keys.split()]
@@ -129,7 +129,7 @@ def _parse_key(word: str) -> str | None:
     for part in parts:
         name = _NAMES.get(part.lower())
         if name is None and len(part) == 1 and len(parts) > 1:
-            # Control+A means the key, not the key with Shift, which an upper case letter would be
+            # Control+A means the key alone; an uppercase letter would also press Shift
             name = part if "Shift" in names else part.lower()
         if name is None:
             return None
@@ -138,7 +138,7 @@ def _parse_key(word: str) -> str | None:
 
 
 async def get_dropdown_options(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
-    """List the options of a drop-down list; an asterisk marks selected ones."""
+    """List the options of a dropdown; an asterisk marks the selected ones."""
     target = await find_target(tab, arguments.index)
     options = await _get_options(target)
     lines: list[str] = []
@@ -152,7 +152,7 @@ async def get_dropdown_options(_: Browser, tab: Tab, arguments: BrowserArgs) -> 
 
 
 async def select_dropdown_option(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
-    """Select an option by its text or value, or several ones, one a line."""
+    """Select an option by its text or value, or several options, one per line."""
     target = await find_target(tab, arguments.index)
     text = arguments.text or ""
     options = await _get_options(target)
@@ -169,7 +169,7 @@ async def select_dropdown_option(_: Browser, tab: Tab, arguments: BrowserArgs) -
 async def _get_options(target: Target) -> list[dict[str, Any]]:
     options: list[dict[str, Any]] = await target.ask(_OPTIONS)
     if not options:
-        raise ToolError(f"{target.label} is no list of options; if it opens one, click it.")
+        raise ToolError(f"{target.label} is not a dropdown. If it opens a list, click it.")
     return options
 
 
@@ -200,8 +200,8 @@ async def upload_file(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str
                 await target.element.click(timeout=ACTION_MS, no_wait_after=True)
             await (await choosing.value).set_files(file)
     except PlaywrightTimeoutError:
-        raise ToolError(f"{target.label} takes no file.") from None
-    return f"Gave {arguments.path} to {target.label}."
+        raise ToolError(f"{target.label} does not accept a file.") from None
+    return f"Attached {arguments.path} to {target.label}."
 
 
 def _build_payload(workspace: Workspace, path: str) -> FilePayload:
@@ -210,6 +210,6 @@ def _build_payload(workspace: Workspace, path: str) -> FilePayload:
     try:
         data = read_file(real_path, path)
     except OSError:
-        raise ToolError(f"{path} is not a file in the workspace to be uploaded.") from None
+        raise ToolError(f"Cannot upload {path}: it is not a file in the workspace.") from None
     kind = mimetypes.guess_type(real_path.name)[0] or "application/octet-stream"
     return FilePayload(name=real_path.name, mimeType=kind, buffer=data)

@@ -1,4 +1,4 @@
-"""Draw the numbers of elements over a page while a picture of it is taken."""
+"""Draw the numbers of elements over a page while a screenshot is taken."""
 
 from __future__ import annotations
 

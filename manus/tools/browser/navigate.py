@@ -26,11 +26,11 @@ from manus.tools.browser.tab import ANSWER_SECONDS, PageStuckError, Tab, attempt
 _STILL_MS = 120.0
 """Milliseconds without a change after which a page counts as idle."""
 _ANIMATED_SECONDS = 1.5
-"""Maximum wait for a page that only moves (an animation, a clock)."""
+"""Maximum wait for a page on which something only moves (an animation, a clock)."""
 _LOADING_SECONDS = 6.0
-"""Maximum wait for a page that waits for responses of its server."""
+"""Maximum wait for a page that waits for responses from its server."""
 _BUSY_SECONDS = 10.0
-"""Maximum wait for a page that does not answer: it may be busy with its layout."""
+"""Maximum wait for a page that does not respond: it may be busy with its layout."""
 _POLL_SECONDS = 0.05
 
 
@@ -54,7 +54,7 @@ async def check_url(browser: Browser, url: str) -> str:
     if url.lower().startswith("file:"):
         file = await asyncio.to_thread(workspace_file, browser.session.workspace, url)
         if not file.exists():
-            raise ToolError(f"{url} is not there.")
+            raise ToolError(f"{url} does not exist.")
         await browser.open_workspace()
     elif url != "about:blank":
         browser.proxy.rules.check_url(url)
@@ -81,7 +81,7 @@ async def go_to_url(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
         failure = text.strip().split("\n")[0].removeprefix("Page.goto: ")[:200]
     reason = _find_incident(browser, tab, url, incident_mark)
     if failure or (reason and tab.status in {403, 502}):
-        raise ToolError(f"{url} could not be opened: {reason or failure}")
+        raise ToolError(f"Cannot open {url}: {reason or failure}")
     return f"Opened {url}."
 
 
@@ -102,13 +102,13 @@ async def go_back(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
 
 
 async def refresh(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
-    """Load the page again."""
+    """Reload the page."""
     await _navigate(browser, tab, tab.page.reload)
     return "Loaded the page again."
 
 
 async def open_tab(browser: Browser, _: Tab, arguments: BrowserArgs) -> str:
-    """Open a tab, with an address or empty."""
+    """Open a tab with an address, or an empty one."""
     if arguments.url:
         await check_url(browser, arguments.url)
     new_tab = await browser.open_tab()
@@ -123,7 +123,7 @@ async def switch_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     other = _find_tab(browser, tab, arguments)
     browser.active = other
     await attempt(ANSWER_SECONDS, other.page.bring_to_front())
-    return f"Tab {other.id} is in front."
+    return f"Tab {other.id} is active."
 
 
 async def close_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
@@ -133,7 +133,7 @@ async def close_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     active = browser.active
     message = f"Closed tab {other.id}."
     if active is not None:
-        message += f" Tab {active.id} is in front."
+        message += f" Tab {active.id} is active."
     return message
 
 
@@ -141,14 +141,14 @@ def _find_tab(browser: Browser, tab: Tab, arguments: BrowserArgs) -> Tab:
     tab_id = tab.id if arguments.tab_id is None else arguments.tab_id
     if tab_id not in browser.tabs:
         existing = ", ".join(map(str, browser.tabs))
-        raise ToolError(f"There is no tab {tab_id}; the open ones are: {existing}.")
+        raise ToolError(f"Tab {tab_id} does not exist; the open tabs are: {existing}.")
     return browser.tabs[tab_id]
 
 
 async def _navigate(
     browser: Browser, tab: Tab, method: Callable[..., Awaitable[Any]], *urls: str
 ) -> None:
-    """Navigate and wait for the response; retry once if the page itself navigated elsewhere."""
+    """Navigate and wait for the response; retry once if the page itself navigates elsewhere."""
     seconds = browser.navigation_seconds
     navigate = partial(method, *urls, wait_until="commit", timeout=seconds * 1000)
     try:
@@ -161,7 +161,7 @@ async def _navigate(
     except PlaywrightTimeoutError:
         await tab.stop_loading()
         subject = urls[0] if urls else "The page"
-        problem = f"{subject} did not answer within {seconds:g} s"
+        problem = f"{subject} did not respond within {seconds:g} s"
         raise ToolError(f"{problem}; loading was stopped.") from None
 
 
@@ -169,18 +169,18 @@ async def wait_until_idle(browser: Browser, tab: Tab, started: float) -> None:
     """Wait for the effects of an action that started at a monotonic time.
 
     Raises:
-        PageStuckError: the page does not answer any more.
+        PageStuckError: the page no longer responds.
     """
-    await asyncio.sleep(_POLL_SECONDS)  # a click's navigation begins a moment after the click
+    await asyncio.sleep(_POLL_SECONDS)  # a click's navigation starts a moment after the click
     while tab.navigation is not None and browser.has(tab):
         if time.monotonic() - started > browser.navigation_seconds:
-            problem = f"The server did not answer within {browser.navigation_seconds:g} s"
+            problem = f"The server did not respond within {browser.navigation_seconds:g} s"
             browser.log.add(("event", f"{problem}; loading was stopped."))
             await tab.stop_loading()
             return
         await asyncio.sleep(_POLL_SECONDS)
     start = time.monotonic()
-    # this is part of the action's timeout; the report needs some time too
+    # this counts toward the action's timeout, and the report needs some time too
     remaining = max(0.5, started + browser.settings.action_timeout * 0.8 - start)
     while browser.has(tab):
         waited = time.monotonic() - start
@@ -201,7 +201,7 @@ async def wait_until_idle(browser: Browser, tab: Tab, started: float) -> None:
 
 
 async def _measure_stillness(tab: Tab) -> tuple[bool, bool]:
-    """Return whether the page is unchanged for a while, and whether it is still loading."""
+    """Return whether the page has been unchanged for a while, and whether it is still loading."""
     try:
         answer = await tab.ask("quiet")
     except PlaywrightError:  # between two documents

@@ -37,15 +37,15 @@ from manus.tools.browser.tab import (
 ACTION_MS = 4_000
 """Milliseconds to wait until an element is ready for an action."""
 REACTION_SECONDS = 0.5
-"""Time that menus and suggestions take to open, which pages delay on purpose."""
+"""Time that menus and suggestions take to open, since pages delay them on purpose."""
 _STEPS = 4
-"""Mouse moves on the way to an element."""
+"""Number of mouse moves on the way to an element."""
 _NEAR = 2
-"""Distance in pixels from which the mouse is moved to the place of a click."""
+"""Distance in pixels from which the mouse approaches the point of a click."""
 _MAX_MATCHES = 50
 _MAX_LABEL = 50
-"""Characters of a label that the tool quotes in its own sentences: the page has chosen them, and
-they stand outside the frame of untrusted text."""
+"""Maximum length of a label in the tool's own sentences: it is text of the page, and outside the
+frame of untrusted text."""
 _SAME_ROW = 0.5
 """Minimum similarity of the texts around an element and around the one that replaced it."""
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});
@@ -54,10 +54,10 @@ _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "in
 
 # Advice for elements of a kind that an action does not support.
 _INSTEAD = {
-    "list": "is a drop-down list: use `select_dropdown_option`",
+    "list": "is a dropdown: use `select_dropdown_option`",
     "file": "takes a file: use `upload_file`",
-    "button": "cannot be written into: click it instead",
-    "other": "is not a field; if it becomes one when it is clicked, click it and use `send_keys`",
+    "button": "does not accept text: click it instead",
+    "other": "is not a field; if a click turns it into one, click it and use `send_keys`",
 }
 
 
@@ -72,13 +72,13 @@ class Target:
     """`formed` accepts only values in a fixed format."""
     type: str
     is_editor: bool
-    """It is an editor of code, which shows only a part of its text."""
+    """Whether it is a code editor, which renders only part of its text."""
     disabled: bool
     read_only: bool
     suggests: bool
-    """The page may suggest values while the user types."""
+    """Whether the page may suggest values while the user types."""
     is_behind_label: bool
-    """The element is hidden, and its label receives the clicks."""
+    """Whether the element is hidden and its label receives the clicks."""
     host: str
     """The host of its frame."""
 
@@ -91,7 +91,7 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     """Return the element with a number.
 
     Raises:
-        ToolError: the element does not exist any more, is disabled, or is of an excluded kind.
+        ToolError: the element no longer exists, is disabled, or is of an excluded kind.
     """
     reference = tab.numbering.references.get(number or 0)
     description = tab.numbering.labels.get(number or 0, "")
@@ -117,7 +117,7 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     if properties["kind"] in excluded_kinds:
         raise ToolError(f"{label} {_INSTEAD[properties['kind']]}.")
     if excluded_kinds and properties["disabled"]:
-        raise ToolError(f"{label} is disabled; something else has to be done first.")
+        raise ToolError(f"{label} is disabled; another action has to enable it first.")
     # a replaced element may have another frame
     frame = await with_timeout(ANSWER_SECONDS, element.owner_frame())
     host = urlsplit(frame.url).hostname if frame else ""
@@ -125,9 +125,9 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
 
 
 async def _find_replacement(tab: Tab, number: int) -> tuple[ElementHandle | None, str]:
-    """Return the element that replaced a removed one, or a hint at the nearest ones.
+    """Return the element that replaced a removed one, or a hint about the nearest ones.
 
-    Pages often render a part again after an event.
+    Pages often rerender a part after an event.
     """
     numbering = tab.numbering
     lines = render_lines(await take_snapshot(tab.page), numbering, None)
@@ -141,7 +141,7 @@ async def _find_replacement(tab: Tab, number: int) -> tuple[ElementHandle | None
 
 
 def _find_equal(numbering: Numbering, number: int, numbers: list[int]) -> int | None:
-    """Return the one element among `numbers` that is equal to a removed one; None if in doubt.
+    """Return the only element among `numbers` that equals a removed one; None if in doubt.
 
     Both must be the only one with their label and key, or with their label, and must not belong to
     different entries of a list.
@@ -169,12 +169,12 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     before, is_covered, _ = text.partition("intercepts pointer events")
     if is_covered:
         cover = one_line(before.rstrip().rpartition("\n")[2].strip(" -"), 160)
-        problem = f"{label} is covered; close or move what lies over it first, or scroll."
+        problem = f"{label} is covered; first close or move what covers it, or scroll."
         return ActionError(problem, f"- It is covered by {cover}")
     reasons = ("not visible", "not enabled", "not stable", "not attached", "detached")
     if reason := next((words for words in reasons if words in text.lower()), ""):
-        return ToolError(f"{label} could not be acted on: {reason}.")
-    return ActionError(f"{label} could not be acted on.", text.strip().splitlines()[0][:200])
+        return ToolError(f"Cannot act on {label}: {reason}.")
+    return ActionError(f"Cannot act on {label}.", text.strip().splitlines()[0][:200])
 
 
 async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
@@ -192,8 +192,8 @@ async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
 async def _approach(tab: Tab, element: ElementHandle) -> Position | None:
     """Move the mouse to an element; return the point to click if its middle is covered.
 
-    Not in one leap: a menu that opened under the resting mouse takes its first move for one over
-    the entry that it rested on. Elements in frames are clicked without that.
+    The mouse moves in steps: a menu that opened under the resting mouse takes the first move as a
+    hover over the entry under it. Elements in frames are clicked without this.
     """
     point = await with_timeout(ANSWER_SECONDS, element.evaluate(script("point")))
     if point is None:
@@ -248,19 +248,19 @@ async def scroll(_: Browser, tab: Tab, parameters: BrowserArgs) -> str:
         text = f"(arguments) => ({script('scroll')})(null, arguments)"
         position = await with_timeout(ANSWER_SECONDS, tab.page.evaluate(text, arguments))
     subject = "area" if position["inner"] else "page"
-    distances = f"{position['above']} px are above and {position['below']} px below now."
+    distances = f"{position['above']} px are now above and {position['below']} px below."
     if position["moved"]:
         return f"Scrolled the {subject} {direction} by {abs(position['moved'])} px; {distances}"
     if position["above"] or position["below"]:
         end = "end" if direction == "down" else "beginning"
-        return f"The {subject} is at its {end} already; {distances}"
-    return f"The {subject} does not scroll; an area inside it does with the `index` of an element."
+        return f"The {subject} is already at its {end}; {distances}"
+    return f"The {subject} does not scroll; for an area inside it give the `index` of an element."
 
 
 async def scroll_to_text(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
-    """Scroll to an occurrence of a text, in any frame: the next one if it is the same text again.
+    """Scroll to an occurrence of a text in any frame: the first one that is not in view.
 
-    Else it is the first one that is not in view.
+    If the text is the same as before, scroll to its next occurrence.
     """
     text = arguments.text or ""
     matches: list[Locator] = []
@@ -287,23 +287,23 @@ async def scroll_to_text(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report
 
 
 async def _find_text(frame: Frame, text: str) -> list[bool]:
-    """Return for each occurrence of a text in a frame whether it is in view."""
+    """Return, for each occurrence of a text in a frame, whether it is in view."""
     locator = frame.get_by_text(text).filter(visible=True)
     in_view = await with_timeout(ANSWER_SECONDS, locator.evaluate_all(SCRIPTS["in_view"]))
     return list(in_view)[:_MAX_MATCHES]
 
 
 async def screenshot(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:
-    """Take a picture of the viewport."""
+    """Save a screenshot of the viewport."""
     workspace = browser.session.workspace
     path = arguments.path or PICTURE
     if not path.lower().endswith(".png"):
-        raise ToolError(f"{path}: give a name that ends in .png.")
+        raise ToolError(f"{path} is not a PNG path; end it with `.png`.")
     target = await asyncio.to_thread(workspace.writable, path)
     if not (data := await tab.picture("png")):
-        raise ToolError("The page could not be painted in time.")
+        raise ToolError("The page was not painted in time.")
     try:
         await asyncio.to_thread(write_file, target, data)
     except OSError as error:
-        raise ToolError(f"{target.name} could not be written ({error.strerror}).") from None
-    return f"The view is in {workspace.show(target)}."
+        raise ToolError(f"Cannot write {target.name}: {error.strerror}.") from None
+    return f"Saved the view to {workspace.show(target)}."

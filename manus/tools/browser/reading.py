@@ -1,4 +1,4 @@
-"""Read a whole page or field: its text, or the parts about a goal."""
+"""Read a whole page or field: its text, or the parts that relate to a goal."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ _MAX_FRAMES = 5
 
 
 async def extract_content(browser: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
-    """Return what the page says about a goal; without a goal one part of its text.
+    """Return what the page says about a goal, or one part of its text if there is no goal.
 
-    With an index it is the text of this element, such as the value of a field; with a path the
-    whole text is written into a file.
+    With an index, the text is that of this element, such as the value of a field. With a path, the
+    whole text is written to a file.
 
     Raises:
-        ToolError: the page has no text, or no part of that number.
-        PageStuckError: the page does not answer.
+        ToolError: the page has no text, or no part with that number.
+        PageStuckError: the page does not respond.
     """
     session = browser.session
     subject, text, hidden = await _read_subject(browser, tab, arguments)
     text = mask(text, session.settings.secrets)
     session.egress_guard.read(text, tab.page.url)
     if not text:
-        raise ToolError(f"{subject} has no text that can be read.")
+        raise ToolError(f"{subject} has no readable text.")
     if arguments.path is not None:
         await keep_text(browser, arguments.path, text, tab.source)
-        return Report(f"Wrote {len(text):,} characters of {subject} into {arguments.path}.")
+        return Report(f"Wrote {len(text):,} characters of {subject} to {arguments.path}.")
     if hidden >= _MIN_HIDDEN:
         subject += f" (without {hidden:,} characters that are hidden or collapsed)"
     if arguments.goal and len(text) > _SHORT_CHARACTERS:
@@ -63,7 +63,7 @@ async def extract_content(browser: Browser, tab: Tab, arguments: BrowserArgs) ->
 
 
 async def _read_subject(browser: Browser, tab: Tab, arguments: BrowserArgs) -> tuple[str, str, int]:
-    """Return what is read, its text, and how many characters of it are hidden."""
+    """Return the name of what is read, its text, and the number of its hidden characters."""
     if arguments.index is not None:
         target = await find_target(tab, arguments.index)
         if target.type == "password":
@@ -76,7 +76,7 @@ async def _read_subject(browser: Browser, tab: Tab, arguments: BrowserArgs) -> t
 
 
 async def _read_for_goal(browser: Browser, subject: str, text: str, goal: str) -> Report:
-    """Return what a long text says about a goal: a model's answer, or the parts that fit."""
+    """Return what a long text says about a goal: a model's answer, or the parts that match."""
     session = browser.session
     note = ""
     if session.complete is not None:
@@ -89,14 +89,14 @@ async def _read_for_goal(browser: Browser, subject: str, text: str, goal: str) -
         except ModelError as error:
             note = f" (The model that reads pages failed: {error})"
     selection = await asyncio.to_thread(excerpt, text, goal, _ANSWER_CHARACTERS)
-    return Report(f"The parts of {subject} that have to do with the goal:{note}", selection)
+    return Report(f"The parts of {subject} that relate to the goal:{note}", selection)
 
 
 def _select_part(subject: str, text: str, number: int) -> Report:
     parts = split_text(text, _PART_CHARACTERS)
     if not 1 <= number <= len(parts):
         count = f"{len(parts)} page{'s' * (len(parts) > 1)}"
-        raise ToolError(f"The text of {subject} has {count}; there is no page {number}.")
+        raise ToolError(f"The text of {subject} has {count}; page {number} does not exist.")
     position = f", page {number} of {len(parts)}" if len(parts) > 1 else ""
     return Report(f"Text of {subject}{position}:", parts[number - 1].strip("\n"))
 

@@ -1,4 +1,4 @@
-"""What an action or a look reports: the tool's own sentences, and text of the page beside them."""
+"""The report of an action or a snapshot: the tool's own sentences, and text of the page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from manus.state.errors import ToolError
 
 
 class Report(NamedTuple):
-    """The tool's own sentences, and text of the page, which stands in a frame behind them.
+    """The tool's own sentences, and text of the page, which follows them in a frame.
 
-    The sentences may quote the name of an element, but nothing else of the page.
+    The sentences may quote the name of an element, but nothing else from the page.
     """
 
     text: str

@@ -22,10 +22,10 @@ from manus.tools.browser.tab import (
 
 _PAGE_SECONDS = 8.0
 _FRAME_SECONDS = 2.0
-"""Timeout of a frame: one whose page never loaded does not answer at all."""
+"""Timeout of a frame: one whose page never loaded does not respond at all."""
 _OPTIONS = {"maxElements": 300, "maxTexts": 300}
 _NEAR_PIXELS = 400
-"""How far above and below the viewport elements are listed."""
+"""Distance above and below the viewport within which elements are listed."""
 _MAX_FRAMES = 20
 _MAX_DEPTH = 4
 
@@ -42,8 +42,8 @@ async def take_snapshot(page: Page) -> FrameView:
     """Take a snapshot of a page and its visible frames.
 
     Raises:
-        PageStuckError: the page itself does not answer.
-        PlaywrightError: the page is gone, or changes its document at this moment.
+        PageStuckError: the page itself does not respond.
+        PlaywrightError: the page is gone, or is changing its document.
     """
     return await _inspect_frame(page.main_frame, {}, 0)
 
@@ -65,7 +65,7 @@ async def _inspect_frame(frame: Frame, area: dict[str, Any], depth: int) -> Fram
 async def _inspect_children(
     frame: Frame, content: dict[str, Any], depth: int
 ) -> dict[int, FrameView]:
-    """Return the child frames that answer in time, by the id of their element."""
+    """Return the child frames that respond in time, by the id of their element."""
     items = [item for item in content["items"] if item["kind"] == "frame"][:_MAX_FRAMES]
     inspections = []
     for item in items:
@@ -83,7 +83,7 @@ async def _inspect_children(
 async def _inspect_child(
     reference: Reference, area: dict[str, Any], depth: int
 ) -> FrameView | None:
-    """Return the content of the frame in an element; None if it does not answer in time."""
+    """Return the content of the frame in an element; None if it does not respond in time."""
     with contextlib.suppress(PlaywrightError, PageStuckError):
         element = await get_element(reference, _FRAME_SECONDS)
         if element is None:
@@ -110,7 +110,7 @@ class Line:
 
     @property
     def is_content(self) -> bool:
-        """Return whether it is an element or a text of the page, not a remark about it."""
+        """Return whether it is an element or a text of the page, rather than a note about it."""
         return self.number is not None or self.rank in (_HEADING, _TEXT, _NEAR_TEXT)
 
     @property
@@ -172,9 +172,9 @@ def _render_frame(
 
 
 def fit_lines(lines: list[Line], room: int) -> tuple[str, set[int], int]:
-    """Return the lines in at most `room` characters, and the numbers of their elements.
+    """Return the lines that fit into `room` characters, and the numbers of their elements.
 
-    The last value is the number of elements in view that are left out.
+    The last value is the number of elements in view that are omitted.
     """
     surplus = sum(len(line.text) + 1 for line in lines) - room
     left_out: set[int] = set()

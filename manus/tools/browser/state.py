@@ -1,4 +1,4 @@
-"""The current state of the browser: text for the model, a picture, a digest for loop detection."""
+"""The state of the browser: text for the model, a screenshot, a digest for loop detection."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TRIES = 3
 _MAX_NEW = 5
 _NEW_CHARACTERS = 120
 _NO_ANSWER = (
-    "The page does not answer (a script of it may be running without end); go to an address, "
+    "The page does not respond (one of its scripts may be running endlessly); go to an address, "
     "refresh, or close the tab."
 )
 
@@ -53,13 +53,13 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Observ
 
     The text has at most about `browser.page_characters` characters. The picture shows the viewport;
     it is missing for an empty page, or if it could not be taken. Pages cannot make this raise: a
-    page that does not answer is described as such.
+    page that does not respond is described as such.
     """
     browser: Browser | None = session.peek(NAME)
     if browser is None:
         return None
     if browser.dead:
-        return Observation("The browser has ended by itself; the next action starts a new one.")
+        return Observation("The browser exited unexpectedly; the next action starts a new one.")
     secrets = session.settings.secrets
     own_text, page_text = (mask(text, secrets) for text in await describe(browser))
     data = await take_picture(session, numbered=True) if screenshot else b""
@@ -76,8 +76,8 @@ async def browser_state(session: Session, *, screenshot: bool = False) -> Observ
 async def take_picture(session: Session, *, numbered: bool = False) -> bytes:
     """Return the active page as a JPEG; empty if there is no page, or an empty one.
 
-    With `numbered`, the visible elements bear their numbers. These do not change: the page is not
-    read.
+    With `numbered`, the visible elements are labeled with their numbers, which do not change, since
+    the page is not read.
     """
     browser: Browser | None = session.peek(NAME)
     tab = None if browser is None or browser.dead else browser.active
@@ -103,9 +103,9 @@ async def describe(browser: Browser) -> Report:
     if len(tabs) > limit // 2:
         tabs = tabs[: limit // 2] + "…\n"
     room = limit - len(error) - len(tabs)
-    front = f"Tab {tab.id} is in front.\n" if tabs else ""
+    active = f"Tab {tab.id} is active.\n" if tabs else ""
     own_text, page_text = await _describe_page(browser, tab, room)
-    return Report(f"{error}{front}{own_text}", f"{tabs}{page_text}")
+    return Report(f"{error}{active}{own_text}", f"{tabs}{page_text}")
 
 
 async def _describe_tabs(browser: Browser, active: Tab) -> str:
@@ -146,9 +146,9 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     tab.numbering.visible = numbers
     tab.numbering.visible_labels = dict(tab.numbering.labels)
     if omitted_count:
-        own_text += f"{omitted_count} more elements in view are left out.\n"
+        own_text += f"{omitted_count} more elements in view are omitted.\n"
     if not body:
-        own_text += "Nothing can be seen on the page.\n"
+        own_text += "Nothing is visible on the page.\n"
     return Report(own_text.rstrip(), (title + body).rstrip())
 
 
@@ -179,9 +179,9 @@ async def find_new_lines(browser: Browser) -> str:
 
 
 def _is_new(line: Line, before: Collection[str], numbers: Collection[int]) -> bool:
-    """Return whether a line tells of something new: a text, or an element drawn for the first time.
+    """Return whether a line is new: a text, or an element rendered for the first time.
 
-    A part that is drawn again with the same words is not new.
+    A part that is rendered again with the same words is not new.
     """
     if line.number is not None and line.number in numbers:
         return False
@@ -201,7 +201,7 @@ async def _take_snapshot(browser: Browser, tab: Tab) -> FrameView | None:
         except PageStuckError:
             if not await tab.revive():
                 return None
-            browser.log.add(("event", "A script of the page ran without end and was stopped."))
+            browser.log.add(("event", "A script of the page ran endlessly and was stopped."))
         except PlaywrightError:  # the document is changing
             if not browser.has(tab):
                 return None
@@ -223,7 +223,7 @@ async def _describe_pdf(browser: Browser, tab: Tab, room: int) -> Report:
 async def page_fingerprint(browser: Browser, mark: int) -> str | None:
     """Return a short digest of the active page, and of the dialogs since a mark of the log.
 
-    It is stable while nothing changes. None if the page does not answer.
+    It is stable while nothing changes. None if the page does not respond.
     """
     tab = browser.active
     if tab is None or browser.dead:
@@ -237,6 +237,6 @@ async def page_fingerprint(browser: Browser, mark: int) -> str | None:
 
 
 async def _compute_digest(frame: Frame) -> Any:
-    """Return the digest of a frame; None if it does not answer, such as one that never loaded."""
+    """Return the digest of a frame; None if it does not respond, such as one that never loaded."""
     seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
     return await attempt(seconds, frame.evaluate(script("digest")))

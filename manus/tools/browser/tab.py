@@ -17,15 +17,15 @@ from manus.prompts.sources import FILE, WEB
 from manus.state.text import one_line, shorten
 
 ANSWER_SECONDS = 4.0
-"""Timeout of a request to a page that a responsive page answers at once."""
+"""Timeout of a request that a responsive page answers at once."""
 _PICTURE_SECONDS = 6.0
 FAILED_RESOURCE = "Failed to load resource"
-"""The beginning of Chromium's message about a file of the page that is missing."""
+"""Start of Chromium's message about a file that the page lacks."""
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
 SCRIPTS = {p.stem: p.read_text("utf-8") for p in Path(__file__).with_name("js").glob("*.js")}
 """Scripts that run in pages, by name."""
 _PARTS = dict.fromkeys(("walk", "content", "describe", "value"), ("naming",))
-"""Scripts that others need, besides the store."""
+"""Scripts that other scripts need, besides the store."""
 
 T = TypeVar("T")
 Kind = Literal["dialog", "download", "console", "event"]
@@ -38,14 +38,14 @@ def script(name: str) -> str:
 
 
 class PageStuckError(Exception):
-    """The page did not answer in time."""
+    """The page did not respond in time."""
 
 
 async def with_timeout(seconds: float, awaitable: Awaitable[T]) -> T:
     """Await with a timeout.
 
     Most calls to a page have no timeout of their own, and a page whose script runs forever never
-    answers them.
+    responds to them.
 
     Raises:
         PageStuckError: the timeout expired.
@@ -54,7 +54,7 @@ async def with_timeout(seconds: float, awaitable: Awaitable[T]) -> T:
         async with asyncio.timeout(seconds):
             return await awaitable
     except TimeoutError:
-        raise PageStuckError(f"no answer within {seconds:g} s") from None
+        raise PageStuckError(f"no response within {seconds:g} s") from None
 
 
 async def attempt(seconds: float, awaitable: Awaitable[T]) -> T | None:
@@ -78,10 +78,10 @@ class Reference(NamedTuple):
 
 
 async def get_element(reference: Reference, seconds: float) -> ElementHandle | None:
-    """Return the element, or None if its document does not contain it any more.
+    """Return the element, or None if its document no longer contains it.
 
     Raises:
-        PageStuckError: the frame does not answer in time.
+        PageStuckError: the frame does not respond in time.
         PlaywrightError: the frame is gone.
     """
     arguments = {"token": reference.token, "id": reference.id}
@@ -109,9 +109,9 @@ class Numbering:
         self.labels: dict[int, str] = {}
         """Descriptions of elements: `link "Terms"`."""
         self.keys: dict[int, str] = {}
-        """What tells elements with the same label apart: an id, a name, an address."""
+        """Keys that distinguish elements with the same label: an id, a name, an address."""
         self.rows: dict[int, str] = {}
-        """The beginnings of the list entries, table rows or paragraphs around elements."""
+        """The first words of the list entries, table rows or paragraphs around elements."""
         self.visible_labels: dict[int, str] = {}
         """The descriptions that the model saw last."""
         self.references: dict[int, Reference] = {}
@@ -141,9 +141,9 @@ class Tab:
         self.arrivals = 0
         """Number of pages loaded so far, including reloads."""
         self.read: tuple[str, str] | None = None
-        """Cache of the last read page: its HTML, or a PDF's address, and its text."""
+        """Cache of the page read last: its HTML, or a PDF's address, and its text."""
         self.navigation: Request | None = None
-        """The pending navigation request, if its response has not begun."""
+        """The pending navigation request, if its response has not started."""
         self._arriving: tuple[int, str] | None = None
         self._requests: dict[Request, float] = {}
         self._log = log
@@ -185,14 +185,14 @@ class Tab:
     def _on_navigated(self, frame: Frame) -> None:
         if frame == self.page.main_frame:
             self.navigation = None
-            if self._arriving is not None:  # else a navigation within the document
+            if self._arriving is not None:  # otherwise it is a navigation within the document
                 self.status, self.content_type = self._arriving
                 self.arrivals += 1
                 self._arriving = None
 
     def _on_console(self, message: ConsoleMessage) -> None:
         url = str(message.location.get("url", ""))
-        # a missing icon is no problem of the page
+        # a missing icon is not a problem of the page
         if message.type != "error" or url.endswith("/favicon.ico"):
             return
         text = message.text
@@ -225,17 +225,17 @@ class Tab:
 
     @property
     def route(self) -> str:
-        """Return the address without its query and anchor.
+        """Return the address without its query and fragment.
 
-        Pages change both while a form is filled in.
-        An anchor that is a path is a view of the page, and counts.
+        Pages change both while a form is filled in. A fragment that is a path identifies a view of
+        the page, and is kept.
         """
         parts = urlsplit(self.page.url)
         view = parts.fragment if parts.fragment.startswith(("/", "!")) else ""
         return f"{parts.scheme}://{parts.netloc}{parts.path}#{view}"
 
     async def cdp(self) -> CDPSession | None:
-        """Return the DevTools session of the page; None if it does not answer."""
+        """Return the DevTools session of the page; None if it does not respond."""
         if self._cdp is None:
             attaching = self.page.context.new_cdp_session(self.page)
             self._cdp = await attempt(ANSWER_SECONDS, attaching)
@@ -264,15 +264,15 @@ class Tab:
         self._requests.clear()
 
     async def revive(self) -> bool:
-        """Terminate a script that runs forever; return whether the page answers then."""
+        """Terminate a script that runs forever; return whether the page then responds."""
         is_ended = await self._send("Runtime.terminateExecution")
         return is_ended and await attempt(ANSWER_SECONDS, self.page.evaluate("true")) is True
 
     async def title(self) -> str:
-        """Return the page's title; empty if it does not answer in time."""
+        """Return the page's title; empty if it does not respond in time."""
         return one_line(await attempt(1.0, self.page.title()) or "", 200)
 
     async def picture(self, kind: Literal["png", "jpeg"], quality: int | None = None) -> bytes:
-        """Take a picture of the viewport; empty if it is not painted in time."""
+        """Take a screenshot of the viewport; empty if it is not painted in time."""
         request = self.page.screenshot(type=kind, quality=quality, scale="css")
         return await attempt(_PICTURE_SECONDS, request) or b""

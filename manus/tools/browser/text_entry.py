@@ -1,4 +1,4 @@
-"""Enter text into a field as a person does, replace a part of it, and read it whole."""
+"""Enter text into a field as a person does, replace a part of it, and read all of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORMATS = {
     "datetime-local": "a date and time as 2026-01-31T14:30",
     "month": "a month as 2026-01",
     "week": "a week as 2026-W05",
-    "color": "a colour as #rrggbb",
+    "color": "a color as #rrggbb",
 }
 
 
@@ -37,14 +37,14 @@ async def read_value(target: Target) -> str:
 
 
 async def enter_text(tab: Tab, target: Target, text: str, requested: str) -> str:
-    """Replace the content of a field; return the value that the field makes of it.
+    """Replace the content of a field; return the value that the field then has.
 
-    The keys of a line are pressed one by one, for the handlers of the page. A text of several lines
-    is inserted, as by pasting: a pressed Enter may send a form, and editors indent what is typed.
+    A single line is typed key by key, for the handlers of the page. A text of several lines is
+    inserted like pasted text: Enter may submit a form, and editors indent what is typed.
     `requested` is the text with placeholders for secrets.
 
     Raises:
-        ToolError: the field has a format that the text does not fit.
+        ToolError: the text does not match the format of the field.
     """
     if target.kind == "formed":
         return await _fill_formed(target, text.strip(), requested)
@@ -55,7 +55,7 @@ async def enter_text(tab: Tab, target: Target, text: str, requested: str) -> str
             await _insert(tab, text)
         return await read_value(target)
     if len(text) > MAX_TYPED:
-        raise ToolError(f"{target.label} is a field of one line; {len(text):,} characters are not.")
+        raise ToolError(f"{target.label} has a single line; {len(text):,} characters do not fit.")
     await target.element.select_text(timeout=ACTION_MS)
     if text:
         await tab.page.keyboard.type(text)
@@ -68,7 +68,7 @@ async def replace_part(tab: Tab, target: Target, old: str, new: str) -> str:
     """Replace the one occurrence of a text in a field; return the value of the field.
 
     Raises:
-        ToolError: the field contains the text not at all, or more than once.
+        ToolError: the field does not contain the text, or contains it more than once.
     """
     if target.kind == "text" and not target.is_editor:
         count = int(await target.ask(SCRIPTS["select_part"], old))
@@ -112,17 +112,17 @@ async def _fill_formed(target: Target, text: str, requested: str) -> str:
             raise
     if text and not value:
         raise ToolError(
-            f"{target.label} (a {target.type} field) does not take {requested!r}; write "
+            f"{target.label} (a {target.type} field) does not accept {requested!r}; write "
             f"{_FORMATS.get(target.type, 'a number')}."
         )
     return value
 
 
 async def read_text_file(workspace: Workspace, path: str) -> str:
-    """Return the text of a file of the workspace.
+    """Return the text of a file in the workspace.
 
     Raises:
-        ToolError: there is no such file, or it is not text.
+        ToolError: the file does not exist, or is not text.
     """
     real_path = workspace.readable(path)
     try:
@@ -135,7 +135,7 @@ async def read_text_file(workspace: Workspace, path: str) -> str:
 
 
 async def keep_text(browser: Browser, path: str, text: str, source: str) -> None:
-    """Write text of a page into a file of the workspace, which counts as downloaded.
+    """Write text of a page to a file in the workspace, which then counts as downloaded.
 
     Raises:
         ToolError: the file cannot be written.
@@ -145,6 +145,6 @@ async def keep_text(browser: Browser, path: str, text: str, source: str) -> None
     try:
         await asyncio.to_thread(write_file, target, text.encode("utf-8", "replace"))
     except OSError as error:
-        raise ToolError(f"{path} could not be written ({error.strerror}).") from None
+        raise ToolError(f"Cannot write {path}: {error.strerror}.") from None
     if is_foreign(source):
         await asyncio.to_thread(add_downloads, workspace, [workspace.show(target)])

@@ -1,7 +1,7 @@
 """Build a Vega-Lite specification from a chart and a table with altair. Runs in the worker process.
 
-Rows are aggregated first and columns renamed to `x`, `y`, …: the page holds only what is drawn, and
-no column name is ever evaluated as a Vega expression.
+Rows are aggregated first and columns renamed to `x`, `y`, …: the page contains only what is drawn,
+and no column name is ever evaluated as a Vega expression.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _COLORS = re.findall(
     "4c78a8 f58518 e45756 72b7b2 54a24b eeca3b b279a2 ff9da6 9d755d bab0ac "
     "9ecae9 ffbf79 ff9d98 83bcb6 88d27a f2cf5b d6a5c9 fcbfd2 d8b5a5 79706e",
 )
-"""Ten colours that are easy to tell apart, and a paler variant of each."""
+"""Ten colors that are easy to tell apart, and a paler variant of each."""
 _PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 """The period aliases of pandas."""
 _MAX_MARKED_POINTS = 60
-"""Maximum number of points of a line that are each marked."""
+"""Maximum number of points of a line that has a marker at each point."""
 _MAX_BOX_ROWS = 50_000
-"""Maximum number of rows of a box plot; the page holds all of them."""
+"""Maximum number of rows of a box plot; the page contains all of them."""
 _MIN_LABELLED_SHARE = 0.03
-"""Minimum share of a slice that has room for a label."""
+"""Minimum share of a slice with room for a label."""
 
 
 def specify(chart: Chart, frame: Any, colors: dict[str, int]) -> tuple[dict[str, Any], list[str]]:
     """Return the Vega-Lite specification and notes for the model.
 
-    `colors` maps series names to indexes of colours; new names are added to it.
+    `colors` maps series names to color indexes; new names are added to it.
 
     Raises:
-        ToolError: a column is missing or does not fit.
+        ToolError: a column is missing or unsuitable.
     """
     alt.data_transformers.disable_max_rows()  # charts have their own limit
     alt.data_transformers.consolidate_datasets = False  # keep the rows inside the chart
@@ -86,7 +86,7 @@ def _melt_columns(chart: Chart, frame: Any) -> tuple[Chart, Any]:
     if not isinstance(chart.y, list):
         return chart, frame
     if chart.type not in ("line", "bar", "area", "scatter", "box") or chart.color:
-        raise ToolError("Several `y` are series of a line, bar, area, scatter or box; no `color`.")
+        raise ToolError("Several `y` need a line, bar, area, scatter or box chart without `color`.")
     table = frame.assign(**{name: get_column(frame, name, "y") for name in chart.y})
     keys = [chart.x] if chart.x else []
     table = table.rename(columns={get_column(frame, n, "x").name: n for n in keys})
@@ -101,7 +101,7 @@ def _make_chart(rows: Any) -> alt.Chart:
 
 
 def _assign_colors(spec: dict[str, Any], colors: dict[str, int]) -> None:
-    """Give each series the colour it had in earlier charts, and a new series the next one."""
+    """Give each series its color in earlier charts, and a new series the next color."""
     channel = spec.get("layer", [spec])[0]["encoding"].get("color", {})
     if channel.get("type") != "nominal":
         return
@@ -117,7 +117,7 @@ def _assign_colors(spec: dict[str, Any], colors: dict[str, int]) -> None:
 
 
 def _color_channel(chart: Chart, rows: Any) -> dict[str, Any]:
-    """Return the colour channel; without a legend if the axis names the series already."""
+    """Return the color channel; without a legend if the axis already names the series."""
     if "color" not in rows:
         return {}
     is_on_axis = chart.color == chart.x and chart.type in ("bar", "box")
@@ -128,7 +128,7 @@ def _color_channel(chart: Chart, rows: Any) -> dict[str, Any]:
 
 
 def _draw_series(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
-    """Draw a line, bar, area or scatter chart: a height for each `x`."""
+    """Draw a line, bar, area or scatter chart: a `y` value for each `x`."""
     table, kind = _prepare_x(chart, table, notes)
     table, name = compute_heights(chart, table, notes)
     table = keep_largest(table, "color", chart, notes)
@@ -156,7 +156,7 @@ def _log_scale(chart: Chart, table: Any) -> alt.Scale:
             "`log` is for a line or scatter: a bar starts at zero, which a log scale lacks."
         )
     if (table["y"] <= 0).any():
-        raise ToolError("`log` cannot show values of zero or below; leave it out, or the values.")
+        raise ToolError("`log` cannot show values of zero or below; omit `log`, or these values.")
     return alt.Scale(type="log")
 
 
@@ -171,7 +171,7 @@ def _prepare_x(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, str]:
         )
     if chart.per:
         if kind != "temporal":
-            raise ToolError(f"`per` is for dates, and `{chart.x}` holds none that can be read.")
+            raise ToolError(f"`per` needs dates, and `{chart.x}` has none that can be parsed.")
         table["x"] = table["x"].dt.to_period(_PERIODS[chart.per]).dt.start_time
     if chart.type == "bar" and table["x"].nunique() <= chart.top:
         # as categories, the bars of points in time use the available width
@@ -185,7 +185,7 @@ def _offset_channel(chart: Chart, table: Any, kind: str, notes: list[str]) -> di
         return {}
     if kind in CATEGORIES:
         return {"xOffset": alt.XOffset("color:N", title=chart.color)}
-    notes.append(f"The series are stacked: {chart.top} `{chart.x}` at most fit side by side.")
+    notes.append(f"The series are stacked: at most {chart.top} `{chart.x}` fit side by side.")
     return {}
 
 
@@ -238,7 +238,7 @@ def _draw_histogram(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 
 def _draw_heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
-    """Draw a cell for each pair of categories, coloured by the aggregate of its rows."""
+    """Draw a cell for each pair of categories, colored by the aggregate of its rows."""
     table["x"], x_kind = as_categories(table["x"])
     table["y"], y_kind = as_categories(table["y"])
     y_order = order_texts(table["y"]) if y_kind == "nominal" else "ascending"

@@ -26,9 +26,9 @@ _WEEKDAYS |= {name.lower(): rank for rank, name in enumerate(calendar.day_abbr)}
 _MAX_LISTED = 30
 """Maximum number of column names in an error."""
 CATEGORIES = ("nominal", "ordinal")
-"""Types of `x` values with one discrete position each: texts; numbers and dates."""
+"""Types of `x` values that have one discrete position each: texts; numbers and dates."""
 MAX_POINTS = 5_000
-"""Maximum number of points drawn; more are sampled, and a note says how."""
+"""Maximum number of points drawn; beyond it points are sampled, and a note says how."""
 MAX_SLICES = 12
 """Maximum number of slices of a pie; the smaller ones are combined into one."""
 
@@ -52,7 +52,7 @@ def read_table(path: Path, path_text: str, sheet: str | None) -> Any:
     kind = path.suffix.lower()
     if kind not in readers:
         raise ToolError(
-            f"{path_text} is of a kind that is not known; there are: {', '.join(readers)}."
+            f"{path_text} has an unsupported format; supported are: {', '.join(readers)}."
         )
     try:
         with open_file(path) as file:
@@ -62,11 +62,11 @@ def read_table(path: Path, path_text: str, sheet: str | None) -> Any:
         raise ModuleNotFoundError(name=error.name or package) from error
     except Exception as error:  # readers raise errors of many types
         reason = one_line(str(error), 200)
-        why = f"{path_text} cannot be read as a table of rows and columns ({reason})"
-        raise ToolError(f"{why}; bring it into that form first.") from error
+        why = f"Cannot read {path_text} as a table of rows and columns ({reason})"
+        raise ToolError(f"{why}; convert it first.") from error
     frame.columns = [str(get_column) for get_column in frame.columns]
     if frame.empty:
-        raise ToolError(f"{path_text} has no rows; a chart needs some.")
+        raise ToolError(f"{path_text} has no rows; a chart needs at least one.")
     return frame
 
 
@@ -87,7 +87,7 @@ def get_column(frame: Any, name: str, argument: str) -> Any:
 
 
 def as_numbers(values: Any, name: str, argument: str) -> Any:
-    """Convert a column to numbers; cells that are none become missing.
+    """Convert a column to numbers; cells that are not numbers become missing values.
 
     Raises:
         ToolError: less than half of the cells are numbers.
@@ -95,7 +95,7 @@ def as_numbers(values: Any, name: str, argument: str) -> Any:
     converted = pd.to_numeric(values, errors="coerce").astype(float)
     if converted.notna().sum() < max(1, 0.5 * values.notna().sum()):
         example = next((str(v) for v in values.dropna().head(1)), "")[:40]
-        why = f"`{argument}` needs a column of numbers, and `{name}` holds text such as `{example}`"
+        why = f"`{argument}` needs a column of numbers, and `{name}` has text such as `{example}`"
         raise ToolError(f"{why}; choose another, or clean it first.")
     return converted.replace([float("inf"), float("-inf")], float("nan"))
 
@@ -115,7 +115,7 @@ def as_axis_values(values: Any) -> tuple[Any, str]:
 
 
 def _parse_dates(values: Any) -> Any:
-    """Return a column as points in time; None unless all of it has one of the known formats."""
+    """Return a column as points in time; None unless all its values have one supported format."""
     texts = values.dropna().astype(str).str.strip()
     if texts.empty or is_ambiguous_date(texts):
         return None
@@ -128,13 +128,13 @@ def _parse_dates(values: Any) -> Any:
 
 
 def is_ambiguous_date(values: Any) -> bool:
-    """Return whether dates with slashes fit both day first and month first."""
+    """Return whether dates with slashes can be read both day first and month first."""
     parts = values.dropna().astype(str).str.extract(_SLASH_DATE).astype(float)
     return not parts.empty and bool((parts <= 12).all(axis=None))
 
 
 def order_texts(texts: Any) -> list[str]:
-    """Return distinct texts in the order of the file; months and weekdays in calendar order."""
+    """Return distinct texts in file order; months and weekdays in calendar order."""
     names = [str(name) for name in texts.dropna().unique()]
     lowered = [name.strip().lower() for name in names]
     for ranks in (_MONTHS, _WEEKDAYS):
@@ -152,7 +152,7 @@ def as_categories(values: Any) -> tuple[Any, str]:
 
 
 def format_times(times: Any) -> Any:
-    """Format points in time, without the parts that all of them share."""
+    """Format points in time, without the parts that are the same in all of them."""
     texts = times.dt.strftime("%Y-%m-%d %H:%M:%S")
     for end in (":00", " 00:00", "-01", "-01"):
         present = texts.dropna()
@@ -220,12 +220,12 @@ def sample_rows(table: Any, notes: list[str], limit: int = MAX_POINTS) -> Any:
     """Sample rows with a fixed seed, if there are more than `limit`."""
     if len(table) <= limit:
         return table
-    notes.append(f"{limit:,} of {len(table):,} points are drawn, taken at random.")
+    notes.append(f"{limit:,} of {len(table):,} points are drawn, sampled at random.")
     return table.sample(limit, random_state=0).sort_index()
 
 
 def keep_extremes(table: Any, notes: list[str]) -> Any:
-    """Keep the lowest and the highest point of each stretch of a long line, so no peak is lost."""
+    """Keep the lowest and highest point of each stretch of a long line, so that no peak is lost."""
     if len(table) <= MAX_POINTS:
         return table
     notes.append(f"Of {len(table):,} points the extremes of each stretch are drawn.")
@@ -239,7 +239,7 @@ def count_bins(chart: Chart, table: Any) -> Any:
     """Count the rows with a value from `x` to `x2`."""
     table = table.assign(x=as_numbers(table["x"], chart.x or "", "x")).dropna()
     if table.empty:
-        raise ToolError(f"The column `{chart.x}` holds no numbers.")
+        raise ToolError(f"The column `{chart.x}` contains no numbers.")
     edges = np.histogram_bin_edges(table["x"], bins=chart.bins)
     position = np.digitize(table["x"], edges[1:-1])
     keys = {"x": edges[position], "x2": edges[position + 1]}
@@ -250,17 +250,17 @@ def count_bins(chart: Chart, table: Any) -> Any:
 
 
 def compute_slices(chart: Chart, table: Any, notes: list[str]) -> Any:
-    """Return the slices of a pie by size, the combined rest last, with shares in per cent."""
+    """Return the slices of a pie by size, the combined rest last, with shares in percent."""
     if (table["y"] < 0).any():
         raise ToolError("A pie cannot show values below zero; use a `bar`.")
     rows = table.sort_values("y", ascending=False, kind="stable").reset_index(drop=True)
     most = min(chart.top, MAX_SLICES)
     if len(rows) > most:
         rest = rows.iloc[most - 1 :]
-        notes.append(f"The {len(rest):,} smallest values of `{chart.x}` are one slice together.")
+        notes.append(f"The {len(rest):,} smallest values of `{chart.x}` are combined in one slice.")
         last = pd.DataFrame({"x": [f"other ({len(rest):,})"], "y": [rest["y"].sum()]})
         rows = pd.concat([rows.head(most - 1), last], ignore_index=True)
     if not rows.empty and rows["y"].sum() == 0:
-        raise ToolError("A pie of sizes that are all zero has no slices; use a `bar`.")
+        raise ToolError("A pie whose values are all zero has no slices; use a `bar`.")
     rows["share"] = (rows["y"] / rows["y"].sum()).map("{:.1%}".format)
     return rows

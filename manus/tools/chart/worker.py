@@ -1,7 +1,7 @@
-"""The worker process that draws a chart: `manus.tools.chart.worker JOB`, the job in JSON.
+"""The worker process that draws a chart: `manus.tools.chart.worker JOB`, with the job in JSON.
 
-It is a process of its own because reading and drawing take seconds of CPU time and as much memory
-as the file needs. It writes the PNG and the page, and prints one line of JSON: the number of
+It is a separate process because reading and drawing take seconds of CPU time and as much memory as
+the file needs. It writes the PNG and the page, and prints one line of JSON: the number of
 `rows`, `notes` and `colors`, or an `error`, or the name of a `missing` package. A job without data
 only builds the JavaScript bundle of the pages.
 """
@@ -52,13 +52,13 @@ def _make_chart(job: dict[str, Any]) -> dict[str, Any]:
         replace_file(picture, png)
         replace_file(picture.with_suffix(".html"), _render_page(spec, bundle).encode())
     except OSError as error:
-        raise ToolError(f"{job['output']} cannot be written: {error.strerror}.") from None
+        raise ToolError(f"Cannot write {job['output']}: {error.strerror}.") from None
     notes = [*_describe_rows(spec["data"]["values"]), *notes]
     return {"rows": len(frame), "notes": notes, "colors": job["colors"]}
 
 
 def _describe_rows(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the values of a few bars or points, so that they need not be read off the picture."""
+    """List the values of a few bars or points, so that they need not be read off the image."""
     if len(rows) > _MAX_DESCRIBED:
         return []
     lines = []
@@ -91,7 +91,7 @@ def _load_bundle(path: Path) -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return path.read_text("utf-8")
     bundle: str = vl_convert.javascript_bundle(cast(Any, None))  # its type hints require a snippet
-    with contextlib.suppress(OSError):  # without a writable folder nothing is cached
+    with contextlib.suppress(OSError):  # not cached if the folder is not writable
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, bundle.encode())
     return bundle

@@ -1,4 +1,4 @@
-"""Split a text into lines, insert lines, and find the lines nearest to a missing text.
+"""Split a text into lines, insert lines, and find the lines that a missing text resembles most.
 
 Lines end with a line feed, as for `grep -n` and `sed`. Nothing here accesses files.
 """
@@ -13,8 +13,8 @@ _MIN_RATIO = 0.6
 _MAX_LINES = 20_000
 _MAX_WIDTH = 80
 _MAX_COMPARED = 1_000
-"""Limits of the search, so that it ends in a second or two: lines of the file, characters compared
-of one line, and characters compared of a region."""
+"""Limits that keep the search within a second or two: lines of the file, characters compared per
+line, and characters compared per region."""
 _MAX_SIMILAR_LINES = 12
 _MAX_REGIONS = 50
 _MAX_QUOTED = 120
@@ -23,7 +23,7 @@ _NUMBERED = re.compile(r"\s*\d+\t")
 
 
 def split_lines(text: str) -> list[str]:
-    """Split a text into lines with their line ends; the last line may have none."""
+    """Split a text into lines with their line endings; the last line may have none."""
     *lines, rest = text.split("\n")
     return [f"{line}\n" for line in lines] + ([rest] if rest else [])
 
@@ -31,7 +31,7 @@ def split_lines(text: str) -> list[str]:
 def insert_lines(text: str, after: int, new: str) -> str:
     """Insert whole lines after a line of a text; 0 is before the first.
 
-    A text without a final line end stays without one.
+    A text without a final newline stays without one.
     """
     lines = split_lines(text)
     if after == len(lines) > 0 and not lines[-1].endswith("\n"):
@@ -107,12 +107,12 @@ def _describe_difference(region: Sequence[str], expected_lines: Sequence[str]) -
     for number, (line, expected) in enumerate(zip(region, expected_lines, strict=False)):
         if not _matches(expected, line, first=number == 0, last=number == last):
             quoted = repr(line[:_MAX_QUOTED])
-            return f"there the line is {quoted}, in `old_str` it is {expected[:_MAX_QUOTED]!r}"
-    return "`old_str` goes on where the file ends, or the lines end otherwise"
+            return f"the file has {quoted}, `old_str` has {expected[:_MAX_QUOTED]!r}"
+    return "`old_str` continues past the end of the file, or the line endings differ"
 
 
 def _matches(expected: str, line: str, *, first: bool, last: bool) -> bool:
-    """Return whether a line matches; a text may begin or end within its first and last line."""
+    """Return whether a line matches; a text may start and end in the middle of a line."""
     if first and last:
         return expected in line
     if first:

@@ -21,10 +21,10 @@ from manus.tools.editor.indentation import is_misaligned, reindent
 _MAX_LISTED = 20
 """Maximum number of line numbers listed."""
 _REINDENTED = (
-    "`old_str` differed from the file in its leading white space; the file's indentation was kept, "
+    "`old_str` differed from the file in its indentation; the file's indentation was kept, "
     "also for `new_str`:"
 )
-_MISALIGNED = "See whether the indentation is right:"
+_MISALIGNED = "Check whether the indentation is right:"
 _MAX_UNDO = 20
 """Maximum number of edits of one file that can be undone."""
 
@@ -41,7 +41,7 @@ class Editor:
         self._path = path
         self._room = room
         self.real = workspace.writable(path) if writes else workspace.readable(path)
-        """The path with links resolved; this is read, locked and written."""
+        """The path with links resolved, which is read, locked and written."""
         if writes and self.real == workspace.root:
             raise ToolError(f"{path} is the workspace itself; give the path of a file in it.")
         self._label = workspace.show(self.real)
@@ -52,7 +52,7 @@ class Editor:
         if is_folder(self.real):
             if lines is not None:
                 raise ToolError(
-                    f"{self._label} is a folder; `view_range` is for files, leave it out."
+                    f"{self._label} is a folder; omit `view_range`, which is only for files."
                 )
             return Observation(view.render_folder(self.real, self._label, self._room))
         data = self._read()
@@ -116,39 +116,38 @@ class Editor:
         """Undo the last edit of the file."""
         record = self._undo.last()
         if record is None:
-            raise ToolError(f"There is no edit of {self._label} that could be undone.")
+            raise ToolError(f"There is no edit of {self._label} to undo.")
         command, before, after = record
         now = self._read_if_exists()
         if now is not None and _hash(now) != after:
             raise ToolError(
                 f"{self._label} has been changed by something else since its last "
-                f"{command}; undoing that would lose the change. View the file and "
-                "edit it by hand."
+                f"{command}; an undo would lose that change. View the file and edit it instead."
             )
         if before is None:
             remove(self.real)
-            outcome = "the file is gone again"
+            outcome = "the file was deleted"
         else:
             replace_file(self.real, before)
-            outcome = f"it has {len(before):,} bytes again"
+            outcome = f"restored {len(before):,} bytes"
         self._undo.drop()
         return Observation(f"Undid the last {command} of {self._label}: {outcome}.")
 
     def has_edited(self, *, since: float) -> bool:
-        """Return whether there is an edit to undo that was made at `since` or later."""
+        """Return whether there is an edit to undo from `since` or later."""
         return self._undo.get_last_time() >= since
 
     def _write_to_stream(self, data: bytes) -> Observation:
         replace_file(self.real, data)
         return Observation(
-            f"Wrote {len(data):,} bytes to {self._label}, which is a pipe or a device: it stays "
-            "what it is, and `undo_edit` cannot take them back."
+            f"Wrote {len(data):,} bytes to {self._label}, which is a pipe or a device: `undo_edit` "
+            "cannot undo this."
         )
 
     def _find_unique(self, text: str, old: str) -> int:
         if not old:
             raise ToolError("`old_str` is empty; give the text to replace, or use `insert`.")
-        # overlapping ones too
+        # overlapping occurrences too
         starts = [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)]
         if not starts:
             raise ToolError(self._explain_missing(text, old))
@@ -158,9 +157,8 @@ class Editor:
             if len(starts) > _MAX_LISTED:
                 listed += ", …"
             raise ToolError(
-                f"`old_str` is not unique: it stands {len(starts):,} times in {self._label}, on "
-                f"lines {listed}. Add lines before or after it until "
-                "only one place is meant."
+                f"`old_str` is not unique: it occurs {len(starts):,} times in {self._label}, on "
+                f"lines {listed}. Include more surrounding lines so that it matches only one place."
             )
         return starts[0]
 
@@ -168,8 +166,8 @@ class Editor:
         nearest_lines = find_nearest(text, old)
         if nearest_lines is None:
             return (
-                f"`old_str` is not in {self._label}, nor anything like it. View the file and copy "
-                "the text exactly."
+                f"`old_str` is not in {self._label}, nor is anything similar. View the file and "
+                "copy the text exactly."
             )
         first, last, difference = nearest_lines
         numbered, _ = view.number_lines(split_lines(text), first, last, self._room // 2)
@@ -191,10 +189,10 @@ class Editor:
     def _write_edit(
         self, command: str, file: TextFile, data: bytes, text: str, remark: str = ""
     ) -> Observation:
-        """Write an edit, and name its lines; show them only below a remark about them.
+        """Write an edit and name its lines; show them only below a note about them.
 
-        The model knows the text of an exact edit. Loop detection compares the difference, as if
-        it were shown: the same line numbers do not make two edits the same.
+        The model knows the text of an exact edit. Loop detection compares the diff as if it were
+        shown, since two edits with the same line numbers may differ.
         """
         self._write(command, data, self._encode(file, text))
         if not text:
@@ -212,27 +210,27 @@ class Editor:
             self._undo.push(command, before, _hash(data))
         except OSError as error:
             raise ToolError(
-                f"{self._label} has been written, but `undo_edit` cannot undo it: what was there "
-                f"could not be kept ({error})."
+                f"{self._label} has been written, but `undo_edit` cannot undo it: the previous "
+                f"content could not be saved ({error})."
             ) from None
 
     def _encode(self, file: TextFile, text: str) -> bytes:
         if "\0" in text:
-            raise ToolError("The text holds a NUL character; write binary files with a program.")
+            raise ToolError("The text contains a NUL character; write binary files with a program.")
         try:
             return file.encoded(text)
         except UnicodeEncodeError as error:
             character = text[error.start]
             encoding = file.form() or "UTF-8"
             raise ToolError(
-                f"{self._label} is in {encoding}, which has no place for {character!r} "
+                f"{self._label} is in {encoding}, which cannot encode {character!r} "
                 f"(U+{ord(character):04X}); leave the character out, or convert the file to UTF-8 "
                 "first."
             ) from None
 
 
 def _hash(data: bytes) -> str:
-    """Return the SHA-256 of a content."""
+    """Return the SHA-256 of the content."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -260,7 +258,7 @@ class _UndoStore:
         write_private(self._folder / f"{number:06}.undo", record)
 
     def last(self) -> tuple[str, bytes | None, str] | None:
-        """Return the newest record, as it was pushed."""
+        """Return the newest record, in the form in which it was pushed."""
         for file in self._newest_first():
             with open_file(file) as opened_file:
                 head, _, before = opened_file.read().partition(b"\n")

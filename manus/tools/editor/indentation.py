@@ -23,7 +23,7 @@ class Reindented(NamedTuple):
 
 
 def reindent(text: str, old: str, new: str) -> Reindented | None:
-    """Return the only region that equals `old` but for leading blanks, with `new` re-indented.
+    """Return the only region that equals `old` except for indentation, with `new` re-indented.
 
     None if there is no such region or more than one, or if the indentation of `new` does not
     follow from it.
@@ -50,9 +50,9 @@ def reindent(text: str, old: str, new: str) -> Reindented | None:
 
 
 def is_misaligned(text: str, start: int, new: str) -> bool:
-    """Return whether further lines of an edit are indented less than the line where it begins.
+    """Return whether later lines of an edit are indented less than the line where it starts.
 
-    That is right if a block ends there, and wrong if `old_str` began within the indentation, with
+    This is right if a block ends there, and wrong if `old_str` started within the indentation, with
     less of it than the file has.
     """
     line_start = text.rfind("\n", 0, start) + 1
@@ -73,7 +73,7 @@ def _get_indent(line: str) -> str:
 
 
 def _map_indents(expected: Iterable[str], actual: Iterable[str]) -> dict[str, str] | None:
-    """Return the file's indentation for each one of the text; None if one has several."""
+    """Map each indentation of the text to the file's; None if one maps to several."""
     indents: dict[str, str] = {}
     for expected_line, line in zip(expected, actual, strict=True):
         if not expected_line.strip(_BLANKS):
@@ -100,7 +100,7 @@ def _correct_line(line: str, indents: Mapping[str, str]) -> str | None:
 
 
 def _shift(indent: str, indents: Mapping[str, str]) -> str | None:
-    """Convert an indentation if all of them differ by the same leading blanks."""
+    """Convert an indentation if all pairs differ by the same leading blanks."""
     [first, *_] = indents.items()
     added = first[1].removesuffix(first[0])
     removed = first[0].removesuffix(first[1])
@@ -112,7 +112,7 @@ def _shift(indent: str, indents: Mapping[str, str]) -> str | None:
 
 
 def _change_unit(indent: str, indents: Mapping[str, str]) -> str | None:
-    """Convert an indentation if each one is the same number of another unit, such as tabs."""
+    """Convert an indentation if all pairs have the same number of different units, such as tabs."""
     units = {_units(expected, actual) for expected, actual in indents.items() if expected}
     if len(units) != 1:
         return None
@@ -128,7 +128,7 @@ def _change_unit(indent: str, indents: Mapping[str, str]) -> str | None:
 
 
 def _units(expected: str, actual: str) -> tuple[str, str] | None:
-    """Return the unit of an indentation and the one that replaces it; one of them is a tab."""
+    """Return the unit of an indentation and its replacement; one of the two is a tab."""
     for text, other in ((expected, actual), (actual, expected)):
         depth = len(text)
         if text and text == "\t" * depth and other == " " * len(other):

@@ -1,4 +1,4 @@
-"""Render a file's numbered lines, an edit, a picture or a folder. All functions are blocking."""
+"""Render a file's numbered lines, an edit, an image or a folder. All functions are blocking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manus.state.errors import ToolError
 from manus.tools.editor.editing import split_lines
 
 MAX_IMAGE = 5 * 2**20
-"""Maximum size of a picture, in bytes."""
+"""Maximum size of an image, in bytes."""
 _MAX_LINE_WIDTH = 1_000
 """Maximum number of characters of a line in a view of several lines."""
 _CONTEXT_LINES = 3
@@ -24,7 +24,7 @@ _CONTEXT_LINES = 3
 _MAX_CHANGED_LINES = 40
 """Maximum number of rendered lines of a change."""
 _MANY_PAGES = 3
-"""If more pages than these are left, a search is proposed; of such a file less is shown."""
+"""With more pages left than this, a search is suggested and less of the file is shown."""
 _MAX_ENTRIES = 100
 """Maximum number of entries of one folder."""
 _MAX_SEARCHED = 5_000
@@ -81,7 +81,7 @@ def render_diff(before: str, after: str, room: int) -> str:
 
 
 def describe_changed_lines(before: str, after: str) -> str:
-    """Name the lines of an edit by their numbers afterwards: `lines 478–484`."""
+    """Name the lines of an edit by their new numbers: `lines 478–484`."""
     old = split_lines(before)
     new = split_lines(after)
     above = _count_common_prefix(old, new)
@@ -135,14 +135,14 @@ def _resolve_range(view_range: list[int] | None, count: int, label: str) -> tupl
     if len(view_range) != 2:
         raise ToolError(
             "`view_range` must be two line numbers, the first and the last to show, such as "
-            "[1, 50], or [50, -1] up to the end."
+            "[1, 50], or [50, -1] for all from line 50 on."
         )
     first = view_range[0]
     last = count if view_range[1] == -1 else min(view_range[1], count)
     if not 1 <= first <= count or last < first:
         raise ToolError(
             f"`view_range` {view_range} does not fit {label}, which has {count:,} lines: the first "
-            f"number must be from 1 to {count}, and the second not below it (-1 is the end)."
+            f"number must be from 1 to {count}, and the second not less (-1 is the end)."
         )
     return first, last
 
@@ -161,18 +161,18 @@ def _render_title(label: str, file: TextFile, first: int, last: int, count: int)
 
 
 def render_picture(label: str, data: bytes, mime: str) -> Observation:
-    """Return a picture as an observation.
+    """Return an image as an observation.
 
     Raises:
-        ToolError: the picture is too large.
+        ToolError: the image is too large.
     """
     if len(data) > MAX_IMAGE:
         raise ToolError(
-            f"{label} is a picture ({mime}) of {len(data):,} bytes and only those of up to "
-            f"{MAX_IMAGE:,} are shown; make a smaller one of it first."
+            f"{label} is an image ({mime}) of {len(data):,} bytes, larger than the limit of "
+            f"{MAX_IMAGE:,}; scale it down first."
         )
     image = Image(base64.b64encode(data).decode("ascii"), mime)
-    return Observation(f"{label} is a picture ({mime}, {len(data):,} bytes).", (image,))
+    return Observation(f"{label} is an image ({mime}, {len(data):,} bytes).", (image,))
 
 
 def render_folder(folder: Path, label: str, room: int) -> str:
@@ -183,7 +183,7 @@ def render_folder(folder: Path, label: str, room: int) -> str:
     """
     name, prefix = ("The workspace", "") if label == "." else (label, f"{label}/")
     rendered = [f"{name}, 2 levels deep (hidden entries are not shown):"]
-    lines = list_folder(folder, prefix, 2) or ["[it has no entries]"]
+    lines = list_folder(folder, prefix, 2) or ["[no entries]"]
     for number, line in enumerate(lines):
         room -= len(line) + 1
         if room < 0:
@@ -234,7 +234,7 @@ def find_similar_names(root: Path, path: Path) -> list[str]:
     missing = str(path.relative_to(root))
     with enter(root) as at:
         names = list(islice(_iterate_entries(at, ".", "", _MAX_DEPTH), _MAX_SEARCHED))
-    # a dangling link is listed too, and is no suggestion for itself
+    # a dangling link is listed too, but must not be suggested for itself
     candidates = [name for name in names if name.partition(" -> ")[0] != missing]
     same = [name for name in candidates if Path(name).name == path.name]
     return same[:3] or difflib.get_close_matches(missing, candidates, n=3, cutoff=0.7)

@@ -1,8 +1,8 @@
 """Tools of MCP servers: connected when first needed, closed with the session.
 
-This uses the protocol's own SDK rather than LangChain's adapter, which ties a connection to a block
-of code, so that it cannot reconnect during a run, and fails on a reply that contains audio. The
-modules are imported when a server is needed.
+This uses the protocol's own SDK rather than LangChain's adapter, which ties a connection to a
+`with` block, so that it cannot reconnect during a run, and fails on a reply that contains audio.
+The modules are imported when a server is needed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from manus.execution.session import Session
 log = logging.getLogger("manus")
 
 NOT_INSTALLED = (
-    "MCP servers are configured, but the package for them is missing: install the extra `mcp` "
+    "MCP servers are configured, but their package is not installed: install the extra `mcp` "
     "(`make setup EXTRAS=mcp`)."
 )
 
 
 async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
-    """Add or update the tools of the MCP servers in the catalogue.
+    """Add or update the tools of the MCP servers in the catalog.
 
     The servers are connected the first time. A warning is logged for an unreachable one.
     """
@@ -40,6 +40,6 @@ async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
 def _import_tools() -> Any:
     """Import the module of the tools; log a warning once and return None if the SDK is missing."""
     if find_spec("mcp") is None:
-        log.warning("%s The run goes on without them.", NOT_INSTALLED)
+        log.warning("%s The run continues without them.", NOT_INSTALLED)
         return None
     return import_module("manus.tools.mcp.tools")

@@ -1,8 +1,8 @@
 """Pin the tools of each MCP server on first use; a changed tool must be trusted again.
 
-A description that was harmless when the server was configured may be replaced by a prompt injection
-later. The pins are in the user's data folder, by the server's name: its tools with descriptions and
-schemas for each command or address that it had.
+A description that was harmless when the server was configured may later be replaced by a prompt
+injection. The pins are in the user's data folder, by the server's name: its tools with descriptions
+and schemas, for each command or address that it has had.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("manus")
 
 _PENDING = "pending"
-"""The key of changes that wait for the user's approval."""
+"""The key of changes that await the user's approval."""
 _PINNED_FIELDS = {"title", "description", "inputSchema", "annotations"}
 """The pinned fields of a tool. Records of older releases lack `annotations`."""
 
@@ -47,7 +47,7 @@ def select_trusted(name: str, server: McpServer, tools: list[types.Tool]) -> lis
             changed[tool_name] = fields
     if changed:
         _write(name, record, {**record, _PENDING: [fingerprint, changed]})
-        reason = "is another program or address"
+        reason = "has another program or address"
         if fingerprint in record:
             reason = "has changed"
         _warn(name, reason, changed, pinned)
@@ -63,7 +63,7 @@ def _write(name: str, record: dict[str, Any], updated: dict[str, Any]) -> None:
     try:
         write_record(_record_name(name), updated)
     except OSError as error:
-        log.warning("The tools of the MCP server `%s` cannot be pinned: %s.", name, error)
+        log.warning("Cannot pin the tools of the MCP server `%s`: %s.", name, error)
 
 
 def _warn(name: str, reason: str, changed: Iterable[str], pinned: Collection[str]) -> None:
@@ -74,7 +74,7 @@ def _warn(name: str, reason: str, changed: Iterable[str], pinned: Collection[str
         descriptions.append(f"`{tool_name}` ({kind})")
     log.warning(
         "The MCP server `%s` %s since it was first used, so %s cannot be called; "
-        "say `manus trust --mcp %s` if that is all right.",
+        "run `manus trust --mcp %s` to accept the change.",
         name,
         reason,
         ", ".join(descriptions),
@@ -106,9 +106,9 @@ def forget(name: str) -> None:
 
 
 def _fingerprint(server: McpServer) -> str:
-    """Return a digest of how a server is reached; of its variables only the names count.
+    """Return a digest of how a server is reached; only the names of its variables count.
 
-    A digest, because arguments may contain secrets.
+    It is a digest because arguments may contain secrets.
     """
     identity = [server.command, server.args, sorted(server.env), server.directory, server.url]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()

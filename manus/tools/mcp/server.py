@@ -1,4 +1,4 @@
-"""A configured MCP server in a session, which connects when needed and reconnects."""
+"""A configured MCP server in a session, which connects when needed, and reconnects."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ Ask = Callable[[ClientSession], Coroutine[Any, Any, T]]
 _MAX_PAGES = 100
 """Maximum number of pages of a tool list."""
 _CLOSE_TIMEOUT = 20.0
-"""Seconds to wait for a server to end."""
-_SANDBOX_HINT = (
-    " It is started in the sandbox; `sandbox = false` in its settings gives it the machine."
-)
+"""Seconds to wait for a server to exit."""
+_SANDBOX_HINT = " It runs in the sandbox; `sandbox = false` in its settings starts it without one."
 _SESSION_TERMINATED = 32600
 """The SDK's error code if a server no longer knows our session."""
 _CLIENT = types.Implementation(name="manus", version=VERSION)
@@ -41,11 +39,11 @@ class LostError(Exception):
 
 
 class NotSentError(LostError):
-    """The connection broke before the request: the server has not received it."""
+    """The connection broke before the request, so the server has not received it."""
 
 
 class Connection:
-    """An initialised session, held open by its own task until it is closed or breaks."""
+    """An initialized session, held open by its own task until it is closed or breaks."""
 
     def __init__(self, server: ServerClient, session: Session) -> None:
         self._server = server
@@ -73,9 +71,9 @@ class Connection:
             return
         reason = self._describe_error()
         if is_late:
-            reason = f"it did not answer within {seconds:g} s"
+            reason = f"it did not respond within {seconds:g} s"
         if self._last_words:
-            reason += f" (it said: {self._last_words})"
+            reason += f" (its last output: {self._last_words})"
         hint = _SANDBOX_HINT if settings.confined else ""
         raise ToolUnavailableError(
             f"The MCP server `{self._server.name}` ({settings.place}) cannot be used: "
@@ -128,14 +126,14 @@ class Connection:
             await asyncio.gather(work, return_exceptions=True)
 
     async def close(self) -> None:
-        """Close the connection, and end the program that was started for it."""
+        """Close the connection, and stop the program that was started for it."""
         self._owner.cancel()
         await asyncio.wait({self._owner}, timeout=_CLOSE_TIMEOUT)
         if self._owner.done() and not self._owner.cancelled():
             self._owner.exception()  # retrieve it, or asyncio logs it
 
     def _error(self) -> BaseException | None:
-        """Return the error that ended the connection; of an exception group the first one."""
+        """Return the error that ended the connection: of an exception group, the first one."""
         error = None if self._owner.cancelled() else self._owner.exception()
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -144,27 +142,27 @@ class Connection:
     def _describe_error(self) -> str:
         match error := self._error():
             case httpx.HTTPStatusError(response=response):
-                return f"it answers {response.status_code} {response.reason_phrase}".rstrip()
+                return f"it returned {response.status_code} {response.reason_phrase}".rstrip()
             case httpx.HTTPError():
                 return f"it cannot be reached ({type(error).__name__})"
             case ManusError():
                 return str(error).rstrip(".")
             case McpError() if error.error.code != types.CONNECTION_CLOSED:
-                return f"it refuses us ({error.error.message})"
-        return "it ended at once"
+                return f"it refused the connection ({error.error.message})"
+        return "it exited at once"
 
 
 class ServerClient:
-    """The client of one server: it lists the tools and calls them."""
+    """The client of one server, which lists its tools and calls them."""
 
     def __init__(self, name: str, settings: McpServer, session: Session) -> None:
         self.name = name
         self.source = f"{MCP} {name}"
         self.settings = settings
         self.tools: list[types.Tool] = []
-        """The trusted tools; empty if the server could not be reached."""
+        """The trusted tools; empty if the server is unreachable."""
         self.problem: str | None = None
-        """Why the server could not be reached, in a sentence."""
+        """Why the server is unreachable, as a sentence."""
         self._session = session
         self._is_stale = True
         self._connection: Connection | None = None
@@ -172,7 +170,7 @@ class ServerClient:
         self._listing = asyncio.Lock()
 
     async def on_message(self, message: Any) -> None:
-        """Handle a message of the server: a changed tool list is requested again."""
+        """Handle a message from the server: request the tool list again if it has changed."""
         if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
             self._is_stale = True
 
@@ -198,15 +196,15 @@ class ServerClient:
                 self._is_stale = False
                 self.problem = str(error)
             except (TimeoutError, LostError, McpError) as error:
-                why = str(error) or "it did not answer"
+                why = str(error) or "it did not respond"
                 self.problem = f"The MCP server `{self.name}` does not list its tools: {why}."
-            log.warning("%s The run goes on without it.", self.problem)
+            log.warning("%s The run continues without it.", self.problem)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
         """Call a tool. A call that may have taken effect is never repeated.
 
         Raises:
-            ToolError: the server refused the call, ended, or did not answer in time.
+            ToolError: the server refused the call, exited, or did not respond in time.
         """
         # not `call_tool`, which drops a reply that does not match the server's own schema
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
@@ -219,15 +217,15 @@ class ServerClient:
         except McpError as error:
             raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
         except NotSentError:
-            problem = f"The MCP server `{self.name}` did not take the call, twice; do without it."
+            problem = f"The MCP server `{self.name}` could not be reached; do without it."
             raise ToolUnavailableError(problem) from None
         except (LostError, TimeoutError) as error:
-            failure = "ended before it answered"
+            failure = "exited before it responded"
             if isinstance(error, TimeoutError):
-                failure = f"did not answer within {seconds:g} s"
+                failure = f"did not respond within {seconds:g} s"
             raise ToolError(
-                f"The MCP server `{self.name}` {failure}. The call may have taken effect, in part "
-                "or whole; the next call connects again."
+                f"The MCP server `{self.name}` {failure}. The call may have taken effect, partly "
+                "or completely; the next call reconnects."
             ) from None
 
     async def _ask(self, ask: Ask[T], seconds: float) -> T:
@@ -256,14 +254,14 @@ class ServerClient:
             return self._connection
 
     async def _drop(self, connection: Connection | None) -> None:
-        """Close a connection, unless another has taken its place already."""
+        """Close a connection, unless another one has already replaced it."""
         async with self._connecting:
             if connection is not None and connection is self._connection:
                 self._connection = None
                 await connection.close()
 
     async def close(self) -> None:
-        """End the connection; a server of ours has ended afterwards."""
+        """Close the connection; a server that was started for it has then exited."""
         await self._drop(self._connection)
 
 

@@ -1,4 +1,4 @@
-"""The tools of all MCP servers of a session, in its catalogue."""
+"""The tools of all MCP servers of a session, in its catalog."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MAX_DESCRIPTION = 4_000
 _MAX_TOOLS = 15
 """Number of tools up to which a server's tools are offered with their schemas."""
 _MAX_DEFINITIONS = 12_000
-"""Characters of definitions up to which they are offered so, about 3,000 tokens."""
+"""Characters of definitions up to which they are offered that way, about 3,000 tokens."""
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Image types that models accept; other images are stored as files."""
 
@@ -75,7 +75,7 @@ class McpTool(AgentTool):
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
-        # the server's own `readOnlyHint` is no reason: arguments may carry data to it
+        # the server's own `readOnlyHint` does not count: arguments may carry data to it
         if self.server.settings.trust or self.read_only(args):
             return ""
         return f"the MCP server `{self.server.name}` may change something"
@@ -98,7 +98,7 @@ class McpTool(AgentTool):
 
 
 async def update(catalog: Catalog, session: Session) -> list[ServerClient]:
-    """Update the catalogue with the servers' current tools; return the servers in order.
+    """Update the catalog with the servers' current tools; return the servers in order.
 
     Servers are connected the first time; an unreachable one is omitted, with a warning in the log.
     """
@@ -139,7 +139,7 @@ async def _obtain(name: str, settings: McpServer, session: Session) -> ServerCli
 
 
 def get_tools(server: ServerClient, catalog: Catalog) -> list[McpTool]:
-    """Return the tools of a server in a catalogue."""
+    """Return the tools of a server in a catalog."""
     return [tool for tool in catalog if isinstance(tool, McpTool) and tool.server is server]
 
 
@@ -207,17 +207,17 @@ async def to_observation(result: types.CallToolResult, workspace: Workspace) -> 
         texts.append(json.dumps(result.structuredContent, ensure_ascii=False, indent=1))
     text = "\n".join(filter(None, texts))
     if result.isError and not text:
-        text = "The tool failed without saying why."
+        text = "The tool failed without giving a reason."
     return Observation(text, tuple(images), bool(result.isError))
 
 
 def _store(data: str, kind: str, root: Path) -> str:
-    """Write content to a file named by its hash; return a line about it. Blocking."""
+    """Write content to a file named by its hash; return a line that describes it. Blocking."""
     try:
         content = base64.b64decode(data, validate=True)
         suffix = mimetypes.guess_extension(kind) or ".bin"
         name = f"{OBSERVATIONS}/{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
         write_private(root / name, content)
     except (binascii.Error, OSError) as error:
-        return f"[{kind}, which could not be kept: {error}]"
+        return f"[{kind}, which could not be saved: {error}]"
     return f"[{kind}, {len(content):,} bytes, in {name}]"

@@ -1,4 +1,4 @@
-"""Connect to a server with the SDK's transports: at its address, or as a subprocess."""
+"""Connect to a server with the SDK's transports, at its address or as a subprocess."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def _connect_address(server: McpServer) -> AsyncIterator[Streams]:
     )
     client = await asyncio.to_thread(make_client)  # it reads certificates from the disk
     if server.kind == "sse":
-        factory: Any = lambda **_: client  # noqa: E731 - a type that the SDK does not export
+        factory: Any = lambda **_: client  # noqa: E731 - the SDK does not export the type
         async with sse_client(url, httpx_client_factory=factory) as (read, write):
             yield read, write, str
         return
@@ -61,7 +61,7 @@ async def _connect_address(server: McpServer) -> AsyncIterator[Streams]:
 
 @asynccontextmanager
 async def _start_program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
-    """Start a server as a subprocess, and end it after the block."""
+    """Start a server as a subprocess, and stop it after the block."""
     root = session.workspace.root
     environment = {**scrub_environment(os.environ), **server.variables(os.environ)}
     if server.directory is None:
@@ -90,7 +90,7 @@ async def _start_program(server: McpServer, session: Session) -> AsyncIterator[S
                 yield read, write, lambda: _last_line(errors)
         except OSError as error:
             raise ToolUnavailableError(
-                f"`{server.command}` cannot be started: {error.strerror}."
+                f"Cannot start `{server.command}`: {error.strerror}."
             ) from None
 
 
@@ -110,7 +110,7 @@ def _resolve_argument(argument: str, root: Path) -> str:
 
 
 def _resolve_folder(folder: str, root: Path) -> Path:
-    """Resolve a folder of the settings, without disk access in the event loop."""
+    """Resolve a folder in the settings, without disk access in the event loop."""
     return Path(os.path.normpath(root / Path(folder).expanduser()))
 
 

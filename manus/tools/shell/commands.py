@@ -1,8 +1,8 @@
 """Split a shell line into its commands, for rules about calls.
 
-Forbidding rules are matched against all that might be a command (`possible_commands`), allowing
-ones only against what plainly is one (`plain_commands`). So a line that hides a command in a
-substitution, a redirection, a loop or an assignment is never covered by an allowing rule.
+Deny rules are matched against everything that might be a command (`possible_commands`), allow rules
+only against what plainly is one (`plain_commands`). So a line that hides a command in a
+substitution, a redirection, a loop or an assignment is never covered by an allow rule.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def possible_commands(line: str) -> tuple[str, ...]:
 
 
 def plain_commands(line: str) -> tuple[str, ...] | None:
-    """Return the commands of a line of simple commands, each with its words as they were typed.
+    """Return the commands in a line of simple commands, each with its words as typed.
 
     None if any part is not plainly a command and its arguments: an assignment before it, a
-    redirection (but to `/dev/null` or `2>&1`), an expansion, a substitution, a loop, a comment.
+    redirection (except to `/dev/null` or `2>&1`), an expansion, a substitution, a loop, a comment.
     """
     commands: list[list[str]] = [[]]
     position = 0

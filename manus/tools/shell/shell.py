@@ -1,8 +1,8 @@
-"""The persistent shell: run commands one after the other in a bash that is restarted when it ends.
+"""The persistent shell: run commands one by one in a bash that is restarted when it exits.
 
 A command is written to a file that bash `source`s, so that nothing in it (an open quote, a comment,
-a heredoc, an `&`) can affect the script around it. Its output goes to a FIFO of its own, where a
-background job continues to write: it neither blocks a later command nor mixes with its output. Bash
+a heredoc, an `&`) can affect the script around it. Its output goes to its own FIFO, to which its
+background jobs continue to write: they neither block a later command nor mix with its output. Bash
 reports the exit status and the working directory over a pipe.
 """
 
@@ -29,9 +29,9 @@ from manus.state.errors import ToolUnavailableError
 
 _OUTPUT_DELAY = 0.1
 """Seconds to wait for background jobs that hold the output open, so that the output of `echo a &`
-is captured every time and does not depend on a race."""
+is always captured rather than depending on a race."""
 _MIN_DESCRIPTOR = 200
-"""The smallest descriptor number of the pipe in bash, above those that commands use."""
+"""The lowest descriptor number of the pipe in bash, above those that commands use."""
 
 # Separate lines, because an error that returns bash to its prompt skips the rest of the line. The
 # command sees the previous exit status in `$?`. A shell that can no longer report how a command
@@ -55,11 +55,11 @@ class CommandResult:
     status: int | None
     """`$?`, or None after a timeout."""
     exited: bool
-    """Bash itself ended: `status` is its exit code, or minus the signal that killed it."""
+    """Whether bash itself exited: `status` is its exit code, or minus the signal that killed it."""
     directory: Path
     """The working directory of the next command."""
     fresh: bool = False
-    """The shell had ended since the previous command, so this one ran in a fresh shell."""
+    """Whether the shell exited after the previous command, so this one ran in a fresh shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class _Pipes:
 async def _open_pipes() -> AsyncIterator[tuple[_Pipes, int, int]]:
     """Open the pipes to a bash that is started in the block; close them if the block fails.
 
-    Yields the pipes and bash's ends of them: its stdin, and the descriptor for reports. These are
-    not asyncio's own pipes of a subprocess: if the event loop is closed while asyncio connects
-    those, the start waits for them forever.
+    Yields the pipes and bash's ends of them: its stdin, and the descriptor for reports. asyncio's
+    own subprocess pipes are not used: if the event loop is closed while asyncio connects them,
+    starting the process waits for them forever.
     """
     loop = asyncio.get_running_loop()
     reports = asyncio.StreamReader()
@@ -132,7 +132,7 @@ class BashProcess:
         """Start bash in a directory.
 
         Raises:
-            ToolUnavailableError: bash is missing, or may not be started there.
+            ToolUnavailableError: bash is missing, or must not be started there.
         """
         async with _open_pipes() as (pipes, stdin, status):
             process = await start(
@@ -171,7 +171,7 @@ class BashProcess:
             async with asyncio.timeout(seconds):
                 await asyncio.wait((report, self._exit), return_when=asyncio.FIRST_COMPLETED)
                 status = report.result() if report.done() else None
-                if status is None:  # bash ends, or closed the pipe and will end
+                if status is None:  # bash is exiting, or has closed the pipe and will exit
                     return self._sandbox.exit_code(await asyncio.shield(self._exit))
         except TimeoutError:
             return None
@@ -184,20 +184,20 @@ class BashProcess:
         self._pipes.stdin.write(os.fsencode(words))
 
     async def _read_report(self) -> int | None:
-        """Return `$?` of the current command; None if bash ended without a report."""
+        """Return `$?` of the current command; None if bash exited without a report."""
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 report = os.fsdecode(await self._pipes.reports.readuntil(b"\0"))
                 number, _, rest = report.removesuffix("\0").partition(" ")
                 status, _, directory = rest.partition(" ")
                 if number == str(self._number) and status.isdecimal():
-                    if directory.startswith("/"):  # else its folder was removed
+                    if directory.startswith("/"):  # otherwise its folder was removed
                         self.directory = Path(directory.removesuffix("\n"))
                     return int(status)
         return None
 
     async def end(self) -> None:
-        """End the process and everything it has started."""
+        """Kill the process and everything it has started."""
         await end(self._process)
         self._exit.cancel()
         self._pipes.close()
@@ -206,21 +206,21 @@ class BashProcess:
 class Shell:
     """The shell of one session.
 
-    Commands run one at a time. If bash has ended, the next command runs in a fresh one, in the
+    Commands run one at a time. If bash has exited, the next command runs in a fresh one, in the
     directory of the old one after its last command.
     """
 
     def __init__(self, workspace: Workspace, sandbox: Sandbox) -> None:
         self._workspace = workspace
         self._sandbox = sandbox
-        # outside of the workspace if possible: `grep -r` would find the command line that it is in
+        # outside the workspace if possible, or `grep -r` would find its own command line
         folders = sandbox.shell_folder or (workspace.private / "shell", workspace.private / "shell")
         self._folder, self._folder_inside = folders
         self._name = secrets.token_hex(4)
         self._directory = workspace.root
         self._bash: BashProcess | None = None
         self._was_lost = False
-        """The shell ended, and no result has reported it yet."""
+        """Whether the shell has exited and no result has reported it yet."""
         self._readers: list[PipeReader] = []
         self._commands = 0
         self._turn = asyncio.Lock()
@@ -228,7 +228,7 @@ class Shell:
     async def run(self, command: bytes, seconds: float) -> CommandResult:
         """Run a command.
 
-        After a timeout, or when the caller is cancelled, everything the shell started is ended.
+        After a timeout, or when the caller is cancelled, everything the shell started is killed.
 
         Raises:
             ToolUnavailableError: the shell does not start, or cannot write the command to a file.
@@ -256,14 +256,14 @@ class Shell:
             return CommandResult(output, status, exited, self._directory, fresh)
 
     async def restart(self) -> None:
-        """End everything the shell started; the next command runs in the root, in a fresh one."""
+        """Kill everything the shell started; the next command runs in the root, in a fresh one."""
         async with self._turn:
             await self._end()
             self._directory = self._workspace.root
             self._was_lost = False
 
     async def close(self) -> None:
-        """End everything the shell has started, and close the readers."""
+        """Kill everything the shell has started, and close the readers."""
         await self._end()
         for reader in self._readers:
             reader.close()
@@ -277,7 +277,7 @@ class Shell:
         return self._bash
 
     async def _update_directory(self, bash: BashProcess) -> None:
-        """Record the directory of bash. If bash has ended, end its background jobs too."""
+        """Record the directory of bash. If bash has exited, kill its background jobs too."""
         if not bash.alive:
             await self._end()
         directory = await asyncio.to_thread(os.path.realpath, bash.directory)
@@ -322,7 +322,7 @@ def _prepare_files(text: Path, command: bytes, fifo: Path) -> None:
             os.mkfifo(fifo.name, 0o600, dir_fd=at)
     except OSError as error:
         raise ToolUnavailableError(
-            f"The shell cannot work: it cannot write in {text.parent} ({error.strerror}); free "
+            f"The shell cannot write to {text.parent} ({error.strerror}); free "
             "space there, or choose another file system with TMPDIR or, without a sandbox, with "
             "`--workspace`."
         ) from None

@@ -1,1 +1,1 @@
-"""The web without a browser: excerpts, page reader, parser."""
+"""Web access without a browser: excerpts, page reader, parser."""

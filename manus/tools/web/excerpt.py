@@ -7,15 +7,15 @@ import unicodedata
 from collections import Counter
 
 _CHUNK_SIZE = 800
-"""Maximum number of characters of a chunk; less if the limit of the excerpt is small."""
+"""Maximum number of characters of a chunk; fewer if the limit of the excerpt is small."""
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _LEFT_OUT = "\n[…]\n"
 
 
 def excerpt(text: str, query: str, limit: int) -> str:
-    """Return the chunks of a text that match a query best, in order, in `limit` characters.
+    """Return the chunks of a text that best match a query, in order, in `limit` characters.
 
-    Rare words weigh more than frequent ones. Without a match this is the beginning of the text.
+    Rare words weigh more than frequent ones. Without a match, return the beginning of the text.
     """
     if len(text) <= limit:
         return text
@@ -37,7 +37,7 @@ def excerpt(text: str, query: str, limit: int) -> str:
 
 
 def _join_selected(chunks: list[str], selected: set[int]) -> str:
-    """Join the selected chunks, with one mark for each gap."""
+    """Join the selected chunks, with an ellipsis for each gap."""
     parts = []
     for index, chunk in enumerate(chunks):
         if index in selected:

@@ -1,8 +1,8 @@
-"""Extract the text of a page or a PDF in a process of its own, which can be killed.
+"""Extract the text of a page or a PDF in a separate process, which can be killed.
 
-Parsing untrusted content may take any amount of time and memory; `reader.parse` runs this program.
+Parsing untrusted content may take any amount of time and memory. `reader.parse` runs this program.
 It reads a line of JSON (`kind`, `url`, `charset`) and the bytes, and prints JSON: `title` and
-`text`, or `error`, which completes the sentence "… was not read: …".
+`text`, or `error`, which completes the sentence "Cannot read …: …".
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _OPTIONS: dict[str, Any] = dict.fromkeys(
     ("favor_recall", "include_tables", "include_links", "include_formatting"), True
 )
 _WHOLE_LENGTH = 8_000
-"""A page of this length is read whole; of a longer one the frame around its article is left out."""
+"""A page up to this length is read whole; in a longer one only the article is read."""
 _MIN_LINKS = 3
 _ENTRY_LENGTH = 200
-"""Typical length of a list entry; an article is longer than this times the missing titles."""
+"""Typical length of a list entry: an article is longer than this times its missing titles."""
 _LINE_MARK = "\ue000"
 _SPACE_MARK = "\ue001"
 _CELL_LENGTH = 200
-"""Longer cells of tables may contain lines of their own."""
+"""Length from which a table cell may contain lines of its own."""
 _BLOCKS = re.findall(
     r"\w+",
     "p div li ul ol dl dt dd tr table section article header footer main nav aside form h1 h2 h3 "
@@ -85,7 +85,7 @@ def decode(data: bytes, charset: str | None) -> str:
 def extract_html(html: str, url: str, *, whole: bool = False) -> dict[str, str]:
     """Return the title and the main text of a page as Markdown; all text if it has no main part.
 
-    With `whole` it is all text of a page that is not long: the buttons and prices too.
+    With `whole`, return all text of a page that is not long, including buttons and prices.
     """
     import lxml.html  # type: ignore[import-untyped]
     from lxml.etree import LxmlError, strip_elements  # type: ignore[import-untyped]
@@ -109,7 +109,7 @@ def extract_html(html: str, url: str, *, whole: bool = False) -> dict[str, str]:
 
 
 def _extract_article(html: str, url: str) -> str:
-    """Return the main text of a page as Markdown, or nothing if there is none."""
+    """Return the main text of a page as Markdown; empty if it has none."""
     import trafilatura
 
     article = trafilatura.extract(html, url=url, output_format="markdown", **_OPTIONS)
@@ -158,7 +158,7 @@ def _extract_all(tree: Any, url: str) -> str:
 
 
 def _mark_lines(preformatted: Any) -> None:
-    """Replace the white space of preformatted text by marks, so that it is not squashed."""
+    """Replace the whitespace of preformatted text with marks, so that it is not collapsed."""
     text = preformatted.text_content().strip("\n")
     tail = preformatted.tail
     preformatted.clear()
@@ -167,7 +167,7 @@ def _mark_lines(preformatted: Any) -> None:
 
 
 def _separate_cells(tree: Any) -> set[Any]:
-    """Put a bar between the cells of a row; return the elements in cells that are one line each.
+    """Put a bar between the cells of a row; return the elements in cells that become one line each.
 
     The cells of a table that lays out a page are long, and keep their lines.
     """
@@ -193,14 +193,14 @@ def extract_pdf(data: bytes) -> str:
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise ValueError("the PDF asks for a password")
+            raise ValueError("the PDF needs a password")
         count = len(reader.pages)
         pages = [page.extract_text().strip() for page in reader.pages[:MAX_PDF_PAGES]]
     except (PyPdfError, KeyError, TypeError, IndexError, RecursionError, OSError) as error:
-        raise ValueError(f"the PDF cannot be read ({type(error).__name__})") from None
+        raise ValueError(f"the PDF cannot be parsed ({type(error).__name__})") from None
     parts = [f"## Page {number}\n\n{text}" for number, text in enumerate(pages, 1) if text]
     if not parts:
-        return f"(The PDF has {count} pages without text: they are pictures.)"
+        return f"(The PDF has {count} pages without text: they are images.)"
     if count > len(pages):
         parts.append(f"({count - len(pages)} more pages were not read.)")
     return "\n\n".join(parts)

@@ -82,11 +82,11 @@ async def fetch(
                     if not redirects or response.next_request is None:
                         return await _read(response)
                     url = str(response.next_request.url)
-            raise ToolError("it redirects without end")
+            raise ToolError("too many redirects")
     except TimeoutError:
-        raise ToolError(f"no full answer within {seconds:g} s") from None
+        raise ToolError(f"no complete response within {seconds:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        # the proxy answers for unreachable hosts; other pages may be fetched at the same time
+        # the proxy responds for unreachable hosts; other pages may be fetched at the same time
         host = "" if isinstance(error, httpx.InvalidURL) else httpx.URL(url).raw_host.decode()
         incidents = [
             incident for incident in proxy.incidents.since(mark) if host and host in incident.host
@@ -96,18 +96,18 @@ async def fetch(
 
 
 async def _read(response: httpx.Response) -> Response:
-    """Read the body of a streamed response; of a text that is too large only the beginning.
+    """Read the body of a streamed response; only the beginning of a text that is too large.
 
     Decompressed bytes are counted, as protection against decompression bombs. A chunk is at most
     64 kB, which gzip expands at most a thousand times.
     """
     if response.is_error:
         status = f"{response.status_code} {response.reason_phrase}".rstrip()
-        message = f"the server answered {status}"
+        message = f"the server returned {status}"
         raise httpx.HTTPStatusError(message, request=response.request, response=response)
     coding = response.headers.get("content-encoding", "").strip().lower()
     if coding not in {"", "identity", "gzip", "deflate"}:  # others have no bounded expansion
-        raise ToolError(f"its encoding `{coding}` was not asked for")
+        raise ToolError(f"its encoding `{coding}` was not requested")
     kind = response.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     megabytes = _MAX_PDF_MEGABYTES if kind == _PDF else _MAX_MEGABYTES
     data = bytearray()
@@ -115,7 +115,7 @@ async def _read(response: httpx.Response) -> Response:
         data += chunk
         if len(data) > megabytes * _MEGABYTE:
             if kind == _PDF:
-                raise ToolError(f"the PDF is larger than {megabytes} MB; download it and cut it")
+                raise ToolError(f"the PDF is larger than {megabytes} MB; download it and split it")
             break
     body = bytes(data[: megabytes * _MEGABYTE])
     return Response(str(response.url), kind, response.charset_encoding, body)
@@ -136,21 +136,21 @@ async def read_page(
         if kind == _PDF:
             return await parse("pdf", final_url, data)
         if not _TEXT.match(kind):
-            raise ToolError(f"it is {kind or 'of no known type'} and not text")
+            raise ToolError(f"it is {kind or 'of unknown type'}, not text")
         if "html" in kind:
             return await parse("html", final_url, data, charset)
         return Page(final_url, "", decode(data, charset))
     except ToolError as error:
-        raise ToolError(f"{url} was not read: {str(error).rstrip('.')}.") from None
+        raise ToolError(f"Cannot read {url}: {str(error).rstrip('.')}.") from None
 
 
 async def parse(kind: str, url: str, data: bytes, charset: str | None = None) -> Page:
     """Extract the text of a page (`html`) or a PDF (`pdf`) in a process that can be killed.
 
-    Of a page that a browser shows (`rendered`) all is read, if it is not long.
+    A page that a browser shows (`rendered`) is read completely if it is not long.
 
     Raises:
-        ToolError: it cannot be parsed, or not within the limits of time and memory.
+        ToolError: it cannot be parsed within the limits of time and memory, or at all.
     """
     request = json.dumps({"kind": kind, "url": url, "charset": charset}).encode()
     output = await _run_parser(request + b"\n" + data)
@@ -163,8 +163,8 @@ async def parse(kind: str, url: str, data: bytes, charset: str | None = None) ->
 async def _run_parser(request: bytes) -> bytes:
     """Return the output of the parser for a request; empty after a timeout.
 
-    The parser reads and writes files, not asyncio's pipes: if the event loop is closed while
-    asyncio connects those, the start of a process waits for them forever.
+    The parser reads and writes files rather than asyncio's pipes: if the event loop is closed while
+    asyncio connects those, starting the process waits for them forever.
     """
     with (
         await asyncio.to_thread(tempfile.TemporaryFile) as input_file,

@@ -1,12 +1,12 @@
-// The document as a person can read it, as HTML: without what is hidden, with open shadow roots and
-// the values of fields. Returns {html, hidden}, the number of characters left out. Needs naming.js.
+// The document as HTML that a person could read: without hidden content, with open shadow roots and
+// the values of fields. Returns {html, hidden}, the number of characters omitted. Needs naming.js.
 () => {
   const SKIPPED = /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|LINK|META)$/;
   const MAX_OPTIONS = 30;
   const inert = document.implementation.createHTMLDocument("");
   let hidden = 0;
 
-  // Cut off, or moved out of the page: text for screen readers, or for programs alone.
+  // Clipped, or moved out of the page: text for screen readers, or for programs only.
   const isOutside = (el, style) => {
     if (!/^(absolute|fixed)$/.test(style.position)) return false;
     const rect = el.getBoundingClientRect();
@@ -14,7 +14,7 @@
     const isCut = rect.width <= 1 && rect.height <= 1 && style.overflow !== "visible";
     return isCut || /^(inset\((50|100)%|polygon\(0px 0px, ?0px 0px)/.test(style.clipPath);
   };
-  // What is transparent below the view may be shown when it is scrolled to.
+  // A transparent element below the view may fade in when it is scrolled to.
   const isTransparent = (el, style) => style.opacity === "0" && el.getBoundingClientRect().top < innerHeight;
   const isHidden = (el) => {
     if (/^(OPTION|OPTGROUP)$/.test(el.tagName)) return false;
@@ -22,7 +22,7 @@
     const style = getComputedStyle(el);
     return isOutside(el, style) || isTransparent(el, style);
   };
-  // An invisible element may have visible ones in it, so its texts are asked one by one.
+  // An invisible element may contain visible ones, so each of its texts is checked.
   const isReadable = (el) => {
     const style = getComputedStyle(el);
     return style.visibility === "visible" && style.fontSize !== "0px";

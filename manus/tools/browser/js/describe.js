@@ -1,4 +1,4 @@
-// What an element is to the tool that is going to act on it.
+// The properties of an element for the tool that is going to act on it.
 (element) => {
   const shown = element.getClientRects().length > 0 && (!element.checkVisibility || element.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
   const type = (element.type || "").toLowerCase();

@@ -1,5 +1,5 @@
-// A number for what can be seen of a document: the same while nothing of it changes. Positions are
-// left out, since an animation alone is no effect, and so is a clock that shows its seconds.
+// A digest of what is visible of a document, stable while that does not change. It ignores positions,
+// since an animation alone is not an effect, and clocks that show seconds.
 () => {
   let hash = 5381;
   const add = (text) => { for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 33) + text.charCodeAt(i)) | 0; };
@@ -20,7 +20,7 @@
       const held = "value" in el ? `${el.value}${el.checked ?? ""}` : "";
       add(`${el.tagName}|${own.replace(/\d{1,2}:\d\d:\d\d/g, "").replace(/\s+/g, " ")}|${state.join("|")}|${held}`);
       if (root.activeElement === el) add("focus");
-      if (el.tagName === "CANVAS") try { add(el.toDataURL()); } catch { /* painted with another site's pictures */ }
+      if (el.tagName === "CANVAS") try { add(el.toDataURL()); } catch { /* tainted by images of another origin */ }
     }
   }
   return hash;

@@ -1,4 +1,4 @@
-// The element of a number, or null if this document does not have it any more.
+// The element with a number, or null if this document no longer contains it.
 // Takes {token, id}; needs openStore.
 ({ token, id }) => {
   const store = openStore();

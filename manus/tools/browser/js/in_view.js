@@ -1,4 +1,4 @@
-// Which of some elements are in view now. Takes an array of elements; returns an array of booleans.
+// Whether each element is in view. Takes an array of elements; returns an array of booleans.
 (elements) => elements.map((element) => {
   const rect = element.getBoundingClientRect();
   const x = rect.left + rect.width / 2, y = rect.top + rect.height / 2;

@@ -1,4 +1,4 @@
-// Draws the numbers of elements over the page, for a picture; without elements removes them.
+// Draws the numbers of elements over the page, for a screenshot; removes them if there are none.
 // Takes {token, numbers: [[id, number], …]}; needs openStore.
 ({ token, numbers }) => {
   const KEY = Symbol.for("manus.marks");
@@ -21,7 +21,7 @@
     if (!rect || rect.bottom <= 0 || rect.right <= 0 || rect.top >= innerHeight || rect.left >= innerWidth) continue;
     const color = COLORS[number % COLORS.length];
     styled({ left: `${rect.left}px`, top: `${rect.top}px`, width: `${rect.width}px`, height: `${rect.height}px`, border: `1px solid ${color}` });
-    const isSmall = rect.height < 26 || rect.width < 40; // Its number must not hide it.
+    const isSmall = rect.height < 26 || rect.width < 40; // The number must not cover it.
     const top = isSmall ? Math.max(0, rect.top - 11) : rect.top;
     const label = styled({ left: `${Math.max(0, rect.left)}px`, top: `${top}px`, padding: "0 2px", background: color, color: "#fff", font: "bold 10px/11px sans-serif", whiteSpace: "nowrap" });
     label.textContent = String(number);

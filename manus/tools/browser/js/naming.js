@@ -1,4 +1,4 @@
-// What an element is called, how it is described, and what it is to a person.
+// The names, descriptions, roles and states of elements.
 // Prepended to the scripts that read a page; needs openStore.
 const store = openStore();
 
@@ -9,10 +9,10 @@ const TAGS = { A: "link", BUTTON: "button", SUMMARY: "button", TEXTAREA: "textbo
 const INPUTS = { button: "button", submit: "button", reset: "button", image: "button", checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox", text: "textbox", "": "textbox" };
 const SVG = "http://www.w3.org/2000/svg";
 const SHAPES = new Set(["rect", "circle", "ellipse", "polygon", "polyline", "line"]);
-const MIN_LINES = 4; // Text of as many lines is listed beside a clickable thing, not as its name.
+const MIN_LINES = 4; // From this many lines on, the text of a clickable element is not its name.
 const REPEATS = /^(UL|OL|MENU|TABLE|TBODY|TR)$/;
 const INTERACTIVE = "a[href], button, input, select, textarea, [role], [onclick]";
-const MIN_ROOT_KINDS = 5; // A framework listens at its root for all kinds of events.
+const MIN_ROOT_KINDS = 5; // A framework listens for all kinds of events at its root element.
 const LINE_BREAK = "⏎";
 
 const squash = (text) => String(text ?? "").replace(/[\s\u200b\ufeff]+/g, " ").trim();
@@ -25,11 +25,11 @@ const holds = (outer, inner) => {
   for (let node = inner; node; node = parentOf(node)) if (node === outer) return true;
   return false;
 };
-// Whether the element is laid out, also one that lays out its children alone, as a slot does.
+// Whether the element is laid out, or at least its children are (`display: contents`, a slot).
 const hasBox = (el) => !el.checkVisibility || el.checkVisibility() || (getComputedStyle(el).display === "contents" && !!parentOf(el) && hasBox(parentOf(el)));
 const isShown = (el) => hasBox(el) && getComputedStyle(el).visibility === "visible";
 
-// The colour that tells a nameless thing from its neighbours, such as "#ff0000"; "" if it has none.
+// The color that distinguishes an unnamed element from others, such as "#ff0000"; "" if it has none.
 const colorOf = (el) => {
   const style = getComputedStyle(el);
   const isShape = el.namespaceURI === SVG;
@@ -44,7 +44,7 @@ const GRABBED = /^(grab|move|all-scroll|(col|row|se|nwse|ew|ns)-resize)$/;
 const isDeclaredDraggable = (el) => el.getAttribute("draggable") === "true" || /(^|\s)(ui-draggable|ui-sortable-handle)(\s|$)/.test(el.getAttribute("class") || "");
 const isDraggable = (el) => isDeclaredDraggable(el) || GRABBED.test(getComputedStyle(el).cursor);
 
-// Whether a listener of the element is meant for the equal things in it, as in a sortable list.
+// Whether a listener of the element is meant for its similar children, as in a sortable list.
 const hasEqualItems = (el) => {
   const children = Array.from(el.children).filter((child) => !SKIP.has(child.tagName));
   if (children.length < 2) return false;
@@ -58,8 +58,8 @@ const isItem = (el) => {
 };
 const MAX_INNER = 200;
 const lettersOf = (el) => el.textContent.replace(/\s/g, "").length;
-// Whether an element that looks clickable only holds things that listen for clicks themselves: a
-// menu and its entries, an icon and the menu that it opens.
+// Whether an element that looks clickable only contains elements that listen for clicks themselves:
+// a menu and its entries, an icon and the menu that it opens.
 const isWrapper = (el) => {
   const inner = el.getElementsByTagName("*");
   if (inner.length > MAX_INNER) return false;
@@ -72,7 +72,7 @@ const isRoot = (el) => (store.listening.get(el)?.size || 0) >= MIN_ROOT_KINDS;
 
 const textOf = (el, limit) => {
   let text = "";
-  const isTreeItem = el.getAttribute("role") === "treeitem"; // what it unfolds has names of its own
+  const isTreeItem = el.getAttribute("role") === "treeitem"; // its subitems have names of their own
   const collect = (node) => {
     if (node.nodeType === Node.TEXT_NODE) text += node.data;
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
@@ -95,7 +95,7 @@ const byIds = (el, attribute) => {
   return squash((el.getAttribute(attribute) || "").split(/\s+/).map((id) => (id && root.getElementById ? root.getElementById(id) : null)).filter(Boolean).map((other) => textOf(other, 100)).join(" "));
 };
 
-// An element without words may be told by its tip, by its icon, or by how its author calls it.
+// An element without text may be identified by its tooltip, its icon, or the author's name for it.
 const TIPS = ["data-tooltip", "data-tip", "data-original-title", "data-bs-original-title", "data-bs-title"];
 const ICON = "svg, i, img, use, [data-icon], [class*=icon]";
 const lastPart = (address) => (address || "").replace(/\?.*$/, "").split(/[/#]/).pop();
@@ -106,7 +106,7 @@ const iconOf = (icon) => {
   if (icon.localName === "img") return lastPart(icon.getAttribute("src"));
   return "";
 };
-// The class of an empty element that shows an icon as its background, for those who see it.
+// The class of an empty element that shows an icon as its background.
 const drawnIconOf = (el) => {
   const names = (el.getAttribute("class") || "").split(/\s+/).filter((name) => /icon/.test(name));
   if (!names.length || el.childElementCount || squash(el.textContent) || el.getAttribute("aria-hidden") === "true") return "";
@@ -115,7 +115,7 @@ const drawnIconOf = (el) => {
 const hintOf = (el) => {
   const named = el.getAttribute("data-testid") || el.getAttribute("data-value");
   const tip = TIPS.map((attribute) => el.getAttribute(attribute)).find(Boolean);
-  const isGroup = !!el.querySelector?.(INTERACTIVE); // its icons belong to what is in it
+  const isGroup = !!el.querySelector?.(INTERACTIVE); // its icons belong to the elements in it
   const icons = isGroup ? [] : Array.from(el.querySelectorAll?.(ICON) || []).slice(0, 5);
   const drawn = icons.map(iconOf).find(Boolean);
   const styled = icons.map((icon) => icon.getAttribute("class")).find(Boolean);
@@ -150,7 +150,7 @@ const roleOf = (el) => {
   return el.namespaceURI === SVG || tag === "LABEL" || tag === "IMG" ? el.localName : "clickable";
 };
 
-// An editor of code, whose text is only partly in the document: CodeMirror, Monaco, Ace.
+// A code editor, whose text is only partly in the document: CodeMirror, Monaco, Ace.
 const isEditor = (el) => el.tagName === "DIV" && /(^|\s)(CodeMirror|cm-editor|monaco-editor|ace_editor)(\s|$)/.test(el.getAttribute("class") || "");
 const codeOf = (el) => {
   if (el.CodeMirror) return el.CodeMirror.getValue();
@@ -164,7 +164,7 @@ const codeOf = (el) => {
   return lines.map((line) => [line.getBoundingClientRect().top, line.textContent]).sort((one, other) => one[0] - other[0]).map(([, text]) => text.replaceAll("\u00a0", " ")).join("\n");
 };
 
-// The text of an editable element, a line for each block in it, as it was written.
+// The text of an editable element as it was written, with a line for each block.
 const writtenText = (el) => {
   let text = "", isLineEmpty = true;
   const end = () => { if (!isLineEmpty) { text += "\n"; isLineEmpty = true; } };
@@ -185,7 +185,7 @@ const writtenText = (el) => {
   return text.replaceAll("\u00a0", " ").replace(/\n$/, "");
 };
 
-// Attributes first: what it costs to ask decides the order, and most elements are nothing.
+// The cheapest checks come first, since most elements are not interactive.
 const isNative = (el) => {
   const tag = el.tagName;
   if (isEditor(el)) return true;
@@ -218,7 +218,7 @@ const statesOf = (el, role) => {
   return states;
 };
 
-// A long text with its line breaks as a sign: an element is one line, whatever it contains.
+// A long text with symbols for its line breaks, since each element is one line.
 const shorten = (text, limit) => {
   const value = String(text ?? "").replace(/\r\n?/g, "\n");
   const line = value.replace(/[^\S\n]+/g, " ").trim().replace(/ ?\n ?/g, LINE_BREAK);
@@ -261,14 +261,14 @@ const idOf = (el) => {
   return id;
 };
 
-// What tells an element from others with its label, also after the page has drawn it again.
+// A key that distinguishes elements with the same label, even after the page has rerendered them.
 const keyOf = (el) => cut(squash(el.id || el.getAttribute("data-testid") || el.getAttribute("name") || el.getAttribute("href")), 100);
 const rowOf = (el) => {
   const row = el.closest("li, tr, p, article, [role=row], [role=listitem]");
   return row && row !== el ? textOf(row, 100) : "";
 };
 
-// A day, an entry or a panel whose label is not what stands in it.
+// A day, an entry or a panel whose label is not its text.
 const isLabelledBox = (el) => /^(gridcell|treeitem|tabpanel)$/.test(el.getAttribute("role") || "") && el.hasAttribute("aria-label") && !el.getAttribute("aria-label").includes(squash(el.textContent));
 const linesOf = (el) => (el.innerText || "").split("\n").filter((line) => line.trim());
 const countLines = (el) => linesOf(el).length;

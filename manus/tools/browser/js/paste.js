@@ -1,5 +1,5 @@
-// Pastes text into a code editor, which would indent what is typed. Takes (element, text); returns
-// whether the editor has taken it.
+// Pastes text into a code editor, which would indent typed text. Takes (element, text); returns
+// whether the editor has accepted it.
 (element, text) => {
   const clipboardData = new DataTransfer();
   clipboardData.setData("text/plain", text);

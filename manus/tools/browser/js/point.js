@@ -1,6 +1,6 @@
 // Where to click an element: its middle, or another point of it if the middle is covered. Scrolls to
 // an element out of view. Returns {x, y} in the view of its document, `frame`, and {position}, the same point
-// relative to its padding box, as Playwright takes it, or null for the middle. Null if it has no box.
+// relative to its padding box, as Playwright expects it, or null for the middle. Null if it has no box.
 (element) => {
   const visibleRects = () => Array.from(element.getClientRects()).filter((rect) => rect.width >= 1 && rect.height >= 1);
   const isInView = (rect) => rect.top >= 0 && rect.left >= 0 && rect.top < innerHeight && rect.left < innerWidth;

@@ -1,5 +1,5 @@
-// Scrolls by an amount of pixels: the area around an element, else the page, else the largest
-// area in view. Takes (element or null, {amount, direction}); tells how far it got and what is left.
+// Scrolls by a number of pixels: the area around an element, otherwise the page, otherwise the largest
+// area in view. Takes (element or null, {amount, direction}); returns how far it moved, and what is left.
 (element, { amount, direction }) => {
   const page = document.scrollingElement || document.documentElement;
   const scrolls = (el) => el.scrollHeight - el.clientHeight > 4 && (el === page || /(auto|scroll|overlay)/.test(getComputedStyle(el).overflowY));

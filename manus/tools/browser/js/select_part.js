@@ -1,10 +1,10 @@
-// Selects the one occurrence of a text in a field; white space of any kind and length is equal.
-// Takes (element, text); returns the number of occurrences. Nothing is selected unless it is one.
+// Selects the only occurrence of a text in a field; any run of whitespace equals any other.
+// Takes (element, text); returns the number of occurrences. Selects nothing unless it is 1.
 (element, text) => {
   const squashed = (source) => source.replace(/\s+/g, " ").trim();
   const isSpace = (character) => /\s/.test(character);
   const isBlock = (node) => node.nodeType === Node.ELEMENT_NODE && (node.tagName === "BR" || !/^(inline|contents)/.test(getComputedStyle(node).display));
-  const characters = []; // of the field, with white space squashed: {character, node, offset}
+  const characters = []; // of the field, with whitespace collapsed: {character, node, offset}
   const add = (character, node, offset) => {
     const last = characters.at(-1);
     if (!isSpace(character)) characters.push({ character, node, offset });

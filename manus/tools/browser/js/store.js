@@ -1,6 +1,6 @@
-// What a document remembers between two looks at it: numbers of elements, when it changed, and which
-// elements listen for clicks, which no selector can tell (a Proxy keeps the native function's look).
-// Begun in every document before its own scripts, and prepended to the others.
+// The data kept in a document between two snapshots: the numbers of elements, the time of the last
+// change, and which elements listen for clicks, which no selector can find (a Proxy keeps the look of
+// the native function). Runs in every document before its own scripts; prepended to our other scripts.
 const openStore = () => {
   const KEY = Symbol.for("manus.page");
   const known = window[KEY];
@@ -8,7 +8,7 @@ const openStore = () => {
   const store = { document, listening: new WeakMap(), ids: new WeakMap(), elements: new Map(), scrolledOut: new WeakSet(), next: 1, token: Math.random().toString(36).slice(2), changedAt: performance.now() };
   Object.defineProperty(window, KEY, { value: store, enumerable: false, configurable: true });
   new MutationObserver(() => { store.changedAt = performance.now(); }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-  if (known) return store; // a window that shows another document now
+  if (known) return store; // the window now shows another document
   const KINDS = new Set(["click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick", "touchstart", "drop"]);
   EventTarget.prototype.addEventListener = new Proxy(EventTarget.prototype.addEventListener, {
     apply(target, self, args) {

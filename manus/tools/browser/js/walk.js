@@ -1,4 +1,4 @@
-// One look at a document: what can be acted on in and near the viewport, and the text around it.
+// A snapshot of a document: the interactive elements in and near the viewport, and the text around them.
 // Takes {clip, origin, near, maxElements, maxTexts}; needs naming.js.
 (options) => {
   const width = window.innerWidth, height = window.innerHeight;
@@ -10,8 +10,8 @@
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
   const MAX_SHAPES = 30;
   const MAX_INDENT = 40;
-  const MAX_CELL = 200; // A longer cell of a table may have lines of its own.
-  // Roles that say more than "link" or "clickable" where one thing consists of two elements.
+  const MAX_CELL = 200; // A longer table cell may have lines of its own.
+  // Roles that are more specific than "link" or "clickable" where two elements are merged.
   const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
 
   const hitAt = (x, y) => {
@@ -24,7 +24,7 @@
     return hit;
   };
 
-  // Whether any of a few points of the element is really it, and not something lying over it.
+  // Whether the element is uncovered at one or more of a few sample points.
   const isUncovered = (el, rects) => {
     const labels = el.labels ? Array.from(el.labels) : [];
     const passes = getComputedStyle(el).pointerEvents === "none";
@@ -43,7 +43,7 @@
     return false;
   };
 
-  // The place of an element in pixels of the page's view, also of one in a frame.
+  // The position of an element, or of one in a frame, in pixels of the page's viewport.
   const geometryOf = (el, rect) => {
     const at = (x, y) => `${Math.round(x + origin.left)},${Math.round(y + origin.top)}`;
     if (el.localName === "line" && el.getScreenCTM) {
@@ -62,12 +62,12 @@
     const listens = !isRoot(el) && store.listening.has(el) || typeof el.onclick === "function" || typeof el.onmousedown === "function";
     const outer = el.parentElement && getComputedStyle(el.parentElement).cursor;
     const pointed = isDeclaredDraggable(el) || outer !== style.cursor && (style.cursor === "pointer" || GRABBED.test(style.cursor));
-    // An area that scrolls is focusable for the keyboard's sake; it is listed as such.
+    // A scrollable area is focusable only for the keyboard; it is listed as a scroll area.
     const focusable = el.hasAttribute("tabindex") && el.tabIndex >= 0 && !/(auto|scroll)/.test(style.overflowY);
     const accepts = isDropTarget(el);
     if (!(listens || pointed || focusable || accepts || isItem(el))) return false;
     if (!(listens || focusable || accepts) && isWrapper(el)) return false;
-    // It listens for what happens to the things inside it.
+    // It listens for events of its children.
     if (listens && !(pointed || accepts) && hasEqualItems(el)) return false;
     if (!(focusable || pointed || accepts) && el.querySelectorAll(INTERACTIVE).length > 1) return false;
     const rect = el.getBoundingClientRect();
@@ -86,7 +86,7 @@
     };
   };
 
-  // Whether two elements, one in the other, are one thing to a person: a day and its link.
+  // Whether two nested elements are one to a person, such as a day and its link.
   const areOne = (outer, inner) => {
     if (outer.place !== inner.place || inner.inner.length || outer.el.namespaceURI === SVG) return false;
     if ((outer.name || inner.name) && !isEditor(inner.el)) return outer.name === inner.name || squash(outer.el.textContent) === squash(inner.el.textContent) && !inner.hint && !outer.el.hasAttribute("aria-label");
@@ -100,7 +100,7 @@
     inner.isMerged = true;
   };
 
-  // An element as it is shown, behind its number, and what it is called when it is spoken of.
+  // The text of an element in the snapshot, after its number, and its label in messages.
   const render = (item) => {
     const { el, role, name, value, place } = item;
     const label = called(role, name), parts = [label];
@@ -112,7 +112,7 @@
     if (item.extra) parts.push(`[${cut(item.extra, 260)}]`);
     if (item.geometry) parts.push(item.geometry);
     if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
-    const text = squash(parts.join(" ")); // an attribute makes no line
+    const text = squash(parts.join(" ")); // line breaks in attributes must not start a line
     return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el), scrolledIn: store.scrolledOut.has(el) };
   };
 
@@ -125,7 +125,7 @@
     return item;
   };
 
-  // A clickable element whose text is in its parts, or most of it in many, is only their frame.
+  // Whether a clickable element only wraps its parts: they contain all its text, or many of them most.
   const isFrameOf = (outer, parts) => {
     if (outer.role !== "clickable" || outer.states.length || parts.length < 2) return false;
     const share = parts.reduce((sum, part) => sum + lettersOf(part.el), 0) / Math.max(1, lettersOf(outer.el));
@@ -166,7 +166,7 @@
     const canvas = SHAPES.has(el.localName) && el.ownerSVGElement;
     if (!canvas && (box.width < 1 || box.height < 1)) return false;
     const where = replaced ? placeOf(box) : place;
-    if (counts.elements >= options.maxElements) { // enough: the costly questions are not worth it
+    if (counts.elements >= options.maxElements) { // skip the expensive checks
       if (where === "view") counts.left++;
       return { inner: [] };
     }
@@ -180,7 +180,7 @@
     return addElement(el, box, where);
   };
 
-  // A drawing is listed with its shapes if these are few: an icon and a large chart are not.
+  // A drawing is listed with its shapes if there are few of them: not an icon or a large chart.
   const drawings = new Map();
   const isDrawing = (svg) => {
     if (!drawings.has(svg)) {
@@ -213,14 +213,14 @@
     const el = node;
     if (el.tagName === "BR") { buffer += " "; return; }
     const rect = el.getBoundingClientRect();
-    // What is flat itself (no height, or no box at all) may still hold what can be seen.
+    // An element without height, or without a box, may still contain visible ones.
     const empty = rect.width === 0 || rect.height === 0;
     const place = empty ? "view" : placeOf(rect);
     const native = isNative(el);
     if (place === "above" || place === "below" || place === "beside") {
       if (native && !empty) counts[place] = (counts[place] || 0) + 1;
       if (place !== "beside" && rect.bottom + window.scrollY > 0) store.scrolledOut.add(el);
-      // Cheap, since nothing in it can be seen: its children are only counted, or found to be
+      // This is cheap, since nothing in it is visible: its children are only counted, unless they are
       // positioned elsewhere.
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) walk(child, true, depth + 1);
       if (el.shadowRoot) for (const child of el.shadowRoot.children) walk(child, true, depth + 1);
@@ -257,8 +257,8 @@
     const actable = native || drawn || (!empty && !isArea && isClickable(el, style));
     const acted = actable && !isCut && consider(el, rect, style, place);
     if (/^(SELECT|TEXTAREA|CANVAS)$/.test(el.tagName) || isEditor(el)) { bounds = outerBounds; isInRow = outerRow; isInCell = outerCell; return; }
-    const named = el.tagName === "LABEL" && el.control && el.control.type !== "hidden"; // said with its field
-    // Of a large clickable thing, such as a card, only the beginning is its name: the rest is text.
+    const named = el.tagName === "LABEL" && el.control && el.control.type !== "hidden"; // listed with its field
+    // The name of a large clickable element, such as a card, is only its beginning; the rest is text.
     const outerPreformatted = preformatted;
     preformatted = /^(pre|break-spaces)/.test(style.whiteSpace);
     const swallowed = actable && (!isLabelledBox(el) && (native || el.textContent.length < 200 && !drawn && countLines(el) < MIN_LINES));
@@ -287,7 +287,7 @@
     isInCell = outerCell;
   };
 
-  // The part of the view in which an area that scrolls or cuts off shows what it contains.
+  // The part of the viewport in which an area that scrolls or clips shows its content.
   const isOutsideOf = (area, rect) => rect.right <= area.left || rect.left >= area.right || rect.bottom <= area.top || rect.top >= area.bottom;
   const escapes = (el, style) => style.position === "fixed" || style.position === "absolute" && !(el.offsetParent && holds(bounds.el, el.offsetParent));
   const boundsOf = (el, style, rect) => {
