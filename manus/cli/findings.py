@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,12 +28,22 @@ class CheckResult:
 
 
 def print_findings(findings: list[CheckResult]) -> None:
-    """Print one line per finding on stdout, and a verdict."""
+    """Print the findings on stdout, wrapped on a terminal, and a verdict."""
     for finding in findings:
         label = f"{_WORD[finding.state]} {finding.name}"
-        for line in f"{clean(finding.text)}\n{clean(finding.remedy)}".rstrip().splitlines():
+        for line in _wrap(f"{clean(finding.text)}\n{clean(finding.remedy)}".rstrip()):
             sys.stdout.write(f"{label:<{_MARGIN}}{line}\n")
             label = ""
     missing = [finding.name for finding in findings if finding.state == "missing"]
     verdict = f"Not ready: {', '.join(missing)}." if missing else "Ready."
     sys.stdout.write(f"\n{verdict}\n")
+
+
+def _wrap(text: str) -> Iterator[str]:
+    """Yield the lines of a text, wrapped between words on a terminal."""
+    if not sys.stdout.isatty():
+        yield from text.splitlines()
+        return
+    room = max(20, shutil.get_terminal_size().columns - _MARGIN)
+    for line in text.splitlines():
+        yield from textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from manus.cli.notes import print_note
 from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
 
     folder = _find_workspace(args, settings)
     if is_interactive() and sys.stderr.isatty() and is_undecided(folder):
-        sys.stderr.write(f"{folder}\n{CONSEQUENCE}\n")
-        decide(folder, trusted=ask_yes(QUESTION))
+        print_note(f"{folder}\n{QUESTION} {CONSEQUENCE}")
+        decide(folder, trusted=ask_yes("Trust it?"))
     return folder if trusts_files(folder) else None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.cli.findings import CheckResult, State
+from manus.cli.notes import print_note
 from manus.config.model_settings import ModelSettings, shown_address, split_spec
 from manus.config.settings import Settings
 from manus.models.providers import DEFAULT_MODEL, REPLAY, get_address, name_key_variables
@@ -135,7 +136,7 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     label = f"{name} at {get_address(endpoint)}"
     start = time.monotonic()
     if sys.stderr.isatty():
-        sys.stderr.write(f"Requesting a tool call from {label} …\n")
+        print_note(f"Requesting a tool call from {label} …")
     try:
         window = asyncio.run(_try_tool_call(endpoint))
     except ModelUnavailableError as error:

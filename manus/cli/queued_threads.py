@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from manus.cli.notes import print_note
 from manus.prompts.formatting import count, get_ending
 from manus.runs.configuration import is_installed
 from manus.runs.queue import has_queue_database, open_queue
@@ -39,7 +39,7 @@ async def with_queue(
         listed[run.thread_id] = _with_status(thread, entry)
     waiting = sum(entry.status == "todo" for entry in entries)
     running = sum(entry.status == "doing" for entry in entries)
-    sys.stderr.write(f"Queue: {count(waiting, 'run')} waiting, {running:,} at a worker.\n")
+    print_note(f"Queue: {count(waiting, 'run')} waiting, {running:,} at a worker.")
     newest_first = sorted(listed.values(), key=lambda thread: thread.updated, reverse=True)
     return newest_first[:limit]
 
@@ -95,7 +95,7 @@ async def _cancel(settings: Settings, ids: Sequence[str]) -> None:
                 if not await queue.cancel(entry):
                     continue
                 action = "The worker stops" if entry.status == "doing" else "Cancelled"
-                sys.stderr.write(f"{action} the run of the thread {entry.run.thread_id}.\n")
+                print_note(f"{action} the run of the thread {entry.run.thread_id}.")
 
 
 def _select(entries: Sequence[QueueEntry], prefix: str, location: str) -> Iterator[QueueEntry]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from manus.cli.notes import print_note
 from manus.state.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def _ask_for_trust() -> None:
     files = [file for file in (here / INSTRUCTIONS, *skill_files(here)) if file.is_file()]
     instructions = ", ".join(str(file.relative_to(here)) for file in files)
     if names:
-        sys.stderr.write(f"The files {FILE} and .env in {here} set {', '.join(names)}.\n")
+        print_note(f"The files {FILE} and .env in {here} set {', '.join(names)}.")
     if instructions:
-        sys.stderr.write(f"The files {instructions} in {here} give the agent instructions.\n")
+        print_note(f"The files {instructions} in {here} give the agent instructions.")
     if names or instructions:
-        sys.stderr.write(f"{CONSEQUENCE}\n")
-        decide(here, trusted=ask_yes(QUESTION))
+        print_note(f"{QUESTION} {CONSEQUENCE}")
+        decide(here, trusted=ask_yes("Trust it?"))
 
 
 def _load_env() -> None:
@@ -73,7 +74,7 @@ def _load_env() -> None:
         os.environ.setdefault(name, value)
     if dropped:
         reason = "they cannot be set in .env" if trusted else "`manus trust` allows them"
-        sys.stderr.write(f"manus: .env: {', '.join(dropped)} were ignored; {reason}.\n")
+        print_note(f"manus: .env: {', '.join(dropped)} were ignored; {reason}.")
 
 
 def _variables() -> dict[str, str | None]:

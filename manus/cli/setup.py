@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from manus.cli.model_check import join_names, list_models, parse_model_names
+from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
 from manus.config.files import make_private_folder, write_atomically
 from manus.config.model_settings import ModelSettings
@@ -177,4 +177,4 @@ def save_settings(values: dict[str, Any]) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    print_note(text)

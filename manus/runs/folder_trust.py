@@ -8,8 +8,9 @@ from pathlib import Path
 
 QUESTION = "Do you trust the files in this folder?"
 CONSEQUENCE = (
-    "If not, their contents count as untrusted text: the agent asks before it sends anything to a "
-    "host that you have not named. AGENTS.md, skills and settings in the folder do not apply."
+    "If you do not, its AGENTS.md, skills and settings do not apply, and text from its files "
+    "counts as untrusted: the agent asks before it sends anything to a host that you have not "
+    "named."
 )
 
 

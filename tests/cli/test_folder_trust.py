@@ -46,7 +46,7 @@ def test_a_person_is_asked_once(
         server.when(is_summary, text("Done."))
     words = (command, "--workspace", "workspace", "Read the notes.")
     with project.terminal(*words) as terminal:
-        terminal.expect(f"{QUESTION} [y/N]")
+        terminal.expect("Trust it? [y/N]")
         terminal.type(f"{answer}\r")
         assert terminal.wait() == 0
     assert is_sent(internet) is trusted
@@ -61,7 +61,7 @@ def test_a_conversation_asks_at_its_start(
 ) -> None:
     server.script(READ, SEND, text("Done."))
     with project.terminal("chat", "--workspace", "workspace") as terminal:
-        terminal.expect(f"{QUESTION} [y/N]")
+        terminal.expect("Trust it? [y/N]")
         terminal.type("y\r")
         terminal.expect_last("> ")
         terminal.type("Read the notes.\r")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from manus.cli.notes import print_note
 from manus.runs.options import RunOptions
 
 _RECORDINGS = Path(__file__).parents[2] / "recordings"
@@ -32,7 +33,7 @@ DEMOS = {
         "create a simple Python calculator with add, subtract, multiply, divide, and test it",
     ),
     "rentals": Demo(
-        "plan an analysis: check figures, draw a chart, sum up (extra `data`)",
+        "plan an analysis: check figures, draw a chart (extra `data`)",
         "These are a bike shop's rentals of a year (the figures are made up). Draw them, and tell "
         "me each bike's best month, and how many of each I need in spring (March to May).\n\n"
         "month,city,cargo,mountain\n1,41,12,3\n2,44,15,4\n3,87,21,18\n4,132,30,44\n5,171,38,81\n"
@@ -56,7 +57,7 @@ def demo(name: str | None) -> int:
         return play(name)
     for key, recording in DEMOS.items():
         sys.stdout.write(f"  {key:<11} {recording.title}\n")
-    sys.stderr.write("Play one with `manus demo NAME`.\n")
+    print_note("Play one with `manus demo NAME`.")
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from manus.cli.notes import print_note
 from manus.cli.options import PORT, workspace_option
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def list_() -> int:
     from manus.config.settings import FILE
 
     if not settings.mcp:
-        sys.stderr.write(f"No MCP server is configured; add one as `[mcp.NAME]` in {FILE}.\n")
+        print_note(f"No MCP server is configured; add one as `[mcp.NAME]` in {FILE}.")
     return 0 if asyncio.run(list_servers(settings)) else 1
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manus.cli.notes import print_note
 from manus.cli.options import PORT, thread_argument
 from manus.runs.options import RunOptions
 
@@ -47,7 +48,7 @@ def report(thread: str, output: str | None, show: bool) -> int:
         raise UsageError(
             f"Cannot write the report to {path} ({reason}); choose another file with -o."
         ) from None
-    sys.stderr.write(f"The report of the thread {thread} is in {path}.\n")
+    print_note(f"The report of the thread {thread} is in {path}.")
     if show and is_regular(path):
         import webbrowser
 
@@ -107,9 +108,9 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **options: Any)
             thread = await find_thread(store, watched, or_new=True)
             path = f"t/{thread}/report"
             if await read_thread(store, thread) is None:
-                sys.stderr.write(
+                print_note(
                     f"There is no thread {thread} in {store.location} yet; the page updates "
-                    "when it starts.\n"
+                    "when it starts."
                 )
         backend = PageBackend(store, settings, RunOptions(**options))
         await serve(backend, port, lambda address: _announce(f"{address}{path}", show=show))
@@ -121,7 +122,7 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **options: Any)
 def _announce(address: str, *, show: bool) -> None:
     sys.stdout.write(f"{address}\n")
     sys.stdout.flush()
-    sys.stderr.write("Press Ctrl-C to stop the server.\n")
+    print_note("Press Ctrl-C to stop the server.")
     if show:
         import webbrowser
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from manus.cli.notes import print_note
 from manus.cli.options import last_option, thread_id
 from manus.store.thread_id import NEWEST
 
@@ -66,7 +66,7 @@ async def _send(store: Store, prefix: str, request: Request, *, queue: bool, as_
     if as_json:
         print_json({"thread_id": thread, **message.as_json(), "needs_resume": not is_read})
         return
-    sys.stderr.write(f"{effect}\nWithdraw it with: {_command(thread)} --withdraw {message.id}\n")
+    print_note(f"{effect}\nWithdraw it with: {_command(thread)} --withdraw {message.id}")
 
 
 async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) -> tuple[str, bool]:
@@ -105,7 +105,7 @@ async def _list(store: Store, prefix: str, *, as_json: bool) -> None:
     elif messages:
         print_output("\n".join(map(format_unread, messages)))
     else:
-        sys.stderr.write(f"The thread {thread} has no unread messages.\n")
+        print_note(f"The thread {thread} has no unread messages.")
 
 
 def format_unread(message: InboxMessage) -> str:
@@ -126,4 +126,4 @@ async def _withdraw(store: Store, prefix: str, message_id: str, *, as_json: bool
     if as_json:
         print_json(message.as_json())
     else:
-        sys.stderr.write(f"Withdrawn: {flat(message.text)}\n")
+        print_note(f"Withdrawn: {flat(message.text)}")

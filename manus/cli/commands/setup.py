@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from manus.cli.notes import print_note
+
 
 @click.command()
 def setup() -> int:
@@ -70,7 +72,7 @@ def trust(folder: Path, mcp: str | None, remove: bool) -> int:
             message = f"The folder {folder.resolve()} {state}."
     except OSError as error:
         raise UsageError(f"Cannot save the decision: {error}.") from None
-    sys.stderr.write(f"{message}\n")
+    print_note(message)
     return 0
 
 
@@ -102,6 +104,6 @@ def memory(edit: bool) -> int:
     if edit:
         make_private_folder(memory_file().parent)
         click.edit(filename=str(memory_file()))
-    sys.stderr.write(f"{memory_file()}\n")
+    print_note(str(memory_file()))
     print_output(read_memory() or "The memory is empty.")
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from manus.cli.notes import print_note
 from manus.cli.options import COUNT, parse_age, thread_argument, thread_id
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ async def _list(store: Store, settings: Settings, limit: int, *, as_json: bool) 
     elif threads:
         _print_table(threads, sizes)
     else:
-        sys.stderr.write(f"There are no threads yet in {store.location}.\n")
+        print_note(f"There are no threads yet in {store.location}.")
 
 
 async def _look_up(store: Store, thread_id: str) -> Thread | None:
@@ -114,8 +115,8 @@ async def _look_up(store: Store, thread_id: str) -> Thread | None:
     try:
         thread = await read_thread(store, thread_id)
     except StorageError as error:  # a damaged thread must not hide the others
-        sys.stderr.write(
-            f"The thread {thread_id} is damaged: `manus threads --delete` removes it. {error}\n"
+        print_note(
+            f"The thread {thread_id} is damaged: `manus threads --delete` removes it. {error}"
         )
         return await describe_damaged(store, thread_id)
     if thread is None:
@@ -163,7 +164,7 @@ async def _delete(store: Store, ids: Sequence[str]) -> None:
     for found_id in [await find_thread(store, prefix) for prefix in ids]:
         async with store.hold(found_id):
             await delete_thread(store, found_id, kept)
-        sys.stderr.write(f"Deleted the thread {found_id}.\n")
+        print_note(f"Deleted the thread {found_id}.")
     await store.reclaim_space()
 
 
@@ -190,7 +191,7 @@ def _print_report(report: MaintenanceReport, verb: str) -> None:
 
     names = f": {_join_names(report.done)}" if report.done else ""
     freed = f" ({size(report.freed)})" if report.freed > 0 else ""
-    sys.stderr.write(f"{verb} {count(len(report.done), 'thread')}{freed}{names}.\n")
+    print_note(f"{verb} {count(len(report.done), 'thread')}{freed}{names}.")
     kept = {
         "they wait for an answer": report.waiting,
         "they are in use": report.busy,
@@ -199,7 +200,7 @@ def _print_report(report: MaintenanceReport, verb: str) -> None:
     }
     for reason, ids in kept.items():
         if ids:
-            sys.stderr.write(f"Kept because {reason}: {_join_names(ids)}.\n")
+            print_note(f"Kept because {reason}: {_join_names(ids)}.")
 
 
 def _join_names(ids: Sequence[str]) -> str:
