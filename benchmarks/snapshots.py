@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from manus.execution.snapshots.objects import make_ref
-from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 
 _SIZES = (200, 2_000, 20_000)
 _FILES_PER_FOLDER = 50
@@ -38,7 +38,7 @@ def _measure(folder: Path, size: int) -> list[float]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"print({number})\n" * 40)
     time.sleep(_SETTLING_SECONDS)
-    recorder = Recorder(root, folder / "snapshots", largest_share=1.0)
+    recorder = SnapshotRecorder(root, folder / "snapshots", largest_share=1.0)
     recorder.notify = print
     ref = make_ref("benchmark")
     newest = ""

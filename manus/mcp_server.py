@@ -28,7 +28,7 @@ from manus.execution.session import Session
 from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.graph.profiles import find_profile
-from manus.pages.server_guard import LOOPBACK_NAMES, Access, Guard, listen
+from manus.pages.server_guard import LOOPBACK_NAMES, AccessPolicy, Guard, listen
 from manus.prompts.formatting import flat, main_argument
 from manus.runs.jobs import create_job, run_job
 from manus.runs.options import RunOptions
@@ -259,7 +259,7 @@ async def serve_http(server: ToolServer, host: str, port: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
     hosts = {*LOOPBACK_NAMES, host} if is_loopback(host) else {"*"}
-    access = Access(frozenset(hosts), token=token, token_source="that the server printed")
+    access = AccessPolicy(frozenset(hosts), token=token, token_source="that the server printed")
     app = Guard(server.streamable_http_app(), lambda: access)
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT)
     await uvicorn.Server(config).serve([listener])

@@ -30,7 +30,7 @@ from manus.config.settings import load_settings
 from manus.execution.records.inbox import Inbox, list_unread, new_message
 from manus.graph.inbox import SERVED_INBOX
 from manus.graph.inputs import find_served_records
-from manus.pages.server_guard import LOOPBACK_NAMES, Access, Guard
+from manus.pages.server_guard import LOOPBACK_NAMES, AccessPolicy, Guard
 from manus.pages.startup_errors import StartupErrors
 from manus.state.errors import UsageError
 from manus.store.open_store import open_store
@@ -40,11 +40,11 @@ _INTERNAL_HOST = "api"
 _STUDIO = "https://smith.langchain.com"
 
 
-def access_from(environment: Mapping[str, str]) -> Access:
+def access_from(environment: Mapping[str, str]) -> AccessPolicy:
     """Return the requests that the server accepts, as the environment configures them."""
     names = environment.get("MANUS_ALLOWED_HOSTS", "").split(",")
     allowed = filter(None, map(str.strip, names))
-    return Access(
+    return AccessPolicy(
         hosts=frozenset({*LOOPBACK_NAMES, _INTERNAL_HOST, *allowed}),
         origins=frozenset({_STUDIO}),
         token=environment.get("MANUS_SERVER_TOKEN", ""),

@@ -135,3 +135,13 @@ def test_only_listed_functions_catch_any_exception() -> None:
     for name, tree in MODULES.items():
         functions |= {f"{name}.{function}" for function in broad_excepts(tree)}
     assert functions == BROAD_EXCEPTS.keys(), "name the exceptions, or list the reason"
+
+
+def test_no_two_classes_share_a_name() -> None:
+    modules_by_class: dict[str, list[str]] = {}
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                modules_by_class.setdefault(node.name.lstrip("_"), []).append(name)
+    shared = {name: modules for name, modules in modules_by_class.items() if len(modules) > 1}
+    assert shared == {}

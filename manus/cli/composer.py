@@ -39,7 +39,7 @@ Withdraw = Callable[[str], Awaitable["InboxMessage"]]
 """Withdraws the message with an id, or with a prefix of one."""
 
 
-class Line:
+class EditBuffer:
     """A text that is being edited, and the cursor in it."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Composer:
         self._screen = screen
         self._send = send
         self._withdraw = withdraw
-        self._line = Line()
+        self._line = EditBuffer()
         self._pending = list(pending)
         self._input: Any = None
         self._opened = ExitStack()

@@ -14,7 +14,7 @@ from manus.store.thread_id import NEWEST
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.runs.queued_run import QueuedRun
+    from manus.runs.queued_job import QueuedJob
     from manus.state.request import Request
     from manus.store.base import Store
 
@@ -25,7 +25,7 @@ def queue_runs(kind: str, args: RunOptions, settings: Settings) -> int:
 
     from manus.cli.questions import read_request, read_requests
     from manus.runs.queue import check_queue
-    from manus.runs.queued_run import select_options
+    from manus.runs.queued_job import select_options
 
     if not args.queue:
         raise click.UsageError("--each-line needs --queue")
@@ -41,7 +41,7 @@ def queue_runs(kind: str, args: RunOptions, settings: Settings) -> int:
 
 async def _queue(
     kind: str, args: RunOptions, settings: Settings, requests: list[Request]
-) -> list[QueuedRun]:
+) -> list[QueuedJob]:
     from manus.runs.queue import open_queue
     from manus.store.open_store import open_store
 
@@ -79,19 +79,19 @@ async def _select_thread(args: RunOptions, store: Store, kind: str) -> str | Non
 
 def _create_run(
     kind: str, args: RunOptions, settings: Settings, request: Request, thread_id: str | None
-) -> QueuedRun:
+) -> QueuedJob:
     """Return a run for the queue. Its workspace is created, and its attachments are read, here."""
     from manus.cli.folder_trust import ask_for_file_trust
     from manus.config.context import Context
     from manus.graph.attachments import attach_files, build_input
     from manus.runs.configuration import check_workspace
-    from manus.runs.queued_run import QueuedRun, select_options
+    from manus.runs.queued_job import QueuedJob, select_options
 
     workspace = check_workspace(settings, Context(workspace=args.workspace))
     options = {**select_options(args), "workspace": os.path.realpath(workspace)}
     folder = ask_for_file_trust(replace(args, thread=None, last=False), settings)
     request = attach_files(request, args.files, folder)
-    return QueuedRun(
+    return QueuedJob(
         thread_id=thread_id or secrets.token_hex(5),
         kind=kind,
         request=request.text,
@@ -100,7 +100,7 @@ def _create_run(
     )
 
 
-def _report(args: RunOptions, runs: list[QueuedRun]) -> None:
+def _report(args: RunOptions, runs: list[QueuedJob]) -> None:
     from manus.cli.output import print_json, print_output
     from manus.cli.screen import Screen
     from manus.prompts.formatting import count

@@ -50,7 +50,7 @@ _MAX_OPEN = 64
 
 
 @dataclass(slots=True)
-class _Thread:
+class _ThreadJournal:
     """The journal of a thread, used by one call at a time."""
 
     journal: Journal
@@ -62,10 +62,10 @@ class _Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _JournaledCall:
     """A tool call of a thread with a checkpointer."""
 
-    thread: _Thread
+    thread: _ThreadJournal
     scope: str
     """The checkpoint namespace of the agent, since a subagent has its own conversation."""
     key: str
@@ -107,7 +107,7 @@ class EffectJournal(AgentMiddleware):
         self.tools = []
         self._records = None if store is None else _find_records(store)
         self._read_only = frozenset(read_only)
-        self._threads: OrderedDict[str, _Thread] = OrderedDict()
+        self._threads: OrderedDict[str, _ThreadJournal] = OrderedDict()
         self._mutex = threading.Lock()
         weakref.finalize(self, _close_all, self._threads)
         self._executor = ThreadPoolExecutor(4, "manus-effects")
@@ -151,7 +151,7 @@ class EffectJournal(AgentMiddleware):
     async def _run(self, operation: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, operation)
 
-    def _identify(self, request: ToolCallRequest) -> _Call | None:
+    def _identify(self, request: ToolCallRequest) -> _JournaledCall | None:
         """Return the call in its thread; None if it is not journaled."""
         info = request.runtime.execution_info
         if info is None or info.thread_id is None or request.tool_call["name"] in self._read_only:
@@ -160,15 +160,15 @@ class EffectJournal(AgentMiddleware):
         scope = info.checkpoint_ns.rpartition("|")[0].replace("/", "_")
         key = f"{scope}/{info.task_id}/{_digest(request)}/{request.tool_call['id']}"
         thread = self._open_thread(info.thread_id, configurable.get(CHECKPOINTER))
-        return _Call(thread, scope, key, request)
+        return _JournaledCall(thread, scope, key, request)
 
-    def _open_thread(self, thread_id: str, saver: Any) -> _Thread:
+    def _open_thread(self, thread_id: str, saver: Any) -> _ThreadJournal:
         with self._mutex:
             thread = self._threads.get(thread_id)
             if thread is None:
                 records = self._records or select_records(saver)
                 records = records or FileRecords(state_folder() / "effects")
-                thread = _Thread(Journal(records.log(thread_id, _NAMESPACE)))
+                thread = _ThreadJournal(Journal(records.log(thread_id, _NAMESPACE)))
                 self._threads[thread_id] = thread
             self._threads.move_to_end(thread_id)
             while len(self._threads) > _MAX_OPEN:
@@ -178,7 +178,7 @@ class EffectJournal(AgentMiddleware):
             return thread
 
 
-def _close_all(threads: dict[str, _Thread]) -> None:
+def _close_all(threads: dict[str, _ThreadJournal]) -> None:
     """Close the journals of a middleware that is no longer used."""
     for thread in threads.values():
         thread.journal.close()
@@ -203,7 +203,7 @@ def _find_records(store: Any) -> Records:
     return records
 
 
-def _claim(call: _Call) -> Result | None:
+def _claim(call: _JournaledCall) -> Result | None:
     """Claim a call, or return its answer if it has started before. Blocking.
 
     Raises:
@@ -223,7 +223,7 @@ def _claim(call: _Call) -> Result | None:
         return answer
 
 
-def _find_lost_calls(call: _Call) -> list[str]:
+def _find_lost_calls(call: _JournaledCall) -> list[str]:
     """Return the keys of the recorded calls after the last one that the conversation answers.
 
     They are those of the current message, and those of checkpoints lost in a crash. A conversation
@@ -239,7 +239,7 @@ def _find_lost_calls(call: _Call) -> list[str]:
     return keys if len(replies) <= 1 else []
 
 
-def _answer_lost(call: _Call, lost: list[str]) -> ToolMessage | None:
+def _answer_lost(call: _JournaledCall, lost: list[str]) -> ToolMessage | None:
     """Answer a call that may be in `lost`, or return None; remove settled calls from `lost`.
 
     The same call is answered from the journal. For a different one, the model is told once which
@@ -269,7 +269,7 @@ def _answer_lost(call: _Call, lost: list[str]) -> ToolMessage | None:
     return answer
 
 
-def _get_messages(call: _Call) -> Sequence[BaseMessage]:
+def _get_messages(call: _JournaledCall) -> Sequence[BaseMessage]:
     state = call.request.state
     messages: Sequence[BaseMessage]
     messages = state["messages"] if isinstance(state, dict) else state.messages
@@ -285,7 +285,7 @@ def _call_id(key: str) -> str:
     return key.split("/", 3)[-1]
 
 
-def _repeat_answer(call: _Call, entry: JournalEntry) -> ToolMessage:
+def _repeat_answer(call: _JournaledCall, entry: JournalEntry) -> ToolMessage:
     """Return the recorded message of the same call with the id of this one."""
     if entry.message is None:
         return _refuse(call, UNKNOWN_EFFECT)
@@ -301,7 +301,7 @@ def _digest(request: ToolCallRequest) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _replay(call: _Call, entry: JournalEntry) -> Result:
+def _replay(call: _JournaledCall, entry: JournalEntry) -> Result:
     """Return the recorded result of a call, or a message that its effect is unknown."""
     if entry.message is None:
         return _refuse(call, UNKNOWN_EFFECT)
@@ -311,18 +311,18 @@ def _replay(call: _Call, entry: JournalEntry) -> Result:
     return ToolMessage(**entry.message)
 
 
-def _refuse(call: _Call, text: str) -> ToolMessage:
+def _refuse(call: _JournaledCall, text: str) -> ToolMessage:
     tool_call = call.request.tool_call
     return ToolMessage(text, tool_call_id=tool_call["id"], name=tool_call["name"], status="error")
 
 
-def _release(call: _Call) -> None:
+def _release(call: _JournaledCall) -> None:
     """Release the claim of a call that interrupts or raises. Blocking."""
     with call.thread.lock:
         call.thread.journal.release(call.key)
 
 
-def _finish(call: _Call, result: Result) -> None:
+def _finish(call: _JournaledCall, result: Result) -> None:
     """Record the result of a call. Blocking."""
     tool_call = call.request.tool_call
     content: dict[str, Any] = {"tool_call_id": tool_call["id"], "name": tool_call["name"]}

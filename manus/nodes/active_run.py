@@ -35,7 +35,7 @@ from manus.execution.records.base import JournalLog
 from manus.execution.records.files import workspace_log
 from manus.execution.records.thread_inbox import ThreadInbox
 from manus.execution.session import Session
-from manus.execution.snapshots.recorder import Recorder as FileRecorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.rewinding import SNAPSHOTS
 from manus.execution.snapshots.thread_files import ThreadFiles
 from manus.execution.workspace import Workspace
@@ -365,7 +365,7 @@ def _open_session(
 def _open_files(key: str, session: Session) -> ThreadFiles:
     """Return the record of the workspace's files for a thread."""
     workspace = session.workspace
-    recorder = FileRecorder(workspace.root, workspace.records / SNAPSHOTS)
+    recorder = SnapshotRecorder(workspace.root, workspace.records / SNAPSHOTS)
     # the key of a run that is not nested ends with an empty namespace
     thread = key.removesuffix(":")
     return ThreadFiles(recorder, thread)

@@ -19,7 +19,7 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _WITH_BODY = ("POST", "PUT", "PATCH")
 
 
-class Refusal(NamedTuple):
+class Rejection(NamedTuple):
     """Why a request is refused."""
 
     status: int
@@ -27,7 +27,7 @@ class Refusal(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessPolicy:
     """The requests that a server accepts.
 
     A page in a browser can send requests to this machine: under its own host name (DNS rebinding),
@@ -49,16 +49,18 @@ class Access:
     trusted_hosts: frozenset[str] = frozenset()
     """Host names of in-process clients, which need no token."""
 
-    def find_refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
+    def find_rejection(
+        self, method: str, path: str, headers: Mapping[str, str]
+    ) -> Rejection | None:
         """Return why a request is refused; None if it is accepted."""
         if not self._accepts_host(headers.get("host", "")):
-            return Refusal(403, "Forbidden: unexpected Host header.")
+            return Rejection(403, "Forbidden: unexpected Host header.")
         if not self._accepts_origin(headers.get("origin")):
-            return Refusal(403, "Forbidden: unexpected Origin header.")
+            return Rejection(403, "Forbidden: unexpected Origin header.")
         if self.is_json_only and method in _WITH_BODY and _has_other_body(headers):
-            return Refusal(403, "Forbidden: send the body as application/json.")
+            return Rejection(403, "Forbidden: send the body as application/json.")
         if not self._accepts_token(method, path, headers):
-            return Refusal(401, f"Unauthorized: send the bearer token {self.token_source}.")
+            return Rejection(401, f"Unauthorized: send the bearer token {self.token_source}.")
         return None
 
     def _accepts_host(self, host: str) -> bool:
@@ -96,7 +98,7 @@ def _has_other_body(headers: Mapping[str, str]) -> bool:
 class Guard:
     """ASGI middleware that refuses requests which `access()` does not accept."""
 
-    def __init__(self, app: ASGIApp, access: Callable[[], Access]) -> None:
+    def __init__(self, app: ASGIApp, access: Callable[[], AccessPolicy]) -> None:
         self._app = app
         self._access = access
 
@@ -106,9 +108,9 @@ class Guard:
         if scope["type"] == "http":
             request = Request(scope)
             access = self._access()
-            refusal = access.find_refusal(request.method, scope["path"], request.headers)
-            if refusal is not None:
-                app = JSONResponse({"detail": refusal.reason}, refusal.status)
+            rejection = access.find_rejection(request.method, scope["path"], request.headers)
+            if rejection is not None:
+                app = JSONResponse({"detail": rejection.reason}, rejection.status)
         await app(scope, receive, send)
 
 

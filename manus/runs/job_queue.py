@@ -21,7 +21,7 @@ from procrastinate.manager import JobManager
 from psycopg_pool import PoolTimeout
 
 from manus.execution.records.postgres_address import describe_address, read_connect_timeout
-from manus.runs.queued_run import QueuedRun
+from manus.runs.queued_job import QueuedJob
 from manus.state.errors import StorageError, StorageUnavailableError
 
 QUEUE = "manus"
@@ -40,7 +40,7 @@ class QueueEntry:
     """A run in the queue."""
 
     job_id: int
-    run: QueuedRun
+    run: QueuedJob
     status: str
     """`todo`, `doing` or `failed`."""
 
@@ -113,7 +113,7 @@ class JobQueue:
             if not await self.jobs.check_connection_async():
                 raise
 
-    async def add(self, runs: Sequence[QueuedRun]) -> None:
+    async def add(self, runs: Sequence[QueuedJob]) -> None:
         """Queue runs, all or none. The runs of one thread are executed in order."""
         jobs = []
         for run in runs:
@@ -195,8 +195,8 @@ class JobQueue:
         return StorageError(f"The queue in {self.location} cannot be used: {reason}.")
 
 
-def _describe_run(values: Any) -> QueuedRun:
+def _describe_run(values: Any) -> QueuedJob:
     """Return a run without its input, for display; accept runs of newer versions."""
     names = ("thread_id", "kind", "request", "queued_at")
     shown = {name: values[name] for name in names if name in values}
-    return QueuedRun(**shown, graph_input={}, options=values.get("options", {}))
+    return QueuedJob(**shown, graph_input={}, options=values.get("options", {}))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from manus.execution.snapshots.objects import make_ref
-from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.rewinding import SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.state.errors import UsageError
@@ -101,7 +101,7 @@ def find_changes(thread: Thread, steps: Sequence[HistoryStep]) -> dict[int, list
     folder = workspace.records / SNAPSHOTS
     if not folder.exists():
         return {}
-    recorder = Recorder(workspace.root, folder)
+    recorder = SnapshotRecorder(workspace.root, folder)
     head = recorder.head(make_ref(thread.thread_id))
     changes: dict[int, list[str]] = {}
     for before, step in itertools.pairwise(steps):

@@ -28,7 +28,7 @@ from manus.prompts.formatting import count, get_ending
 from manus.runs.job_queue import QUEUE, TASK, JobQueue
 from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome, run_job
 from manus.runs.options import RunOptions
-from manus.runs.queued_run import QueuedRun, read_queued_run
+from manus.runs.queued_job import QueuedJob, read_queued_job
 from manus.state.errors import ManusError, StorageUnavailableError, TakenOverError, UsageError
 from manus.store.base import Store
 from manus.store.threads import read_thread, thread_config
@@ -49,7 +49,7 @@ class _HandedBackError(Exception):
     """Raised when this worker ends before the run does."""
 
 
-class _ModelUnavailableError(ManusError):
+class _RunInterruptedError(ManusError):
     """Raised when a run has paused because its model server is unavailable."""
 
 
@@ -199,7 +199,7 @@ class Worker:
         assert task is not None
         self._active[task] = (control, context)
         try:
-            outcome = await self._run(read_queued_run(run), control)
+            outcome = await self._run(read_queued_job(run), control)
         except (GraphDrained, asyncio.CancelledError):
             task.uncancel()
             if context.should_abort():
@@ -220,17 +220,17 @@ class Worker:
             del self._active[task]
         self._report(f"{thread_id}: {_describe(outcome)}")
 
-    async def _run(self, run: QueuedRun, control: RunControl) -> Outcome:
+    async def _run(self, run: QueuedJob, control: RunControl) -> Outcome:
         async with self._store.hold(run.thread_id, run.run_id):
             prepared = await self._prepare(run)
             if isinstance(prepared, Outcome):
                 return prepared
             outcome = await run_job(prepared, ["custom"], _ignore, control=control)
         if outcome.waits_for_model:
-            raise _ModelUnavailableError(outcome.output)
+            raise _RunInterruptedError(outcome.output)
         return outcome
 
-    async def _prepare(self, run: QueuedRun) -> Job | Outcome:
+    async def _prepare(self, run: QueuedJob) -> Job | Outcome:
         """Return the job of a run, or its outcome if there is nothing left to do.
 
         Raises:
@@ -251,13 +251,13 @@ class Worker:
         job = await create_resume_job(run.thread_id, args, self._settings, self._store)
         return replace(job, run_id=run.run_id)
 
-    async def _has_started(self, run: QueuedRun) -> bool:
+    async def _has_started(self, run: QueuedJob) -> bool:
         """Return whether the thread has a checkpoint of the run; another run may have followed."""
         config = thread_config(run.thread_id)
         checkpoints = self._store.alist(config, filter={"run_id": run.run_id}, limit=1)
         return bool([checkpoint async for checkpoint in checkpoints])
 
-    async def _select_workspace(self, args: RunOptions, run: QueuedRun) -> None:
+    async def _select_workspace(self, args: RunOptions, run: QueuedJob) -> None:
         """Set the workspace of a run on this machine.
 
         Raises:

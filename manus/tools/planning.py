@@ -31,7 +31,7 @@ class PlanCollection(NamedTuple):
     active: str | None
 
 
-class Change(NamedTuple):
+class PlanUpdate(NamedTuple):
     """The observation of a call, and its changes: plans by id (None: deleted), the active plan."""
 
     text: str
@@ -146,7 +146,7 @@ class Planning(AgentTool):
         return Observation(change.text, update=update)
 
 
-def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
+def carry_out(args: PlanningArgs, plans: PlanCollection) -> PlanUpdate:
     """Return the observation and the changes of a call. This is a pure function.
 
     Raises:
@@ -156,11 +156,11 @@ def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
         case "create":
             return _create_plan(args, plans)
         case "list":
-            return Change(_list_plans(plans) or _NO_PLANS, {}, plans.active)
+            return PlanUpdate(_list_plans(plans) or _NO_PLANS, {}, plans.active)
     plan = _select_plan(args, plans)
     match args.command:
         case "get":
-            return Change(format_plan(plan), {}, plans.active)
+            return PlanUpdate(format_plan(plan), {}, plans.active)
         case "update":
             if not args.title and args.steps is None:
                 raise PlanError("`update` needs a `title`, `steps`, or both.")
@@ -172,13 +172,13 @@ def carry_out(args: PlanningArgs, plans: PlanCollection) -> Change:
             return _mark_step(args, plan, plans)
         case "set_active":
             message = f"`{plan['id']}` is the active plan.\n\n{format_plan(plan)}"
-            return Change(message, {}, plan["id"])
+            return PlanUpdate(message, {}, plan["id"])
         case "delete":
             active = None if plans.active == plan["id"] else plans.active
-            return Change(f"Plan `{plan['id']}` deleted.", {plan["id"]: None}, active)
+            return PlanUpdate(f"Plan `{plan['id']}` deleted.", {plan["id"]: None}, active)
 
 
-def _create_plan(args: PlanningArgs, plans: PlanCollection) -> Change:
+def _create_plan(args: PlanningArgs, plans: PlanCollection) -> PlanUpdate:
     title = args.title or args.plan_id
     if not title:
         raise PlanError("`create` needs a `title`.")
@@ -205,7 +205,7 @@ def _list_plans(plans: PlanCollection) -> str:
     return "\n".join(lines)
 
 
-def _mark_step(args: PlanningArgs, plan: Plan, plans: PlanCollection) -> Change:
+def _mark_step(args: PlanningArgs, plan: Plan, plans: PlanCollection) -> PlanUpdate:
     if args.step_index is None:
         raise PlanError(f"`mark_step` needs a `step_index`, 0 to {len(plan['steps']) - 1}.")
     if args.step_status is None and args.step_notes is None:
@@ -214,9 +214,9 @@ def _mark_step(args: PlanningArgs, plan: Plan, plans: PlanCollection) -> Change:
     return _make_change(f"Step {args.step_index} changed.", plan, plans.active)
 
 
-def _make_change(message: str, plan: Plan, active: str | None, note: str = "") -> Change:
+def _make_change(message: str, plan: Plan, active: str | None, note: str = "") -> PlanUpdate:
     parts = [message, format_plan(plan), *filter(None, [note])]
-    return Change("\n\n".join(parts), {plan["id"]: plan}, active)
+    return PlanUpdate("\n\n".join(parts), {plan["id"]: plan}, active)
 
 
 def _blocked_note(args: PlanningArgs, updated: Plan) -> str:

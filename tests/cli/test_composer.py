@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from manus.cli.composer import Line
+from manus.cli.composer import EditBuffer
 from tests.cli.program import Program, Terminal
 from tests.cli.test_conversation import ask, said_by_user
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
@@ -193,7 +193,7 @@ def test_a_message_during_a_plan_stays_below_it(
 
 @pytest.mark.parametrize("cursor", [0, 5, 40, 200])
 def test_a_long_line_shows_what_is_around_the_cursor(cursor: int) -> None:
-    line = Line()
+    line = EditBuffer()
     line.insert("世界 and more " * 20)
     line.cursor = min(cursor, len(line.text))
     row = line.render(40)
@@ -214,7 +214,7 @@ def test_a_long_line_shows_what_is_around_the_cursor(cursor: int) -> None:
     ],
 )
 def test_editing_keys(keys: list[str], result: str) -> None:
-    line = Line()
+    line = EditBuffer()
     line.insert("one two")
     for key in keys:
         line.edit(key)

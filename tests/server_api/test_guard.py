@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from manus.pages.server_guard import Access
+from manus.pages.server_guard import AccessPolicy
 from manus.served import access_from
 from manus.state.errors import UsageError
 from tests.helpers.agent import ScriptedAgent
@@ -36,8 +36,8 @@ def test_requests_of_the_development_server(
     headers: dict[str, str], environment: dict[str, str], status: int | None
 ) -> None:
     access = access_from(environment)
-    refusal = access.find_refusal("POST", "/threads", {**HERE, **headers})
-    assert (refusal.status if refusal else None) == status
+    rejection = access.find_rejection("POST", "/threads", {**HERE, **headers})
+    assert (rejection.status if rejection else None) == status
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_requests_of_the_development_server(
     ],
 )
 def test_a_port_can_be_part_of_the_host(headers: dict[str, str], is_accepted: bool) -> None:
-    access = Access(hosts=frozenset({"127.0.0.1:80"}))
-    assert (access.find_refusal("GET", "/", headers) is None) is is_accepted
+    access = AccessPolicy(hosts=frozenset({"127.0.0.1:80"}))
+    assert (access.find_rejection("GET", "/", headers) is None) is is_accepted
 
 
 @pytest.mark.slow

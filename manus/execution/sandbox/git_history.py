@@ -15,7 +15,7 @@ from pathlib import Path
 
 from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.quarantine import NOT_SEARCHED
-from manus.execution.sandbox.repositories import Repository, is_harmless_submodule_list
+from manus.execution.sandbox.repositories import GuardedRepository, is_harmless_submodule_list
 
 _MAX_COMMITS = 300
 _MAX_REPOSITORIES = 20
@@ -34,7 +34,7 @@ _ENVIRONMENT = {
 class GitHistory:
     """The commits of the branches and tags in the user's repositories at the start of the run."""
 
-    def __init__(self, workspace: Path, find: Callable[[], list[Repository]]) -> None:
+    def __init__(self, workspace: Path, find: Callable[[], list[GuardedRepository]]) -> None:
         """Record the commits; `find` returns the repositories of the workspace. Blocking."""
         self._workspace = workspace
         self._find = find
@@ -62,7 +62,7 @@ class GitHistory:
                 return True
         return False
 
-    def find_nearest_repository(self, path: Path) -> Repository | None:
+    def find_nearest_repository(self, path: Path) -> GuardedRepository | None:
         """Return the innermost repository that contains a path of the workspace. Blocking."""
         candidates = [each for each in self._find() if path.is_relative_to(each.git.parent)]
         return max(candidates, key=lambda repository: len(repository.git.parts), default=None)

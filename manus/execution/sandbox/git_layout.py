@@ -10,7 +10,7 @@ from typing import NamedTuple
 from manus.execution.sandbox.git_service import QUEUE, SPOOL, build_wrapper
 from manus.execution.sandbox.git_settings import copy_git_settings
 from manus.execution.sandbox.host_programs import find_host_program
-from manus.execution.sandbox.repositories import Repository
+from manus.execution.sandbox.repositories import GuardedRepository
 
 _OWN_ETC = "/etc/manus"
 GIT_BIN = f"{_OWN_ETC}/bin"
@@ -35,7 +35,7 @@ class ClosedPaths(NamedTuple):
     """Hooks, and files that the configurations name; they are read-only for git too."""
 
 
-def find_closed_paths(repositories: Iterable[Repository], workspace: Path) -> ClosedPaths:
+def find_closed_paths(repositories: Iterable[GuardedRepository], workspace: Path) -> ClosedPaths:
     """Return the read-only paths of the repositories in a workspace."""
     read_only = ClosedPaths([], [], [])
     for repository in repositories:

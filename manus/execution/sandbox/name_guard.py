@@ -22,7 +22,7 @@ from manus.execution.sandbox.quarantine import ProtectedNames, quarantine_names
 from manus.execution.sandbox.repositories import (
     GIT,
     GIT_SETTINGS,
-    Repository,
+    GuardedRepository,
     adds_no_danger,
     find_dangers,
     find_directories,
@@ -83,7 +83,7 @@ class NameGuard:
         names = [name for name in sorted(self._names.find()) if Path(name).name != GIT]
         return [self._root / name for name in names[:_MAX_MOUNTS]]
 
-    def repositories(self) -> list[Repository]:
+    def repositories(self) -> list[GuardedRepository]:
         """Return the repositories in the workspace that have a `.git`. Blocking."""
         names = [name for name in sorted(self._names.find()) if Path(name).name == GIT]
         return [find_repository(self._root / n, self._root) for n in names[:_MAX_REPOSITORIES]]

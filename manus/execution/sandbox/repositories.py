@@ -160,7 +160,7 @@ def find_directories(git: Path, workspace: Path) -> list[Path]:
     return [target, common]
 
 
-class Repository(NamedTuple):
+class GuardedRepository(NamedTuple):
     """The repository of a `.git`."""
 
     git: Path
@@ -171,7 +171,7 @@ class Repository(NamedTuple):
     """Files and folders in the workspace that its configuration names: hooks, included files."""
 
 
-def find_repository(git: Path, workspace: Path) -> Repository:
+def find_repository(git: Path, workspace: Path) -> GuardedRepository:
     """Find the directories and named files of a repository. Blocking."""
     directories = find_directories(git, workspace)
     named_files: dict[Path, None] = {}
@@ -181,7 +181,7 @@ def find_repository(git: Path, workspace: Path) -> Repository:
         for path in find_named_files(folder / name, git.parent):
             if path.is_relative_to(workspace) and path not in git.parents:
                 named_files[path] = None
-    return Repository(git, tuple(directories), tuple(named_files))
+    return GuardedRepository(git, tuple(directories), tuple(named_files))
 
 
 def find_named_files(config: Path, worktree: Path) -> list[Path]:

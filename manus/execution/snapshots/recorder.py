@@ -106,7 +106,7 @@ class _Last:
     tree: Tree
 
 
-class Recorder:
+class SnapshotRecorder:
     """The recorder of one workspace's files for the threads of one process.
 
     It never raises: a failure is reported once through `notify`, and the thread continues without

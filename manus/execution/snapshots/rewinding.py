@@ -13,7 +13,7 @@ from typing import NoReturn
 from manus.execution.safe_open import is_folder, open_file, write_private
 from manus.execution.snapshots.activity import ActivityMarker
 from manus.execution.snapshots.objects import Author, SnapshotStore, make_ref
-from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.restore import Restoration, plan_restore
 from manus.execution.workspace import Workspace
 from manus.state.errors import StorageError, UsageError
@@ -112,7 +112,7 @@ class FileRewinder:
                 "Move it back, or write the files of a step to a new folder with "
                 "`manus fork THREAD --at STEP --workspace DIR`."
             )
-        recorder = Recorder(self._workspace.root, self._folder)
+        recorder = SnapshotRecorder(self._workspace.root, self._folder)
         recorder.notify = _refuse
         if self._marker.is_set():
             head = recorder.take(self._ref, head, "unknown", "interrupted")

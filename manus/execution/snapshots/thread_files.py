@@ -10,7 +10,7 @@ from pathlib import Path
 
 from manus.execution.snapshots.activity import ActivityMarker
 from manus.execution.snapshots.objects import Author, make_ref
-from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.rewinding import RestoredFiles, restore_snapshot
 from manus.execution.workspace import WORKSPACE, Workspace
 
@@ -27,7 +27,7 @@ class ThreadFiles:
     count as theirs. If the process died during a call, the author of later changes is unknown.
     """
 
-    def __init__(self, recorder: Recorder, thread_id: str) -> None:
+    def __init__(self, recorder: SnapshotRecorder, thread_id: str) -> None:
         """Create the recorded files of a thread. Blocking."""
         self._recorder = recorder
         self._thread_id = thread_id

@@ -65,7 +65,7 @@ def apply_manifest(entries: dict[str, Entry], content: bytes) -> Tree:
     return Tree(entries, manifest["skipped"])
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """The difference in one path between two trees; None where the path does not exist."""
 
     path: str
@@ -73,13 +73,13 @@ class Change(NamedTuple):
     after: Entry | None
 
 
-def compare(before: Tree, after: Tree) -> Iterator[Change]:
+def compare(before: Tree, after: Tree) -> Iterator[PathChange]:
     """Yield the differences between two trees by path; skipped paths count as unchanged."""
     old = before.entries
     new = after.entries
     for path in sorted({*_differing(old, new), *_differing(new, old)}):
         if not (before.is_skipped(path) or after.is_skipped(path)):
-            yield Change(path, old.get(path), new.get(path))
+            yield PathChange(path, old.get(path), new.get(path))
 
 
 def _differing(entries: Mapping[str, Entry], others: Mapping[str, Entry]) -> Iterator[str]:
@@ -102,7 +102,7 @@ def blob_id(content: bytes) -> str:
     return digest.hexdigest()
 
 
-def list_changed_files(changes: Iterable[Change]) -> list[str]:
+def list_changed_files(changes: Iterable[PathChange]) -> list[str]:
     """Return the paths of files and links in changes, without folders."""
     paths = []
     for change in changes:

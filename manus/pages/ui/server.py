@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from manus.config.files import read_record, write_record
-from manus.pages.server_guard import Access, Guard, listen
+from manus.pages.server_guard import AccessPolicy, Guard, listen
 from manus.pages.ui.backend import PageBackend
 from manus.state.errors import ManusError, UsageError
 
@@ -52,7 +52,7 @@ def application(backend: PageBackend, token: str, port: int) -> ASGIApp:
     mounted = [Mount(f"/{token}", routes=routes)]
     app = Starlette(routes=mounted, exception_handlers={ManusError: _report_error})
     # only this page, under this address: another page could use DNS rebinding or CSRF
-    access = Access(hosts=frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
+    access = AccessPolicy(hosts=frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
     return Guard(app, lambda: access)
 
 

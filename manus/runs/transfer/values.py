@@ -24,10 +24,10 @@ _ARGUMENTS = {"args"}
 _LOCAL: dict[str, Any] = {"snapshot": ""}
 """Keys that have a meaning only on the exporting machine."""
 
-Change = Callable[[str], str]
+TextChange = Callable[[str], str]
 
 
-def map_texts(value: Any, change: Change) -> Any:
+def map_texts(value: Any, change: TextChange) -> Any:
     """Return a value with each text in it changed; values of unknown types stay unchanged."""
     if isinstance(value, str):
         return change(value)

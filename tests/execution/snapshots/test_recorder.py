@@ -10,7 +10,7 @@ import pytest
 
 from manus.execution.snapshots import listing, recorder
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
-from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.thread_files import ThreadFiles
 from manus.execution.snapshots.tree import Tree
 
@@ -26,33 +26,33 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def files(root: Path) -> Recorder:
-    return Recorder(root, root.parent / "snapshots")
+def files(root: Path) -> SnapshotRecorder:
+    return SnapshotRecorder(root, root.parent / "snapshots")
 
 
-def take(files: Recorder, parent: str = "", paths: list[str] | None = None) -> str:
+def take(files: SnapshotRecorder, parent: str = "", paths: list[str] | None = None) -> str:
     return files.take(REF, parent, "agent", "x", paths)
 
 
-def read_tree(files: Recorder, snapshot: str) -> Tree:
+def read_tree(files: SnapshotRecorder, snapshot: str) -> Tree:
     store = SnapshotStore.open(files.root.parent / "snapshots")
     assert store is not None
     return store.read_tree(snapshot)
 
 
-def test_nothing_is_stored_if_nothing_has_changed(files: Recorder, root: Path) -> None:
+def test_nothing_is_stored_if_nothing_has_changed(files: SnapshotRecorder, root: Path) -> None:
     first = take(files)
     assert take(files, first) == first
     (root / "a.txt").write_text("b")
     second = take(files, first)
     assert second != first
-    again = Recorder(root, root.parent / "snapshots")
+    again = SnapshotRecorder(root, root.parent / "snapshots")
     assert again.head(REF) == second
     assert take(again, second) == second
 
 
 def test_a_change_within_a_tick_of_the_clock_is_seen(
-    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+    files: SnapshotRecorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "_FREE_SECONDS", 600.0)
     snapshot = take(files)
@@ -64,7 +64,7 @@ def test_a_change_within_a_tick_of_the_clock_is_seen(
 
 
 def test_omitted_files_are_reported(
-    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+    files: SnapshotRecorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "MAX_FILE_BYTES", 1000)
     (root / "node_modules").mkdir()
@@ -77,7 +77,9 @@ def test_omitted_files_are_reported(
     assert set(tree.skipped) == {"node_modules", "large.bin", "pipe"}
 
 
-def test_filters_and_attributes_of_a_repository_do_not_apply(files: Recorder, root: Path) -> None:
+def test_filters_and_attributes_of_a_repository_do_not_apply(
+    files: SnapshotRecorder, root: Path
+) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
     subprocess.run(["git", "config", "filter.f.clean", f"touch {root}/ran"], cwd=root, check=True)
     (root / ".gitattributes").write_text("* text=auto eol=crlf filter=f\n")
@@ -90,7 +92,7 @@ def test_filters_and_attributes_of_a_repository_do_not_apply(files: Recorder, ro
     assert not (root / "ran").exists()
 
 
-def test_links_are_not_followed(files: Recorder, root: Path) -> None:
+def test_links_are_not_followed(files: SnapshotRecorder, root: Path) -> None:
     (root.parent / "secret").write_text("secret")
     (root.parent / "folder").mkdir()
     (root.parent / "folder" / "inner").write_text("secret")
@@ -104,7 +106,7 @@ def test_links_are_not_followed(files: Recorder, root: Path) -> None:
     }
 
 
-def test_only_the_named_files_are_read(files: Recorder, root: Path) -> None:
+def test_only_the_named_files_are_read(files: SnapshotRecorder, root: Path) -> None:
     first = take(files)
     (root / "b.txt").write_text("b")
     (root / "new").mkdir()
@@ -118,7 +120,7 @@ def test_only_the_named_files_are_read(files: Recorder, root: Path) -> None:
 
 
 def test_a_workspace_that_is_too_large_is_reported_once(
-    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+    files: SnapshotRecorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "MAX_FILES", 3)
     for number in range(5):
@@ -131,7 +133,7 @@ def test_a_workspace_that_is_too_large_is_reported_once(
 
 
 async def test_it_backs_off_if_it_takes_too_long(
-    files: Recorder, root: Path, monkeypatch: pytest.MonkeyPatch
+    files: SnapshotRecorder, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Changes that a call makes while recording is paused are attributed to others."""
     reports: list[str] = []
@@ -155,6 +157,6 @@ async def test_it_backs_off_if_it_takes_too_long(
 
 
 def test_snapshots_inside_the_workspace_are_not_recorded(root: Path) -> None:
-    files = Recorder(root, root / "state" / "snapshots")
+    files = SnapshotRecorder(root, root / "state" / "snapshots")
     first = take(files)
     assert take(files, first) == first

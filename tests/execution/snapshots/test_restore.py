@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from manus.execution.snapshots.objects import Author, SnapshotStore, make_ref
-from manus.execution.snapshots.recorder import Recorder
+from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.restore import Restoration, plan_restore
 
 REF = make_ref("t")
@@ -27,7 +27,7 @@ class Disk:
         self.root = folder / "workspace"
         self.root.mkdir()
         self.folder = folder / "snapshots.git"
-        self.recorder = Recorder(self.root, self.folder)
+        self.recorder = SnapshotRecorder(self.root, self.folder)
         self.reports: list[str] = []
         self.recorder.notify = self.reports.append
         self.head = ""

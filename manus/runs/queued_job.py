@@ -1,4 +1,4 @@
-"""A run as it is stored in the queue."""
+"""A job as it is stored in the queue."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from manus.state.errors import UsageError
 from manus.state.text import sanitize_all
 
 VERSION = 1
-"""Version of the stored form of a run."""
+"""Version of the stored form."""
 OPTIONS = ("workspace", "profile", "model", "max_steps", "budget", "approve", "approve_plan")
 """Options that travel with a run; everything else is a setting of the worker."""
 
 
-class QueuedRun(BaseModel, frozen=True):
-    """A run as it is stored in the queue."""
+class QueuedJob(BaseModel, frozen=True):
+    """A job as it is stored in the queue, until a worker prepares it."""
 
     version: int = VERSION
     thread_id: str
@@ -61,7 +61,7 @@ def select_options(args: RunOptions) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-def read_queued_run(values: Mapping[str, Any]) -> QueuedRun:
+def read_queued_job(values: Mapping[str, Any]) -> QueuedJob:
     """Return a run from its stored form.
 
     Raises:
@@ -69,4 +69,4 @@ def read_queued_run(values: Mapping[str, Any]) -> QueuedRun:
     """
     if values.get("version", 0) > VERSION:
         raise UsageError("A newer version of manus has queued this run; update manus here.")
-    return QueuedRun.model_validate(values)
+    return QueuedJob.model_validate(values)
