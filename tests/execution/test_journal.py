@@ -130,7 +130,7 @@ def test_a_claim_that_finds_no_room_is_no_claim(journal: Journal, path: Path) ->
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
     try:
         for _ in range(2):  # a part of the line finds room, then nothing does
-            with pytest.raises(StorageError, match="make room"):
+            with pytest.raises(StorageError, match="free space"):
                 journal.begin("k", "bash")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
