@@ -53,7 +53,7 @@ NO_GRAPH_AROUND = (
 )
 NOTHING = "(no output)"
 JOURNALLED = "journalled"
-"""Marks the message of a journalled call, so that state and journal can be compared."""
+"""Marks the message of a journaled call, so that state and journal can be compared."""
 _INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
 """Errors that a tool may raise in methods about calls with unvalidated arguments."""
 
@@ -214,7 +214,7 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
             text += await call.session.files.describe_changes_in_doubt(entry.claim.snapshot)
         effect = UNCERTAIN if entry.claim.acts_outside else False
         return await _to_result(
-            call.task, failure(text), call.session, call.key, is_journalled=True, effect=effect
+            call.task, failure(text), call.session, call.key, is_journaled=True, effect=effect
         )
     observation = Observation("", update=entry.update or {})
     if entry.packed is not None:
@@ -273,7 +273,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         observation,
         session,
         call.key,
-        is_journalled=not call.read_only,
+        is_journaled=not call.read_only,
         effect=effect,
     )
     refusals: tuple[Refusal, ...] = ()
@@ -328,7 +328,7 @@ async def _to_result(
     session: Session,
     key: str,
     *,
-    is_journalled: bool = False,
+    is_journaled: bool = False,
     effect: bool | str = False,
 ) -> ToolResult:
     """Convert an observation to a tool message, truncated if it is too long.
@@ -359,7 +359,7 @@ async def _to_result(
         additional_kwargs=facts,
         artifact=observation.artifact,
     )
-    if is_journalled:
+    if is_journaled:
         message.additional_kwargs[JOURNALLED] = True
         content = message.model_dump(exclude={"artifact", "id"}, exclude_unset=True)
         is_message_alone = observation.artifact is None and not (

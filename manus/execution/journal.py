@@ -27,7 +27,7 @@ log = logging.getLogger("manus")
 
 UNKNOWN_EFFECT = (
     "This call had started when the process stopped, so it may have taken effect, partly or "
-    "completely; it was not repeated. Check the current state before you decide to repeat it."
+    "completely; it was not executed again. Check the current state before you decide to repeat it."
 )
 # Only calls of the last superstep can be replayed; older ones are kept for diagnosis.
 _MAX_ENTRIES = 200

@@ -115,7 +115,7 @@ class EffectJournal(AgentMiddleware):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
     ) -> Result:
-        """Execute a call, or return what the journal has of it."""
+        """Execute a call, or return its journaled result."""
         call = self._identify(request)
         if call is None:
             return handler(request)
@@ -133,7 +133,7 @@ class EffectJournal(AgentMiddleware):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
-        """Execute a call, or return what the journal has of it."""
+        """Execute a call, or return its journaled result."""
         call = self._identify(request)
         if call is None:
             return await handler(request)

@@ -74,7 +74,7 @@ async def test_recall_of_numbers_and_of_nothing(tmp_path: Path, subtests: pytest
     broken = tmp_path / "broken.sqlite"
     broken.write_bytes(b"this is no database" * 100)
     session = Session(Workspace(tmp_path), archive=Archive(broken))
-    with pytest.raises(ToolUnavailableError, match="cannot be read: file is not a database"):
+    with pytest.raises(ToolUnavailableError, match="Cannot read the archive: file is not"):
         await Recall(session=session).observe(query="refund")
 
 

@@ -130,7 +130,7 @@ def test_a_claim_on_a_full_disk_is_not_a_claim(journal: Journal, path: Path) -> 
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limit[1]))
     try:
         for _ in range(2):  # part of the line fits, then the disk is full
-            with pytest.raises(StorageError, match="make room"):
+            with pytest.raises(StorageError, match="free space"):
                 journal.begin("k", Claim("bash"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)

@@ -117,7 +117,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         "already exists; change it with `upd",
     ),
     ("create", {"steps": ["a"]}, "`create` needs a `title`"),
-    ("get", {"plan_id": "x"}, "There is no plan `x`. The plans are: trip."),
+    ("get", {"plan_id": "x"}, "Plan `x` does not exist. The plans are: trip."),
     ("update", {}, "`update` needs a `title`, `steps`, or both"),
     ("update", {"steps": ["x"], "step_index": 5}, "the plan has steps 0 to 1."),
     ("update", {"steps": [], "step_index": 0}, "at least one step"),

@@ -60,7 +60,7 @@ async def test_between_two_parallel_calls(agent: ScriptedAgent, request_: str | 
     assert [agent.lines(name) for name in ("a", "held", "b")] == [["1"]] * 3
     first, second, third = await agent.observations()
     assert (first, third) == ("Appended to a.", "Appended to b.")
-    assert ("not known" if request_ else "not executed again") in second
+    assert ("unknown" if request_ else "not executed again") in second
     assert outcome.usage["tool_calls"] == (0 if request_ else 3)
     assert outcome.usage["model_calls"] == (1 if request_ else 2), "another request, another run"
     assert_paired(await agent.messages())

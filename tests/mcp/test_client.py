@@ -78,7 +78,7 @@ async def test_unavailable_servers_are_reported(
     assert catalog.names() == ["terminate"]
     lines = warnings(caplog)
     assert [line.split("`")[1] for line in lines] == ["failing", "missing", "nowhere", "silent"]
-    assert "it said: no key" in lines[0]
+    assert "its last output: no key" in lines[0]
     assert "within 0.3 s" in lines[3]
 
 
@@ -167,7 +167,7 @@ async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
     inside, outside = sorted(r.message for r in caplog.records if "cannot be used" in r.message)
     assert ("No such file" if sandbox_kind == "bubblewrap" else "Permission denied") in inside
     assert "sandbox = false" in inside
-    assert "it said: token" in outside
+    assert "its last output: token" in outside
     assert "sandbox" not in outside
 
 

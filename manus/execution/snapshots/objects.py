@@ -87,7 +87,7 @@ class SnapshotStore:
         Args:
             ref: the name of the thread's ref.
             parent: the previous snapshot of the thread; empty for the first one.
-            author: who made the changes.
+            author: the author of the changes.
             label: a short text about them.
             tree: the new tree, for its manifest.
             contents: the changed paths with entry and content; removed paths, with None, first.

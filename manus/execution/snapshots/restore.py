@@ -127,7 +127,7 @@ class Contents(Protocol):
     """The source from which a restore reads the contents of files."""
 
     def read_objects(self, identifiers: Iterable[str], /) -> Iterator[tuple[str, bytes]]:
-        """Yield the contents of objects; those that are missing or damaged are left out."""
+        """Yield the contents of objects, except those that are missing or damaged."""
         ...
 
 

@@ -207,7 +207,7 @@ def _x_axis(chart: Chart, table: Any, kind: str) -> alt.X:
 
 
 def label_axis(names: Sequence[Any], width: float) -> alt.Axis:
-    """Return an axis with horizontal labels if they fit, else slanted ones."""
+    """Return an axis with horizontal labels if they fit, otherwise with slanted ones."""
     available = width / max(len(names), 1)
     widest = max((cell_len(str(name)) for name in names), default=0)
     if 6.4 * widest + 8 <= available:  # pixels

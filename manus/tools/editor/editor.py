@@ -48,7 +48,7 @@ class Editor:
         self._undo = _UndoStore(workspace.records / "undo", self._label)
 
     def view(self, lines: list[int] | None) -> Observation:
-        """Show a file with line numbers, a range of its lines, a picture, or a folder."""
+        """Show a file with line numbers, a range of its lines, an image, or a folder."""
         if is_folder(self.real):
             if lines is not None:
                 raise ToolError(

@@ -176,7 +176,7 @@ def render_picture(label: str, data: bytes, mime: str) -> Observation:
 
 
 def render_folder(folder: Path, label: str, room: int) -> str:
-    """List the entries of a folder, two levels deep, one path a line, without hidden ones.
+    """List the entries of a folder, two levels deep, one path per line, without hidden ones.
 
     Raises:
         OSError: the folder cannot be read.
