@@ -190,7 +190,7 @@ def test_after_execute_step(subtests: pytest.Subtests) -> None:
 
 
 def test_invalid_executors() -> None:
-    with pytest.raises(SettingsError, match="profile `nobody`"):
+    with pytest.raises(SettingsError, match="Profile `nobody`"):
         build_flow(("nobody",))
     with pytest.raises(UsageError, match="named `manus`"):
         build_flow(("manus", "Manus"))
