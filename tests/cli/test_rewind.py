@@ -10,8 +10,8 @@ import pytest
 from manus.cli.entry import execute
 from manus.execution.snapshots import listing
 from tests.cli.program import Program
-from tests.cli.test_conversation import ask, said_by_user
-from tests.cli.test_kill_points import monitored
+from tests.cli.test_conversation import ask, user_messages
+from tests.cli.test_kill_points import trace_forks
 from tests.flow.helpers import free, makes, succeeds
 from tests.helpers.child import server_pid
 from tests.helpers.processes import until
@@ -208,7 +208,7 @@ def test_undo_reverts_changes_made_by_commands(manus: Program, server: ScriptedS
         assert read(workspace) == before
         ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
-    assert "Restored: data/kept.csv" in said_by_user(server)[-1]
+    assert "Restored: data/kept.csv" in user_messages(server)[-1]
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_a_kill_at_any_change_of_a_restore(
     for number in range(1, 60):
         with subtests.test(number=number):
             inject = f"inject={changes}:signal=SIGKILL:when={number}"
-            with monitored(
+            with trace_forks(
                 server_pid(), tmp_path / "trace", "-e", f"trace={changes}", "-e", inject
             ):
                 first = manus("rewind", "t", "--to", "1")

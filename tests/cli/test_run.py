@@ -12,7 +12,16 @@ from manus.prompts import compaction as prompts
 from tests.cli.program import Program, Result
 from tests.flow.helpers import succeeds
 from tests.helpers.sandboxes import Kind
-from tests.server import ScriptedServer, call, calls, fail, mentions, reply_stream, said, text
+from tests.server import (
+    ScriptedServer,
+    build_chunk,
+    call,
+    calls,
+    fail,
+    mentions,
+    reply_stream,
+    text,
+)
 
 KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "usage"}
 COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
@@ -191,7 +200,8 @@ def test_on_the_command_line(
 ) -> None:
     server.strict = False
     server.script(
-        reply_stream(said({**SAYS, "tool_calls": [CALL]}), said({}, "tool_calls")), text("Done.")
+        reply_stream(build_chunk({**SAYS, "tool_calls": [CALL]}), build_chunk({}, "tool_calls")),
+        text("Done."),
     )
     result = manus("run", "say hi", "--thread", "t", "--json")
     assert (result.code, result.json["output"]) == (0, "Done.")

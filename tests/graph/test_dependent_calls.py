@@ -16,7 +16,7 @@ from manus.graph import build_agent
 from manus.state.messages import FAILED
 from tests.helpers import tools
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
-from tests.helpers.child import REQUEST, killed_when, started
+from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.server import Call, call, calls, text
 
 EDITOR = "str_replace_editor"
@@ -225,7 +225,7 @@ async def test_questions_about_one_resource_are_asked_one_after_the_other(
 HELD = call("hold", path="held", line="1")
 
 
-def finished(agent: ScriptedAgent) -> int:
+def count_finished(agent: ScriptedAgent) -> int:
     """Return how many calls have ended according to the checkpoints and the journal."""
     return sum(path.read_text().count('"done"') for path in agent.journals.glob("*.jsonl"))
 
@@ -236,8 +236,8 @@ async def test_a_failure_is_remembered_when_the_process_is_killed(agent: Scripte
     failing = call("append", path="sub", line="1")
     anywhere = call("append", path="sub/../x", line="1")  # waits for the two before it
     agent.server.script(calls(failing, call("append", path="b", line="1"), HELD, anywhere))
-    with started(agent, REQUEST) as child:
-        killed_when(child, lambda: agent.lines("held") == ["1"] and finished(agent) >= 2)
+    with start_run(agent, REQUEST) as child:
+        killed_when(child, lambda: agent.lines("held") == ["1"] and count_finished(agent) >= 2)
     (agent.workspace / "release").touch()
     await agent.invoke(None, text("Done."))
     failed, appended, unknown, stopped = await agent.observations()
@@ -254,7 +254,7 @@ async def test_calls_that_depend_on_a_call_in_doubt_are_not_executed(
     agent: ScriptedAgent,
 ) -> None:
     agent.server.script(calls(HELD, call("append", path="held", line="2")))
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
     await agent.invoke(None, text("Done."))
     unknown, stopped = await agent.observations()

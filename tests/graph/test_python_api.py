@@ -227,7 +227,7 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     """The lock is that of the command line: it works across processes."""
     agent.server.script(hang())
     first = asyncio.create_task(agent.run())
-    await agent.server.arrived(1)
+    await agent.server.wait_async(1)
     other = ScriptedAgent(agent.server, agent.workspace, agent.saver)
     with pytest.raises(ThreadBusyError):
         await other.run(request="Me too.")

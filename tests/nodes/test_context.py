@@ -46,7 +46,7 @@ def answer(number: int, text: str = "text") -> ToolMessage:
     return ToolMessage(text, tool_call_id=f"c{number}", name="read", id=f"t{number}")
 
 
-def whole(text: str, workspace: Workspace) -> str:
+def read_full_text(text: str, workspace: Workspace) -> str:
     note = re.search(r"all [\d,]+ are in (\S+) …\]", text)
     assert note is not None
     return (workspace.root / note[1]).read_text()
@@ -60,7 +60,7 @@ class TestTruncation:
         excerpt = str(messages[2].text)
         assert excerpt.startswith("first")
         assert excerpt.endswith("last")
-        assert whole(excerpt, workspace) == text
+        assert read_full_text(excerpt, workspace) == text
         assert history[2].text == text, "the history keeps it"
         rendered = RenderedHistory(workspace)
         window = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
@@ -98,7 +98,7 @@ class TestTruncation:
         messages = await fit_messages(history, ROOM, workspace)
         assert messages[-1] is history[-1]
         assert messages[0] is not history[0]
-        assert whole(str(messages[0].text), workspace) == history[0].text
+        assert read_full_text(str(messages[0].text), workspace) == history[0].text
 
     async def test_rendering_does_not_depend_on_earlier_renderings(
         self, workspace: Workspace, subtests: pytest.Subtests

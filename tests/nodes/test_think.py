@@ -131,22 +131,26 @@ def test_the_reason(subtests: pytest.Subtests) -> None:
             assert find_stop_reason(**{**USUAL, **arguments}) == reason
 
 
-def used(**amounts: Any) -> Usage:
+def build_usage(**amounts: Any) -> Usage:
     return {**no_usage(), **amounts}  # type: ignore[typeddict-item]
 
 
 BUDGETS: list[tuple[Budget, Usage, str | None]] = [
-    (Budget(), used(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
-    (Budget(tokens=100), used(input_tokens=60, output_tokens=39), None),
-    (Budget(tokens=1100), used(input_tokens=1060, output_tokens=40), "tokens (1,100 of 1,100)"),
-    (Budget(cost=0.5), used(), None),
-    (Budget(cost=0.5), used(cost=0.625), "cost (0.62 of 0.50)"),
-    (Budget(seconds=5), used(seconds=4.99), None),
-    (Budget(seconds=5), used(seconds=5.25), "seconds (5.25 of 5.00)"),
-    (Budget(tool_calls=3), used(tool_calls=2), None),
-    (Budget(tool_calls=3), used(tool_calls=3), "tool calls (3 of 3)"),
-    (Budget(tool_calls=0), used(), "tool calls (0 of 0)"),
-    (Budget(model_calls=2), used(model_calls=2), "model calls (2 of 2)"),
+    (Budget(), build_usage(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
+    (Budget(tokens=100), build_usage(input_tokens=60, output_tokens=39), None),
+    (
+        Budget(tokens=1100),
+        build_usage(input_tokens=1060, output_tokens=40),
+        "tokens (1,100 of 1,100)",
+    ),
+    (Budget(cost=0.5), build_usage(), None),
+    (Budget(cost=0.5), build_usage(cost=0.625), "cost (0.62 of 0.50)"),
+    (Budget(seconds=5), build_usage(seconds=4.99), None),
+    (Budget(seconds=5), build_usage(seconds=5.25), "seconds (5.25 of 5.00)"),
+    (Budget(tool_calls=3), build_usage(tool_calls=2), None),
+    (Budget(tool_calls=3), build_usage(tool_calls=3), "tool calls (3 of 3)"),
+    (Budget(tool_calls=0), build_usage(), "tool calls (0 of 0)"),
+    (Budget(model_calls=2), build_usage(model_calls=2), "model calls (2 of 2)"),
 ]
 
 
