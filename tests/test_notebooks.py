@@ -70,7 +70,7 @@ def test_a_notebook_runs(path: Path, kernel: KernelManager, subtests: pytest.Sub
     folder = ROOT if path.stem in FROM_ROOT else ROOT / "notebooks"
     before = set(folder.iterdir())
     printed = executed(path, folder, kernel)
-    assert set(folder.iterdir()) == before, "it leaves files behind"
+    assert set(folder.iterdir()) == before, "it left files behind"
     for line in EXPECTED[path.stem]:
         with subtests.test(line=line):
             assert line in printed

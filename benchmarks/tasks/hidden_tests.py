@@ -1,6 +1,6 @@
 """Run tests that the agent has not seen against the repository that it left, as SWE-bench does.
 
-Imported by the `check.py` of such a task, whose `hidden/` holds the tests.
+Imported by the `check.py` of such a task, whose `hidden/` contains the tests.
 """
 
 from __future__ import annotations

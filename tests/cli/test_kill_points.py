@@ -83,7 +83,7 @@ async def test_a_run(
     (manus.home / "manus.toml").write_text(PROFILE)
     # strace stops at each system call: a shell without a sandbox makes the fewest
     manus.environment["MANUS_SANDBOX"] = "none"
-    assert manus("threads").code == 0, "the store is made"
+    assert manus("threads").code == 0, "the store is created"
     trace = tmp_path / "trace"
 
     def begin(place: str) -> Result:
@@ -110,7 +110,7 @@ async def test_a_run(
                 result = begin(place)
             assert (result.code, result.json["output"]) == (0, ALL_DONE), (number, result.err)
             assert (manus.home / place / "effects").read_text() == "ran\n", number
-    assert killed >= len(points) // 2, "one may need some writes less than the one before"
+    assert killed >= len(points) // 2, "a run may need fewer writes than the previous one"
     async with open_store(Settings(checkpoint=str(manus.database))) as store:
         graph = build_graph("flow" if command == "flow" else "agent", "swe", store.saver)
         for place in points:  # one request, each call answered once, one final answer

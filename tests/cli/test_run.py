@@ -49,7 +49,7 @@ def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -
     assert "Finished: 1 step, " in result.err
     [log] = manus.home.rglob("manus.log")
     assert "thread t: answered" in log.read_text()
-    assert "Say hello" not in log.read_text(), "what a person asks stays in the threads"
+    assert "Say hello" not in log.read_text(), "requests stay in the threads"
 
 
 @pytest.mark.sandboxed

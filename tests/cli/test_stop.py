@@ -158,7 +158,7 @@ def test_a_run_out_of_steps_is_resumed(manus: Program, server: ScriptedServer) -
     assert "Resume with: manus resume t\n" in first.err
     again = manus("resume", "--json", "t")
     assert again.json["stop_reason"] == "max_steps"
-    assert len(again.json["results"]) == 2, "as many steps again"
+    assert len(again.json["results"]) == 2, "the same number of steps again"
     assert manus("resume", "t", "--max-steps", "2").code == 2
     server.script(text("Done."))
     result = manus("resume", "--json", "t", "--max-steps", "30")

@@ -191,7 +191,9 @@ def test_long_output_keeps_both_ends_and_is_in_a_file(session: Session, limit: i
     cut = truncate(text, limit, workspace)
     assert limit - 300 <= len(cut) <= limit
     head, note, tail = re.split(r"\n(\[… .* …\])\n", cut)
-    assert truncate(text[:limit], limit, workspace) == text[:limit], "what fits stays as it is"
+    assert truncate(text[:limit], limit, workspace) == text[:limit], (
+        "output that fits is not changed"
+    )
     assert text.startswith(head)
     assert text.endswith(tail)
     assert f"{len(text) - len(head) - len(tail):,} of {len(text):,} characters left out" in note

@@ -100,7 +100,7 @@ def test_a_long_trail_is_compacted_to_its_newest_calls(journal: Journal, path: P
     assert path.stat().st_size < before
     assert _read_again(path, "k449") == JournalEntry("done", MESSAGE)
     assert _read_again(path, "k1") is None
-    assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
+    assert journal.look_up("k1") is None, "memory use is bounded, too"
 
 
 def test_a_file_planted_in_place_of_a_journal_is_not_written_to(

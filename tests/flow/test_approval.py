@@ -144,7 +144,7 @@ async def test_an_edit_after_a_kill_and_completed_work_are_kept(flow: ScriptedFl
     with start_run(flow, REQUEST):
         await flow.server.wait_async(4, 60)
     await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
-    assert (await flow.plan())["steps"][1]["notes"], "that it may have begun before"
+    assert (await flow.plan())["steps"][1]["notes"], "it may have started before"
     beta.script(succeeds())
     flow.step("delta", succeeds())
     flow.sums_up(text("All."))

@@ -263,7 +263,7 @@ async def test_a_blocked_step_is_retried_and_completed_work_is_kept(flow: Script
     assert flow.lines("a") == ["1"]
     assert len(flow.requests_for(is_planner)) == 1
     assert "No ladder." in flow.requests_for(is_step("beta"))[1].text, (
-        "it knows why it failed before"
+        "it sees why it failed before"
     )
     assert outcome.usage["model_calls"] == 1 + 2 + 2 + 1 + 2
     assert [str(m.text) for m in await flow.messages()] == ["Do it.", "All."]

@@ -286,7 +286,7 @@ async def test_the_plan_is_revised_while_a_step_waits(flow: ScriptedFlow) -> Non
     assert await flow.statuses() == ["completed", "in_progress"]
     flow.sums_up(text("All."))
     assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
-    assert len(flow.requests_for(is_step("alpha"))) == 2, "it went on where it was"
+    assert len(flow.requests_for(is_step("alpha"))) == 2, "it resumed where it stopped"
 
 
 async def test_a_run_may_end_without_the_answer(flow: ScriptedFlow) -> None:
@@ -316,7 +316,7 @@ async def test_another_step_may_be_edited_while_one_waits(flow: ScriptedFlow) ->
     flow.step("rest", succeeds())
     flow.sums_up(text("All."))
     assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
-    assert len(flow.requests_for(is_step("alpha"))) == 2, "it went on where it was"
+    assert len(flow.requests_for(is_step("alpha"))) == 2, "it resumed where it stopped"
 
 
 async def test_a_waiting_step_restarts_if_its_text_changes(flow: ScriptedFlow) -> None:

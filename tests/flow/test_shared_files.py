@@ -68,7 +68,7 @@ async def test_a_lost_change_is_reported(
     conflicts = [
         text for text in observations if "`counts.json` has been changed at the same time" in text
     ]
-    assert len(conflicts) == 2, "the first to end could not know"
+    assert len(conflicts) == 2, "the first one to finish could not know"
     assert "All counted." in outcome.output
     assert "\n- counts.json: " in outcome.output
     for name in names:

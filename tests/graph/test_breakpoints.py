@@ -66,7 +66,7 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(
             assert requests == (["Do it."] if inputs is None else ["Do it.", "And now?"])
             count = len(earlier.values.get("messages", []))
             assert values["messages"][:count] == earlier.values.get("messages", [])
-    assert agent.lines("a") == ["0", "1", "1", "0"], "what lay behind a checkpoint is done again"
+    assert agent.lines("a") == ["0", "1", "1", "0"], "the work after a checkpoint is repeated"
     end_again = await agent.graph.aget_state(end.config)
     assert end_again.values == end.values
 
@@ -155,5 +155,5 @@ async def test_compaction_is_not_streamed(agent: ScriptedAgent) -> None:
         reads.append(call("read", path=f"{place}.txt"))
     assert await stream_text(agent, *reads, text("Done.")) == "Done."
     requests = [r for r in agent.server.requests if compaction.SUMMARIZER[:40] in r.text]
-    assert requests, "the history was made shorter"
+    assert requests, "the history was compacted"
     assert (await agent.outcome()).output == "Done."

@@ -140,7 +140,7 @@ async def test_a_branch_also_recalls_what_another_one_saw(looker: ScriptedAgent)
     numbered, found_there = (await looker.observations())[-2:]
     assert "[#6] look:\nPlace 51." in numbered
     assert "[#6] look:\nPlace 3." in numbered
-    assert "went back" in numbered, "only one of them was said in this course"
+    assert "went back" in numbered, "only one of them is on this branch"
     assert '"place": 4' in found_there
 
 

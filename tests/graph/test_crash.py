@@ -106,7 +106,7 @@ async def test_in_a_tool_with_an_inconsistent_journal(
     assert outcome.output == "Gone on."
     assert [agent.lines(name) for name in ("a", "held", "b")] == [["1", "1"], ["1"], ["1"]]
     assert "not executed again" in (await agent.observations())[2]
-    assert "not repeated" in caplog.text, "the person is told"
+    assert "not repeated" in caplog.text, "the user is informed"
     assert_paired(await agent.messages())
 
 
@@ -166,7 +166,7 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
     archive = Archive(path)
     numbers = range(1, values["compaction"]["evicted"] + 1)
     ids = [message.id for number in numbers for message in archive.numbered(number)]
-    assert len(ids) == len(set(ids)) == len(numbers), "each of them once, each with its number"
+    assert len(ids) == len(set(ids)) == len(numbers), "each one exactly once"
     assert not set(ids) & {m.id for m in values["messages"] if not is_summary(m)}
 
 

@@ -113,7 +113,7 @@ async def test_a_failed_call_stops_dependent_ones(worker: ScriptedAgent, name: s
     assert NOT_EXECUTED in stopped
     assert not failed.startswith("Not executed: an earlier")
     assert not (worker.workspace / "mark").exists()
-    assert outcome.usage["tool_calls"] <= 1, "what was not executed does not count"
+    assert outcome.usage["tool_calls"] <= 1, "calls that were not executed do not count"
     assert_paired(await worker.messages())
 
 
@@ -137,7 +137,7 @@ async def test_skipped_calls_are_reported_with_the_cause(worker: ScriptedAgent) 
     await worker.run(calls(edit("a.txt"), *after), text("I see."))
     failed, content, stopped, beside, shell, last = await worker.observations()
     assert "is not in a.txt" in failed
-    assert "text" in content, "reading is always possible"
+    assert "text" in content, "reads are always executed"
     assert NOT_EXECUTED in stopped
     assert '`str_replace_editor` with {"command": "str_replace", "path": "a.txt"' in stopped
     assert beside.startswith("Created b.txt")
@@ -183,7 +183,7 @@ async def test_calls_wait_with_one_that_waits_for_a_person(
     waiting = await worker.run(calls(create_b, ENV, view(".env"), beside, command, MARK))
     assert waiting.stop_reason == "interrupted"
     assert len(waiting.questions) == 1
-    assert worker.lines("b.txt") == worker.lines("c.txt") == ["x"], "unrelated calls are made"
+    assert worker.lines("b.txt") == worker.lines("c.txt") == ["x"], "unrelated calls are executed"
     assert not (worker.workspace / "mark").exists()
     if resumed != "here":
         await worker.graph.close_waiting()
@@ -211,7 +211,7 @@ async def test_questions_about_one_resource_are_asked_one_after_the_other(
     config = {"approve": "ask"}
     lines = [call("append", path="log", line=str(n)) for n in range(3)]
     waiting = await worker.run(calls(*lines, call("look_up", word="otter")), **config)
-    assert len(waiting.questions) == 2, "the first of the file, and that of the other tool"
+    assert len(waiting.questions) == 2, "the first one of the file, and the one of the other tool"
     first, other = waiting.questions
     assert "line: 0" in str(first.value)
     still = await worker.invoke(Command(resume={first.id: "yes", other.id: "no"}), **config)

@@ -173,7 +173,7 @@ class TestAsCreateAgent:
         assert (result["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
         context["model"] = "other"
         build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
-        assert server.requests[-1].body["model"] == "other", "the context's comes before"
+        assert server.requests[-1].body["model"] == "other", "the context takes precedence"
 
     def test_a_context_of_the_callers_own(
         self, server: ScriptedServer, model: ChatOpenAI, subtests: pytest.Subtests
@@ -244,7 +244,7 @@ async def test_a_stuck_run_continues_without_its_loop(agent: ScriptedAgent) -> N
     assert await reopen(agent.graph, T)
     outcome = await agent.invoke(None, max_steps=50)
     assert outcome.stop_reason == "stuck"
-    assert len(agent.server.requests) > count + 2, "it is found anew, not at once"
+    assert len(agent.server.requests) > count + 2, "it is detected again, but not immediately"
 
 
 def _open_to(server: ScriptedServer) -> int:

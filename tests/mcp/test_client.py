@@ -242,4 +242,4 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedA
 
     await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."), thread="other")
     [observation] = await agent.observations("other")
-    assert observation.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"
+    assert observation.startswith("There is no tool `mcp_odd_add`."), "its profile requests none"

@@ -99,7 +99,7 @@ async def test_a_budget_of_seconds_ends_a_call_that_does_not_end(
     assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
     assert "seconds (" in outcome.output
     assert "of 2" in outcome.output
-    assert outcome.usage["model_calls"] == 2, "the request was sent, and is paid for"
+    assert outcome.usage["model_calls"] == 2, "the request was sent, and is billed"
     assert outcome.usage["estimated"] is True
 
 

@@ -41,7 +41,7 @@ async def test_broken_streams_are_retried(agent: ScriptedAgent) -> None:
     assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5]
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
     assert (await agent.outcome()).usage["model_calls"] == 1
-    assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
+    assert agent.lines("a") == [], "no tool is executed before the reply is complete"
 
 
 async def test_permanent_errors_are_not_retried(

@@ -23,7 +23,7 @@ async def test_an_endpoint_that_rejects_is_skipped(
     events = await configured.events(fail(401), fail(404))
     outcome = await configured.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "done")
-    assert len(configured.server.requests) == 2, "once a step"
+    assert len(configured.server.requests) == 2, "once per step"
     assert [request.model for request in second.requests] == ["other", "other"]
     assert all("sk-main" not in r.headers.get("authorization", "") for r in second.requests)
     first, _ = [event for event in events if event["type"] == "retry"]
@@ -53,7 +53,7 @@ async def test_if_all_fail_each_error_is_listed(
 
 async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: ScriptedServer) -> None:
     outcome = await agent.run(text(""), text(" \n"))
-    assert second.requests == [], "an address chosen for a run has no fallback"
+    assert second.requests == [], "an address given to a run has no fallback"
     assert (outcome.stop_reason, outcome.success) == ("error", False)
     assert "empty reply of `scripted`" in outcome.output
     assert outcome.usage["model_calls"] == 2

@@ -182,7 +182,7 @@ async def test_a_stream_truncated_anywhere(
                 assert reply.text == WORDS, body[:cut]
             else:
                 assert [call["args"] for call in list_calls(reply)] == [{"path": "a", "line": LINE}]
-    assert 0 < whole_ones < 25, "those cut after the reply's end was told"
+    assert 0 < whole_ones < 25, "those truncated after the finish reason"
 
 
 async def test_comments_that_keep_a_connection_open_are_silence(

@@ -175,7 +175,7 @@ async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
     observation = await agent.observations()
     assert observation[:4] == ["There is no file missing."] * 4
     assert all(text.startswith("Not executed") and "4 times" in text for text in observation[4:])
-    assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
+    assert outcome.usage["tool_calls"] == 4, "refused calls were not executed"
     assert_paired(await agent.messages())
 
 
@@ -216,6 +216,6 @@ async def test_a_person_is_asked_and_the_answer_is_passed_on(agent: ScriptedAgen
     assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
     assert agent.server.requests[6].messages[-2]["content"] == "Look in b."
     assert (await agent.observations())[6:] == ["There is no file missing."] * 2, "not refused"
-    assert "loop" not in agent.server.requests[-1].text, "what came before does not count"
+    assert "loop" not in agent.server.requests[-1].text, "earlier ones do not count"
     last = await agent.run(*[READ] * 6, interactive=True, max_steps=6, thread="last")
-    assert last.stop_reason == "stuck", "no step is left for an answer"
+    assert last.stop_reason == "stuck", "there is no step left for an answer"

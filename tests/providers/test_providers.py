@@ -82,11 +82,11 @@ async def test_truncated_calls_are_not_executed(agent: ProvidedAgent) -> None:
     assert outcome.stop_reason == "answered"
     # Azure's arguments are known as they were sent: the first call was complete
     assert agent.lines("a.txt") == (["Grüße, 世界"] if agent.provider == "azure" else [])
-    assert agent.lines("b.txt") == ["two"], "the model was told, and called again"
+    assert agent.lines("b.txt") == ["two"], "the model was informed, and called it again"
     assert agent.lines("c.txt") == ["one"]
     assert_paired(await agent.messages())
     assert "length limit" in agent.server.requests[1].raw.decode()
-    assert (await agent.observations())[3] == "1 %", "the first poll was not carried out"
+    assert (await agent.observations())[3] == "1 %", "the first poll was not executed"
     calls = sent_calls(agent.provider, agent.server.requests[-1].body)
     assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
     assert all(isinstance(arguments, dict) for _, arguments in calls)

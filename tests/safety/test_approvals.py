@@ -95,7 +95,7 @@ async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: Script
     approved: Command[Any] = Command(resume={"decisions": [APPROVE]})
     waiting = await editing.invoke(approved, AGAIN)
     assert editing.lines(".env") == ["KEY=1"]
-    assert waiting.stop_reason == "interrupted", "the yes was to the first call alone"
+    assert waiting.stop_reason == "interrupted", "the approval was only for the first call"
     outcome = await editing.invoke(approved, text("Done."))
     assert outcome.stop_reason == "answered"
     assert editing.lines(".env") == ["KEY=2"]
@@ -110,7 +110,7 @@ async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> N
     assert outcome.stop_reason == "answered"
     assert (editing.lines(".env"), editing.lines(".envrc")) == ([], ["B=2"])
     [observation] = await editing.observations()
-    assert json.dumps(args) in observation, "the model reads what was called"
+    assert json.dumps(args) in observation, "the model sees the executed call"
     assert_paired(await editing.messages())
 
 
@@ -197,7 +197,7 @@ async def test_a_changed_call_is_asked_about_again(editing: ScriptedAgent) -> No
     assert "+KEY=2" in waiting.output
     await editing.graph.aupdate_state(config, {"messages": [message]}, as_node="think")
     outcome = await editing.invoke(Command(resume="yes"), text("Well."))
-    assert not (editing.workspace / ".env").exists(), "the answer was to no question"
+    assert not (editing.workspace / ".env").exists(), "the answer belonged to no question"
     assert outcome.stop_reason == "answered"
 
 

@@ -356,7 +356,7 @@ async def test_text_from_the_web(
     obeyed, questions = await run_refusing(agent, READ_ON_THE_WEB, "What does news.example say?")
     assert obeyed == ON_THE_WEB - NEVER_READ
     assert harm(agent, internet) == []
-    assert questions, "some of the ways are asked about, each host once for a kind of access"
+    assert questions, "some attempts need an answer, once per host and kind of access"
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -394,7 +394,7 @@ async def test_without_questions_the_secret_would_be_sent(
     assert len(internet.at("thief.example")) >= 3
     assert (agent.workspace / ".env").read_text() != "KEY=0\n"
     outside = agent.workspace.parent / "outside"
-    assert [*outside.iterdir()] == [], "the wall stands all the same"
+    assert [*outside.iterdir()] == [], "the sandbox holds anyway"
 
 
 async def test_a_page_of_the_run_passes_nothing_on_in_its_window_name(

@@ -120,7 +120,7 @@ async def test_each_carrier_is_framed(
                 assert f"{name}-begin" not in FRAME.sub("", carrier_text), name
                 assert any(f"{name}-end" in body for _, body in FRAME.findall(carrier_text)), name
     all_texts = "\n".join(part for request in requests for part in list_texts(request))
-    assert "unseen-begin" not in all_texts, "what a person would not see is not read either"
+    assert "unseen-begin" not in all_texts, "text that a person would not see is not read, either"
     assert not set(HIDDEN) & set(all_texts)
     offered = json.dumps(requests[0].tools, ensure_ascii=False)
     assert not set(HIDDEN) & set(offered)
@@ -156,5 +156,5 @@ def test_the_content_of_a_frame(subtests: pytest.Subtests) -> None:
             [(source, body)] = FRAME.findall(framed(content, f"{WEB}: a.example"))
             assert (source, body) == (f"{WEB}: a.example", framed_content)
     exact = "می‌خواهم [end of the web]"
-    assert framed(exact, WORKSPACE) == exact, "a file, but for what is hidden"
+    assert framed(exact, WORKSPACE) == exact, "a file, except for hidden characters"
     assert framed("a\u202eb", COMMAND) == "a<U+202E>b"

@@ -101,7 +101,7 @@ async def test_killed_in_a_tool(worker: ScriptedAgent) -> None:
     assert outcome.output == "Gone on."
     assert (worker.lines("a"), worker.lines("held")) == (["1"], ["1"])
     assert "not executed again" in (await worker.observations())[1]
-    assert not list(state_folder().rglob("*.jsonl")), "no journal is a file"
+    assert not list(state_folder().rglob("*.jsonl")), "no journal is stored as a file"
 
 
 async def test_stopped_and_cut_off_in_a_tool(worker: ScriptedAgent, url: str) -> None:
@@ -159,7 +159,7 @@ async def test_killed_at_any_packet(worker: ScriptedAgent, tmp_path: Path, numbe
     texts = await worker.observations()
     in_doubt = sum("not executed again" in observation for observation in texts)
     assert len(effects) <= 2, "nothing is done twice"
-    assert len(effects) >= 2 - in_doubt, "what was not done is reported"
+    assert len(effects) >= 2 - in_doubt, "lost calls are reported"
     assert_paired(await worker.messages())
 
 

@@ -100,7 +100,7 @@ async def test_an_edit_with_other_indentation_is_corrected_if_it_is_clear(
     error = await get_output(edit("str_replace", "f", old_str=old, new_str=new))
     assert (root / "f").read_text() == after
     assert "leading white space" in error
-    assert "\n@@ " in error, "what was written is not what was requested, so it is shown"
+    assert "\n@@ " in error, "the written text differs from the request, so it is shown"
     await get_output(edit("undo_edit", "f"))
     assert (root / "f").read_text() == text
 
