@@ -114,7 +114,7 @@ def test_a_rewind_is_undone(manus: Program, states: list[dict[str, object]]) -> 
     assert manus("show", "t").out.splitlines()[-1] == "Finished."
 
 
-def test_other_peoples_work_is_kept(manus: Program, states: list[dict[str, object]]) -> None:
+def test_the_work_of_others_is_kept(manus: Program, states: list[dict[str, object]]) -> None:
     workspace = manus.workspace
     (workspace / "new.py").write_text("new = 2  # mine\n")
     (workspace / "mine.txt").write_text("mine, changed")
@@ -386,7 +386,7 @@ def test_snapshots_are_deleted_with_their_thread(
     assert not list(folders[0].parent.glob("rewinds/*"))
 
 
-def test_a_fork_in_a_folder_of_its_own(
+def test_a_fork_in_its_own_folder(
     manus: Program, server: ScriptedServer, states: list[dict[str, object]]
 ) -> None:
     elsewhere = manus.home / "elsewhere"

@@ -117,7 +117,7 @@ write_atomically(pathlib.Path(sys.argv[1]), b"page")
 
 
 @pytest.mark.parametrize("name", ["stdout", "link", "/dev/fd/1", "/proc/self/fd/1"])
-def test_named_stdout_is_appended_to(tmp_path: Path, name: str) -> None:
+def test_stdout_opened_by_name_is_appended_to(tmp_path: Path, name: str) -> None:
     """`stdout` stands for `/dev/stdout`, which a failing test must not replace."""
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     (tmp_path / "link").symlink_to("stdout")

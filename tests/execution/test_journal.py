@@ -141,7 +141,7 @@ def test_a_claim_on_a_full_disk_is_not_a_claim(journal: Journal, path: Path) -> 
     assert _read_again(path, "after") == BEGUN
 
 
-def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
+def test_every_thread_has_its_own_file_in_the_private_folder(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for thread in ("../../etc", "", "ü" * 300, "\ud800"):

@@ -160,7 +160,7 @@ def count(runtime: ToolRuntime[Context, Any]) -> str:
 
 
 class TestState:
-    async def test_keys_of_ones_own(self, build: Build) -> None:
+    async def test_custom_state_keys(self, build: Build) -> None:
         agent = build(put, count, state_schema=Basket)
         agent.server.script(
             calls(call("put", item="tea"), call("put", item="milk")), call("count"), text("Done.")

@@ -148,7 +148,7 @@ async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAg
     assert outcome.usage["roles"]["extract"]["model_calls"] == 1
 
 
-async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
+async def test_the_planner_has_its_own_model(agent: ScriptedAgent) -> None:
     address = agent.server.base_url
     Path("manus.toml").write_text(
         f'[roles.plan]\nmodel = "planner"\nbase_url = "{address}"\nreasoning_effort = "high"\n'
@@ -164,7 +164,7 @@ async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
     assert await flow.statuses() == ["completed"]
 
 
-async def test_the_vision_model_is_asked_about_what_it_cannot_see(agent: ScriptedAgent) -> None:
+async def test_the_vision_model_gets_the_images(agent: ScriptedAgent) -> None:
     Path("manus.toml").write_text(
         f"""
         vision = false

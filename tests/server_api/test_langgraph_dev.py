@@ -233,7 +233,7 @@ async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> No
             assert values["output"] == f"I am {own}."
 
 
-async def test_a_run_of_a_users_own(studio: Studio) -> None:
+async def test_a_run_of_a_custom_graph(studio: Studio) -> None:
     turns = call("lookup", word="thread"), text("A conversation.")
     result = await studio.run(None, *turns, graph="glossary")
     assert (result["status"], result["output"]) == ("finished", "A conversation.")

@@ -163,7 +163,7 @@ async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
     assert not (studio.workspace / "a").exists()
 
 
-async def test_an_interrupted_call_has_no_tool_message(studio: Studio) -> None:
+async def test_the_made_up_result_of_a_stopped_call_is_ignored(studio: Studio) -> None:
     """A stopped run leaves a call without a tool message."""
     thread = await studio.thread()
     run = await studio.begin(thread, call("bash", command="echo $$ > pid; sleep 1000"))

@@ -278,7 +278,7 @@ async def test_a_saver_of_a_server_that_was_stopped(
 
 
 @pytest.mark.parametrize("is_configured", [True, False])
-async def test_a_server_with_a_saver_of_its_own(
+async def test_a_server_with_its_own_saver(
     server: ScriptedServer,
     url: str,
     own_workspace: Path,

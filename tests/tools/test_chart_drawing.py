@@ -194,7 +194,7 @@ def test_several_columns_are_series() -> None:
         _draw(frame, type="line", x="t", y=["sales", "costs"], color="t")
 
 
-def test_a_log_scale_shows_positive_values(subtests: pytest.Subtests) -> None:
+def test_a_log_scale_needs_positive_values(subtests: pytest.Subtests) -> None:
     frame = {"x": [1, 2], "n": [1, 1000]}
     spec, _ = _draw(frame, type="line", x="x", y="n", log=True)
     assert spec["encoding"]["y"]["scale"]["type"] == "log"
@@ -233,7 +233,7 @@ NO_TABLES = {
 }
 
 
-def test_data_without_numbers_is_rejected(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_data_that_cannot_be_drawn_is_rejected(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for name, (text, message) in NO_TABLES.items():
         with subtests.test(name=name):
             (tmp_path / name).write_text(text)

@@ -261,7 +261,7 @@ NOWHERE = (
 )
 
 
-async def test_nothing_is_written_to_read_only_paths(
+async def test_nothing_is_written_to_forbidden_paths(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
