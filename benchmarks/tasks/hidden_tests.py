@@ -40,7 +40,7 @@ def run_hidden_tests(
         run = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         failed = json.loads(run.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        sys.exit("the tests do not end")
+        sys.exit("the tests do not finish")
     except (IndexError, ValueError):
         sys.exit("the tests could not be run: " + run.stderr.strip()[-200:])
     broken = [name for name in failed if name in pass_to_pass]
