@@ -213,10 +213,10 @@ async def test_temporary_errors_are_retried(
         build_refusal(agent.provider, status, message="Overloaded.", mid_stream=True),
         Turn(text="All of it."),
     )
-    requests, *ours = waits(parts)
-    assert 0.2 <= requests <= 0.22
-    assert len(ours) == 2
-    assert max(ours) < 0.1
+    requested_delay, *our_delays = waits(parts)
+    assert 0.2 <= requested_delay <= 0.22
+    assert len(our_delays) == 2
+    assert max(our_delays) < 0.1
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "All of it.")
     assert len({request.raw for request in agent.server.requests}) == 1

@@ -433,7 +433,7 @@ OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
 
 @BY_HOST
 @pytest.mark.parametrize(
-    ("expected", "answer", "then", "stop_reason", "arrived"),
+    ("first_calls", "answer", "then", "stop_reason", "arrived"),
     [
         ([FETCH_A, FETCH_A], "no", FETCH_B, "answered", []),
         ([FETCH_A, FETCH_A], "no", FETCH_A, "answered", []),
@@ -449,7 +449,7 @@ OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
 async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_run_ends(
     agent: ScriptedAgent,
     internet: Internet,
-    expected: list[Call],
+    first_calls: list[Call],
     answer: str,
     then: Call,
     stop_reason: str,
@@ -457,10 +457,10 @@ async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_r
 ) -> None:
     """A program's connection is held back, and asked about when the call is repeated."""
     internet.pages = BENIGN
-    waiting = await agent.run(SEARCH, *expected, request="All about kites.")
+    waiting = await agent.run(SEARCH, *first_calls, request="All about kites.")
     assert "new.example" in waiting.output
     assert internet.at("new.example") == []
-    if len(expected) == 2:
+    if len(first_calls) == 2:
         assert "host(new.example)" in (await agent.observations())[-1]
     agent.server.script(then).always(text("Done."))
     outcome = await agent.invoke(Command(resume=answer))

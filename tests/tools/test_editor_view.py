@@ -26,8 +26,8 @@ async def test_view_numbers_lines_and_mentions_omitted_ones(
     for title, (data, lines) in views.items():
         with subtests.test(title=title, data=data):
             (root / "f").write_bytes(data)
-            output = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
-            assert (await get_output(edit("view", "f"))).split("\n") == [f"f ({title}):", *output]
+            numbered = [f"{number:6}\t{line}" for number, line in enumerate(lines, 1)]
+            assert (await get_output(edit("view", "f"))).split("\n") == [f"f ({title}):", *numbered]
 
 
 async def test_view_of_a_part(edit: Edit, root: Path, subtests: pytest.Subtests) -> None:
@@ -39,10 +39,10 @@ async def test_view_of_a_part(edit: Edit, root: Path, subtests: pytest.Subtests)
         ([4, 99], "lines 4 to 5 of 5", 4, 5),
         ("[2, 3]", "lines 2 to 3 of 5", 2, 3),
     ]
-    for expected, title, first, last in parts:
-        with subtests.test(expected=expected, title=title):
+    for view_range, title, first, last in parts:
+        with subtests.test(view_range=view_range, title=title):
             lines = [f"f ({title}):", *(f"{n:6}\t{n}" for n in range(first, last + 1))]
-            assert (await get_output(edit("view", "f", view_range=expected))).split("\n") == lines
+            assert (await get_output(edit("view", "f", view_range=view_range))).split("\n") == lines
     for wrong in ([0, 1], [6, 7], [3, 2], [-2, -1], [2, -3], [1, 2, 3]):
         with subtests.test(wrong=wrong):
             assert "`view_range`" in await get_error(edit("view", "f", view_range=wrong))
