@@ -4,7 +4,7 @@
 
 As in `benchmarks.durability`, each run makes eight tool calls, each of which appends its number to
 a file; it is killed (SIGKILL) at random moments and resumed by another process until it ends. The
-columns are explained there. Without a URL, the runs with PostgreSQL are left out. At the end come
+columns are explained there. Without a URL, the runs with PostgreSQL are omitted. The last rows are
 `create_agent` and deepagents, without and with our journal.
 """
 

@@ -33,8 +33,8 @@ async def print_long_run(steps: int) -> None:
             agent = lib.looker_on(ScriptedAgent(server, workspace, saver))
             await lib.long_run(agent, steps)
             retention = await lib.measure_retention(agent, steps)
-            bytes_written = await lib.written_by(agent)
-            largest = max(len(request.raw) for request in lib.sent_by(agent))
+            bytes_written = await lib.bytes_per_superstep(agent)
+            largest = max(len(request.raw) for request in lib.agent_requests(agent))
             share = lib.prefix_share(agent)
         server.close()
     half = len(bytes_written) // 2

@@ -38,14 +38,14 @@ async def run(kind: Kind, folder: Path) -> list[float]:
     session = Session(workspace, settings=settings)
     bash, python = Bash(session=session), PythonExecute(session=session)
     try:
-        first = await timed(lambda: bash.observe(command="true", timeout=60.0))
-        later = await timed(lambda: bash.observe(command="true", timeout=60.0))
-        return [first, later, await timed(lambda: python.observe(code="1", timeout=60.0))]
+        first = await measure_time(lambda: bash.observe(command="true", timeout=60.0))
+        later = await measure_time(lambda: bash.observe(command="true", timeout=60.0))
+        return [first, later, await measure_time(lambda: python.observe(code="1", timeout=60.0))]
     finally:
         await session.close()
 
 
-async def timed(call: Callable[[], Awaitable[object]]) -> float:
+async def measure_time(call: Callable[[], Awaitable[object]]) -> float:
     """Return the duration of a call in milliseconds."""
     begin = time.perf_counter()
     await call()

@@ -2,8 +2,8 @@
 
     python scripts/check_language.py [--list] [FILE OR FOLDER ...]
 
-Counted by syntax tree: names that are bare participles or pronouns and so do not say what the
-value is, functions named `x_of` instead of a verb, tuples assigned to tuples, conditional
+Counted by syntax tree: names that are bare participles or pronouns and so do not describe their
+value, functions named `x_of` instead of a verb, tuples assigned to tuples, conditional
 expressions, comprehensions. The last three are counted per 1,000 lines that are neither blank nor
 comment nor docstring. `--list` names each place.
 """

@@ -27,13 +27,13 @@ _VARIES = [
 ]
 
 
-def without_what_varies(part: Any) -> Any:
+def remove_varying_parts(part: Any) -> Any:
     """Return an output, or a part of one, without the parts that vary between runs."""
     if isinstance(part, dict):
         picture = {name: value for name, value in part.items() if name.startswith("image/")}
-        return {name: without_what_varies(value) for name, value in part.items()} | picture
+        return {name: remove_varying_parts(value) for name, value in part.items()} | picture
     if isinstance(part, list):
-        return [without_what_varies(item) for item in part]
+        return [remove_varying_parts(item) for item in part]
     if isinstance(part, str):
         for pattern, instead in _VARIES:
             part = pattern.sub(instead, part)
@@ -50,7 +50,7 @@ def run(path: Path) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.execution_count = None
-            outputs = [without_what_varies(output) for output in cell.outputs]
+            outputs = [remove_varying_parts(output) for output in cell.outputs]
             cell.outputs = [nbformat.from_dict(output) for output in outputs]  # type: ignore[no-untyped-call]
             for output in cell.outputs:
                 if "execution_count" in output:

@@ -83,10 +83,10 @@ def test_every_link_resolves(page: Path, subtests: pytest.Subtests) -> None:
         with subtests.test(link=link):
             file, _, place = unquote(link).partition("#")
             target = (page.parent / file).resolve() if file else page
-            assert target.exists(), f"{page.name} links to {link}, which is not there"
+            assert target.exists(), f"{page.name} links to {link}, which does not exist"
             if place and target.suffix == ".md":
                 assert place in anchors(target), (
-                    f"{page.name}: {link} names no heading of that page"
+                    f"{page.name}: {link} names a heading that does not exist on that page"
                 )
 
 

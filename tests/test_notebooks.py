@@ -54,10 +54,12 @@ def executed(path: Path, folder: Path, kernel: KernelManager) -> str:
     finally:
         assert client.kc is not None
         client.kc.stop_channels()
-    return "\n".join(shown(output) for cell in notebook.cells for output in cell.get("outputs", []))
+    return "\n".join(
+        get_output(output) for cell in notebook.cells for output in cell.get("outputs", [])
+    )
 
 
-def shown(output: Any) -> str:
+def get_output(output: Any) -> str:
     assert output.get("name") != "stderr", output["text"]
     return "\n".join([output.get("text", ""), *map(str, output.get("data", {}).values())])
 
@@ -68,7 +70,7 @@ def test_a_notebook_runs(path: Path, kernel: KernelManager, subtests: pytest.Sub
     folder = ROOT if path.stem in FROM_ROOT else ROOT / "notebooks"
     before = set(folder.iterdir())
     printed = executed(path, folder, kernel)
-    assert set(folder.iterdir()) == before, "it leaves files behind"
+    assert set(folder.iterdir()) == before, "it left files behind"
     for line in EXPECTED[path.stem]:
         with subtests.test(line=line):
             assert line in printed
@@ -122,7 +124,7 @@ def test_committed_outputs_match_except_for_varying_parts(
     assert notebook.metadata.kernelspec.name == "python3"
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count is None for cell in cells)
-    text = "\n".join(shown(output) for cell in cells for output in cell.outputs)
+    text = "\n".join(get_output(output) for cell in cells for output in cell.outputs)
     for line in EXPECTED[path.stem]:
         with subtests.test(line=line):
             assert line in text

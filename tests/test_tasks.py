@@ -28,7 +28,7 @@ def test_the_check_accepts_only_the_solution(
     assert failures.pop("solution") == ""
     for outcome, why in failures.items():
         with subtests.test(outcome=outcome, why=why):
-            assert why, f"it takes the outcome: {outcome}"
+            assert why, f"it accepts the outcome: {outcome}"
             assert "Traceback" not in why
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.miniwob.episode import EPISODE_SECONDS, FULL_REWARD, Episode, play
-from benchmarks.miniwob.pages import PagesMissingError, find_pages, served
+from benchmarks.miniwob.pages import PagesMissingError, find_pages, serve
 from benchmarks.miniwob.player import open_session
 from benchmarks.miniwob.solvers import SOLVERS
 from benchmarks.miniwob.solvers.unsolved import EXPLAINED, UNSOLVED
@@ -41,7 +41,7 @@ async def play_all(
 ) -> list[Episode]:
     """Play each page with each seed in one browser."""
     episodes = []
-    with tempfile.TemporaryDirectory() as root, served(find_pages()) as base:
+    with tempfile.TemporaryDirectory() as root, serve(find_pages()) as base:
         session = open_session(root)
         for page in pages:
             for seed in seeds:

@@ -53,7 +53,7 @@ class Element:
         """Return its box.
 
         Raises:
-            LookupError: the line says nothing of its place.
+            LookupError: the line does not contain its position.
         """
         if self.box is None:
             raise LookupError(f"the page does not show the place of {self.line}")

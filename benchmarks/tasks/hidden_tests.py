@@ -1,6 +1,6 @@
 """Run tests that the agent has not seen against the repository that it left, as SWE-bench does.
 
-Imported by the `check.py` of such a task, whose `hidden/` holds the tests.
+Imported by the `check.py` of such a task, whose `hidden/` contains the tests.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run_hidden_tests(
         run = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
         failed = json.loads(run.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        sys.exit("the tests do not end")
+        sys.exit("the tests do not finish")
     except (IndexError, ValueError):
         sys.exit("the tests could not be run: " + run.stderr.strip()[-200:])
     broken = [name for name in failed if name in pass_to_pass]

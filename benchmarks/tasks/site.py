@@ -61,7 +61,7 @@ class _Site(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path, posted: Path, seed: str = "") -> Iterator[str]:
+def serve(folder: Path, posted: Path, seed: str = "") -> Iterator[str]:
     """Serve the site for the duration of the block; submitted forms are appended to `posted`.
 
     With a seed, its pages are those of MiniWoB++, and post the reward of each episode.

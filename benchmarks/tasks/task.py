@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.miniwob.pages import PagesMissingError, find_pages
-from benchmarks.tasks.site import served
+from benchmarks.tasks.site import serve
 
 FOLDER = Path(__file__).parent
 _GIT = {
@@ -119,7 +119,7 @@ def begun(task: Task, folder: Path) -> Iterator[Attempt]:
     if not site.is_dir():
         yield Attempt(task, workspace, "")
         return
-    with served(site, folder / "posted.jsonl", seed=task.page) as address:
+    with serve(site, folder / "posted.jsonl", seed=task.page) as address:
         yield Attempt(task, workspace, address)
 
 

@@ -58,7 +58,7 @@ class Driver:
     def number(self, label: str) -> int:
         """Return the number of the only element whose line starts like this: `button "Save"`."""
         matches = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(label)}", self.text)
-        assert len(matches) == 1, f"{label!r} is there {len(matches)} times in:\n{self.text}"
+        assert len(matches) == 1, f"{label!r} occurs {len(matches)} times in:\n{self.text}"
         return int(matches[0])
 
     def line(self, label: str) -> str:

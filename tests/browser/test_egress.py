@@ -178,7 +178,7 @@ async def test_a_name_that_changes_its_address(site: Site) -> None:
     async with httpx.AsyncClient(proxy=proxy.url, trust_env=False) as client:
         url = f"http://rebind.test:{site.port}/"
         assert (await client.get(url)).text == "hello"
-        assert lookups == ["rebind.test"], "it is looked up once, and that address connected to"
+        assert lookups == ["rebind.test"], "it is resolved once, and that address is used"
         assert (await client.get(url)).status_code == 403
     await proxy.close()
 

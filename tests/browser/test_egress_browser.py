@@ -46,7 +46,7 @@ async def test_no_internal_address_is_opened(
     await driver.show("<title>Out</title><input type=text name=email><input type=password>")
     await driver.say("input_text", index=1, text="x")
     proxy = driver.session.peek("egress")
-    assert proxy.incidents.since(0) == [], "the browser itself calls nobody"
+    assert proxy.incidents.since(0) == [], "the browser itself makes no requests"
     for url in ways(inner):
         with subtests.test(url=url):
             error = await driver.fail("go_to_url", url=url)

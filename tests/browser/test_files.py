@@ -152,7 +152,7 @@ async def test_a_page_in_the_workspace_cannot_access_files_outside(
     assert "the secret" not in text
     for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
         with subtests.test(path=path):
-            assert "Title: Mine" in await driver.open(path), "a path as other tools take it"
+            assert "Title: Mine" in await driver.open(path), "a path as other tools accept it"
             assert not driver.tool.accesses({"action": "go_to_url", "url": path})
     for address in ("example.com/a.html", "localhost/a.html"):
         with subtests.test(address=address):

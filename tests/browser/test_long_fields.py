@@ -79,7 +79,7 @@ async def test_a_page_gets_the_same_events_for_short_and_long_texts(
     await driver.write('textbox "Notes"', text)
     quoted = next(line for line in driver.text.splitlines() if line.startswith("| "))
     assert set(quoted[2:].split()) == {"keydown", "beforeinput", "input", "keyup"}
-    assert "Title: sent" not in driver.text, "a line break is no pressed Enter"
+    assert "Title: sent" not in driver.text, "a line break is not a pressed Enter"
 
 
 async def test_keys_are_pressed_for_long_lines_as_for_short_ones(driver: Driver) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.miniwob.episode import play
-from benchmarks.miniwob.pages import PagesMissingError, find_pages, served
+from benchmarks.miniwob.pages import PagesMissingError, find_pages, serve
 from benchmarks.miniwob.solvers import SOLVERS
 from benchmarks.miniwob.solvers.unsolved import UNSOLVED
 from tests.browser.driver import Driver
@@ -36,7 +36,7 @@ def pages() -> Iterator[str]:
         folder = find_pages()
     except PagesMissingError as error:
         pytest.skip(str(error))
-    with served(folder) as base:
+    with serve(folder) as base:
         yield base
 
 

@@ -94,7 +94,7 @@ async def test_the_screenshot_has_the_numbers_and_the_page_does_not_keep_them(
     front = driver.browser.active
     assert front is not None
     remaining = await front.page.evaluate("document.documentElement.children.length")
-    assert remaining == 2, "head and body"
+    assert remaining == 2, "only head and body"
 
 
 async def test_only_the_start_of_a_long_label_is_quoted(driver: Driver) -> None:

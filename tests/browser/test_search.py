@@ -104,7 +104,7 @@ async def test_a_failed_engine_falls_back_to_the_next_one(
     site.pages["/searx/search"] = Answer("no", 500)
     message = await ask(search("brave_api", "searxng"))
     assert message.is_error
-    assert message.source == WEB, "the words of an engine are of the web, too"
+    assert message.source == WEB, "text from an engine is web content, too"
     assert reason in message.text
 
 

@@ -127,7 +127,7 @@ async def test_a_browser_that_does_not_start_is_reported_in_one_sentence(tmp_pat
     await session.close()
 
 
-def begun_since(before: set[psutil.Process]) -> set[psutil.Process]:
+def started_since(before: set[psutil.Process]) -> set[psutil.Process]:
     """Return our new descendants, except those of other tests, which may start at any time."""
     children = set(psutil.Process().children()) - before
     return children.union(*(process.children(recursive=True) for process in children))
@@ -145,7 +145,7 @@ async def test_a_killed_browser_is_restarted_and_closed(tmp_path: Path, site: Si
     async with asyncio.timeout(60):
         while "/never" not in site.paths():
             await asyncio.sleep(0.01)
-    for process in begun_since(before):  # like a machine that runs out of memory
+    for process in started_since(before):  # like a machine that runs out of memory
         with contextlib.suppress(psutil.NoSuchProcess):
             if "chrom" in process.name().lower():
                 process.kill()
@@ -157,7 +157,7 @@ async def test_a_killed_browser_is_restarted_and_closed(tmp_path: Path, site: Si
     output = await driver.say("go_to_url", url=site.base)
     assert "a new one was started" in output
     assert "Title: Home" in await driver.look()
-    children = begun_since(before)
+    children = started_since(before)
     assert children
     await driver.session.close()
     _, alive = await asyncio.to_thread(psutil.wait_procs, children, 60)

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 _PART = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b[()][0-9A-B]|\x1b\][^\x07]*\x07|([\s\S])")
 
 
-def shown(raw: str) -> str:
+def render_screen(raw: str) -> str:
     """Return the text on the screen and in the scrollback, without trailing blanks."""
     rows: list[list[str]] = [[]]
     row = column = 0

@@ -20,10 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from tests.cli.emulator import shown
+from tests.cli.emulator import render_screen
 from tests.helpers import sandboxes
 from tests.helpers.child import ROOT, Process, fork
-from tests.helpers.processes import working_in
+from tests.helpers.processes import processes_in
 
 _LIMIT = 60.0
 """Seconds after which a process that does not end or print anything is considered hung."""
@@ -130,12 +130,12 @@ class Program:
 
     def end_leftovers(self) -> None:
         """End the processes that a killed program left running in its folder."""
-        for pid in working_in(self.home):
+        for pid in processes_in(self.home):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def _said(descriptor: int) -> str:
+def _read_so_far(descriptor: int) -> str:
     """Return what has been written to a file so far; nothing for anything but a file."""
     about = os.fstat(descriptor)
     return os.pread(descriptor, about.st_size, 0).decode() if stat.S_ISREG(about.st_mode) else ""
@@ -157,15 +157,15 @@ class Running:
 
     def end(self) -> Result:
         self._child.join()
-        return Result(self._child.exitcode or 0, _said(self._out), _said(self._err))
+        return Result(self._child.exitcode or 0, _read_so_far(self._out), _read_so_far(self._err))
 
     def line(self) -> str:
-        wait_until(lambda: "\n" in _said(self._out), "a line on stdout")
-        return _said(self._out).partition("\n")[0]
+        wait_until(lambda: "\n" in _read_so_far(self._out), "a line on stdout")
+        return _read_so_far(self._out).partition("\n")[0]
 
     def expect(self, words: str) -> None:
         """Wait until the text appears on stderr."""
-        wait_until(lambda: words in _said(self._err), f"{words!r} on stderr")
+        wait_until(lambda: words in _read_so_far(self._err), f"{words!r} on stderr")
 
 
 class Terminal:
@@ -180,7 +180,7 @@ class Terminal:
     @property
     def text(self) -> str:
         """Return the visible text without colors; erased text is not included."""
-        return shown(self.raw)
+        return render_screen(self.raw)
 
     def expect(self, words: str, *, last: bool = False) -> None:
         limit = time.monotonic() + _LIMIT

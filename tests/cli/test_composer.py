@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from manus.cli.composer import EditBuffer
 from tests.cli.program import Program, Terminal
-from tests.cli.test_conversation import ask, said_by_user
+from tests.cli.test_conversation import ask, user_messages
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.pause import Pause
 from tests.server import ScriptedServer, call, text
@@ -49,7 +49,7 @@ def test_enter_sends_to_the_agent_and_shows_where_it_was_read(
         assert [line for line in run.splitlines() if cell_len(line) > 80] == []
         terminal.type("\x04")
         assert terminal.wait() == 0
-    assert said_by_user(server)[-1].endswith("\n\nuse täbs 界")
+    assert user_messages(server)[-1].endswith("\n\nuse täbs 界")
 
 
 def test_tab_and_a_command_queue(manus: Program, server: ScriptedServer, pause: Pause) -> None:
@@ -71,7 +71,7 @@ def test_tab_and_a_command_queue(manus: Program, server: ScriptedServer, pause: 
         ]
         terminal.type("\x04")
         assert terminal.wait() == 0
-    assert said_by_user(server) == ["do it", "then sweep", "then rest"]
+    assert user_messages(server) == ["do it", "then sweep", "then rest"]
 
 
 def test_withdrawn_before_it_is_read(manus: Program, server: ScriptedServer, pause: Pause) -> None:
@@ -90,7 +90,7 @@ def test_withdrawn_before_it_is_read(manus: Program, server: ScriptedServer, pau
         terminal.expect_last("> ")
         terminal.type("\x04")
         assert terminal.wait() == 0
-    assert "eins" in said_by_user(server)[-1]
+    assert "eins" in user_messages(server)[-1]
     assert "zwei" not in server.requests[-1].text
 
 
@@ -107,7 +107,7 @@ def test_unsent_input_is_kept_for_the_next_prompt(
         ask(terminal, "ou", "Thanked.")
         terminal.type("\x04")
         assert terminal.wait() == 0
-    assert said_by_user(server) == ["do it", "thank you"]
+    assert user_messages(server) == ["do it", "thank you"]
 
 
 def test_a_question_is_answered_as_before(
@@ -146,7 +146,7 @@ def test_a_paste_is_one_message(
         terminal.expect_last("> ")
         terminal.type("\x04")
         assert terminal.wait() == 0
-    assert said_by_user(server)[-1].endswith(pasted)
+    assert user_messages(server)[-1].endswith(pasted)
     assert terminal.raw.count("\x1b[?2004h") <= terminal.raw.count("\x1b[?2004l")
 
 

@@ -6,7 +6,7 @@ from tests.cli.program import Program, Terminal
 from tests.server import Call, ScriptedServer, call, calls, hang, text
 
 
-def said_by_user(server: ScriptedServer, number: int = -1) -> list[str]:
+def user_messages(server: ScriptedServer, number: int = -1) -> list[str]:
     """Return the user's messages of a request, without the next-step prompt at the end."""
     messages = server.requests[number].messages[:-1]
     return [str(m["content"]) for m in messages if m["role"] == "user"]
@@ -34,13 +34,13 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
         terminal.expect_last("> /new")
         terminal.type("\x03\x04")
         assert terminal.wait() == 0
-    assert said_by_user(server, 1) == ["count the files", "which are large?"]
-    assert said_by_user(server, 2) == ["sweep up"]
+    assert user_messages(server, 1) == ["count the files", "which are large?"]
+    assert user_messages(server, 2) == ["sweep up"]
     assert len(manus("threads", "--json").json) == 2
     with manus.terminal("-c") as terminal:
         terminal.expect("> sweep up")
         ask(terminal, "once more", "Again.")
-    assert said_by_user(server) == ["sweep up", "once more"]
+    assert user_messages(server) == ["sweep up", "once more"]
     history = manus.home / ".local/state/manus/history"
     assert history.stat().st_mode & 0o777 == 0o600
 
@@ -66,7 +66,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         terminal.expect_last("> ")
         terminal.type("\x03")
         assert terminal.wait() == 0
-    assert said_by_user(server) == ["hello", "think"]
+    assert user_messages(server) == ["hello", "think"]
 
 
 def test_an_open_question_is_answered_by_the_next_input(
@@ -108,7 +108,7 @@ def test_undo_without_snapshots_reverts_one_request_after_another(
         assert not a.exists()
         ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
-    assert "a.txt: the file was deleted" in said_by_user(server)[-1]
+    assert "a.txt: the file was deleted" in user_messages(server)[-1]
 
 
 def test_undo_without_snapshots_lists_what_it_cannot_revert(
@@ -167,8 +167,8 @@ def test_a_plan_gets_the_conversation_and_its_result_is_added(
         assert terminal.text.count("Execute this plan?") == 1
         ask(terminal, "yes", "All is packed.")
         ask(terminal, "what did we pack?", "A bag.")
-    assert "The sea is near." in said_by_user(server, 1)[-1]
-    first, *_, last = said_by_user(server)
+    assert "The sea is near." in user_messages(server, 1)[-1]
+    first, *_, last = user_messages(server)
     assert (first, "All is packed." in last) == ("where is the sea?", True)
 
 
@@ -214,7 +214,7 @@ def test_options_may_precede_the_command_or_the_request(
     server.script(text("Three."))
     assert manus(*words).json["output"] == "Three."
     assert server.requests[-1].body["model"] == "of-flag"
-    assert said_by_user(server) == ["Count them."]
+    assert user_messages(server) == ["Count them."]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_the_plan_is_redrawn_on_a_terminal(manus: Program, server: ScriptedServe
     [cut] = [line for line in terminal.text.splitlines() if line.startswith("1. [✓] 宽")]
     assert re.search(rf"宽… {used}$", cut)
     assert cell_len(cut) <= 80
-    assert terminal.text.count("0. [") == 1, "it is redrawn in its place"
+    assert terminal.text.count("0. [") == 1, "it is redrawn in place"
 
 
 def test_resume_continues_a_killed_flow(manus: Program, server: ScriptedServer) -> None:

@@ -33,7 +33,7 @@ ALL_DONE = "All done."
 PROFILE = '[profiles.small]\ntools = ["bash", "terminate"]\nsystem_prompt = "Work."\n'
 
 
-def working(request: Request) -> Any:
+def reply_from_conversation(request: Request) -> Any:
     """Reply with one effect, then the answer, depending on the conversation only."""
     effect = call("bash", command="echo ran >> effects; seq 3000")
     if is_planner(request):
@@ -43,7 +43,7 @@ def working(request: Request) -> Any:
 
 
 @contextmanager
-def monitored(pid: int, out: Path, *options: str) -> Iterator[None]:
+def trace_forks(pid: int, out: Path, *options: str) -> Iterator[None]:
     """Trace with strace whatever a process forks in the block."""
     command = ["strace", "-f", "-p", str(pid), "-o", str(out), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
@@ -79,11 +79,11 @@ async def test_a_run(
     every: int,
     subtests: pytest.Subtests,
 ) -> None:
-    server.always(working)
+    server.always(reply_from_conversation)
     (manus.home / "manus.toml").write_text(PROFILE)
     # strace stops at each system call: a shell without a sandbox makes the fewest
     manus.environment["MANUS_SANDBOX"] = "none"
-    assert manus("threads").code == 0, "the store is made"
+    assert manus("threads").code == 0, "the store is created"
     trace = tmp_path / "trace"
 
     def begin(place: str) -> Result:
@@ -94,7 +94,7 @@ async def test_a_run(
     def watched(place: str, *options: str) -> Result:
         """Do the same, and record the writes to the store."""
         writes = ("-xx", "-s", "24", "-P", f"{manus.database}-wal", "-e", "trace=pwrite64")
-        with monitored(server_pid(), trace, *writes, *options):
+        with trace_forks(server_pid(), trace, *writes, *options):
             return begin(place)
 
     assert watched("whole").code == 0
@@ -110,7 +110,7 @@ async def test_a_run(
                 result = begin(place)
             assert (result.code, result.json["output"]) == (0, ALL_DONE), (number, result.err)
             assert (manus.home / place / "effects").read_text() == "ran\n", number
-    assert killed >= len(points) // 2, "one may need some writes less than the one before"
+    assert killed >= len(points) // 2, "a run may need fewer writes than the previous one"
     async with open_store(Settings(checkpoint=str(manus.database))) as store:
         graph = build_graph("flow" if command == "flow" else "agent", "swe", store.saver)
         for place in points:  # one request, each call answered once, one final answer

@@ -36,7 +36,7 @@ async def test_a_fact_is_stored_after_approval(rememberer: ScriptedAgent) -> Non
     assert not memory_file().exists()
     outcome = await rememberer.invoke(Command(resume="yes"), text("Noted."))
     assert outcome.output == "Noted."
-    assert SAID not in told(rememberer), "the prompt of a run stays as it is"
+    assert SAID not in told(rememberer), "the prompt of a run does not change"
     assert memory_file().stat().st_mode & 0o777 == 0o600
     await rememberer.run(KEEP, text("I know."), thread="other", approve="yolo")
     assert SAID in told(rememberer)

@@ -112,7 +112,7 @@ def test_they_are_listed(bare: Program) -> None:
     )
 
 
-def test_an_invalid_limit(typed: Callable[..., Result]) -> None:
+def test_an_invalid_profile(typed: Callable[..., Result]) -> None:
     Path("manus.toml").write_text('[profiles.x]\ntools = ["bsh"]\n')
     result = typed("profiles")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)

@@ -10,8 +10,8 @@ import pytest
 from manus.cli.entry import execute
 from manus.execution.snapshots import listing
 from tests.cli.program import Program
-from tests.cli.test_conversation import ask, said_by_user
-from tests.cli.test_kill_points import monitored
+from tests.cli.test_conversation import ask, user_messages
+from tests.cli.test_kill_points import trace_forks
 from tests.flow.helpers import free, makes, succeeds
 from tests.helpers.child import server_pid
 from tests.helpers.processes import until
@@ -114,7 +114,7 @@ def test_a_rewind_is_undone(manus: Program, states: list[dict[str, object]]) -> 
     assert manus("show", "t").out.splitlines()[-1] == "Finished."
 
 
-def test_other_peoples_work_is_kept(manus: Program, states: list[dict[str, object]]) -> None:
+def test_the_work_of_others_is_kept(manus: Program, states: list[dict[str, object]]) -> None:
     workspace = manus.workspace
     (workspace / "new.py").write_text("new = 2  # mine\n")
     (workspace / "mine.txt").write_text("mine, changed")
@@ -208,7 +208,7 @@ def test_undo_reverts_changes_made_by_commands(manus: Program, server: ScriptedS
         assert read(workspace) == before
         ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
-    assert "Restored: data/kept.csv" in said_by_user(server)[-1]
+    assert "Restored: data/kept.csv" in user_messages(server)[-1]
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_a_kill_at_any_change_of_a_restore(
     for number in range(1, 60):
         with subtests.test(number=number):
             inject = f"inject={changes}:signal=SIGKILL:when={number}"
-            with monitored(
+            with trace_forks(
                 server_pid(), tmp_path / "trace", "-e", f"trace={changes}", "-e", inject
             ):
                 first = manus("rewind", "t", "--to", "1")
@@ -386,7 +386,7 @@ def test_snapshots_are_deleted_with_their_thread(
     assert not list(folders[0].parent.glob("rewinds/*"))
 
 
-def test_a_fork_in_a_folder_of_its_own(
+def test_a_fork_in_its_own_folder(
     manus: Program, server: ScriptedServer, states: list[dict[str, object]]
 ) -> None:
     elsewhere = manus.home / "elsewhere"

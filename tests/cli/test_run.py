@@ -12,7 +12,16 @@ from manus.prompts import compaction as prompts
 from tests.cli.program import Program, Result
 from tests.flow.helpers import succeeds
 from tests.helpers.sandboxes import Kind
-from tests.server import ScriptedServer, call, calls, fail, mentions, reply_stream, said, text
+from tests.server import (
+    ScriptedServer,
+    build_chunk,
+    call,
+    calls,
+    fail,
+    mentions,
+    reply_stream,
+    text,
+)
 
 KEYS = {"thread_id", "status", "stop_reason", "success", "output", "results", "usage"}
 COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds"}
@@ -40,7 +49,7 @@ def test_an_answer(manus: Program, server: ScriptedServer, sandbox_kind: Kind) -
     assert "Finished: 1 step, " in result.err
     [log] = manus.home.rglob("manus.log")
     assert "thread t: answered" in log.read_text()
-    assert "Say hello" not in log.read_text(), "what a person asks stays in the threads"
+    assert "Say hello" not in log.read_text(), "requests stay in the threads"
 
 
 @pytest.mark.sandboxed
@@ -191,7 +200,8 @@ def test_on_the_command_line(
 ) -> None:
     server.strict = False
     server.script(
-        reply_stream(said({**SAYS, "tool_calls": [CALL]}), said({}, "tool_calls")), text("Done.")
+        reply_stream(build_chunk({**SAYS, "tool_calls": [CALL]}), build_chunk({}, "tool_calls")),
+        text("Done."),
     )
     result = manus("run", "say hi", "--thread", "t", "--json")
     assert (result.code, result.json["output"]) == (0, "Done.")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
-from tests.helpers.processes import until, working_in
+from tests.helpers.processes import processes_in, until
 from tests.server import ScriptedServer, call, calls, text
 
 # A command that announces itself, and then runs longer than any test.
@@ -50,7 +50,7 @@ def test_a_signal_stops_the_run_and_its_children_and_resume_continues(
     assert stopped.json["usage"]["model_calls"] == 2
     assert "Resume with: manus resume t\n" in stopped.err
     assert "Traceback" not in stopped.err
-    assert working_in(manus.workspace) == []
+    assert processes_in(manus.workspace) == []
     server.script(text("It had begun; I leave it at that."))
     resumed = manus("resume", "--json", "t")
     assert (resumed.code, resumed.json["stop_reason"]) == (0, "answered")
@@ -69,7 +69,7 @@ async def test_a_second_ctrl_c_ends_at_once(manus: Program, server: ScriptedServ
         process.send_signal(signal.SIGINT)
         assert process.end().code == 130
     # the program does not wait for processes that the kernel ends with it
-    await until(lambda: not working_in(manus.workspace))
+    await until(lambda: not processes_in(manus.workspace))
 
 
 def test_killed_in_a_tool(manus: Program, server: ScriptedServer) -> None:
@@ -158,7 +158,7 @@ def test_a_run_out_of_steps_is_resumed(manus: Program, server: ScriptedServer) -
     assert "Resume with: manus resume t\n" in first.err
     again = manus("resume", "--json", "t")
     assert again.json["stop_reason"] == "max_steps"
-    assert len(again.json["results"]) == 2, "as many steps again"
+    assert len(again.json["results"]) == 2, "the same number of steps again"
     assert manus("resume", "t", "--max-steps", "2").code == 2
     server.script(text("Done."))
     result = manus("resume", "--json", "t", "--max-steps", "30")

@@ -105,7 +105,7 @@ def test_the_answer_is_rendered_once_and_raw_in_a_pipe(
     server.script(text(ANSWER), text(ANSWER))
     output = manus.on_terminal("run", "x", columns=40).text
     assert output.count("has add and subtract") == 1
-    assert "`" not in output[output.index("The calc") :], "Markdown is drawn"
+    assert "`" not in output[output.index("The calc") :], "Markdown is rendered"
     assert " • its tests pass" in output
     assert all(cell_len(line) <= 40 for line in output[output.index("The calc") :].splitlines()[:9])
     quiet = manus("run", "--quiet", "x", COLUMNS="40")

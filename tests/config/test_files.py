@@ -30,12 +30,12 @@ def test_a_file_keeps_its_mode_or_gets_the_specified_one(tmp_path: Path) -> None
     finally:
         os.umask(before)
     assert _mode(tmp_path / "private") == 0o600
-    assert _mode(tmp_path / "usual") == 0o640, "what the umask leaves"
+    assert _mode(tmp_path / "usual") == 0o640, "as permitted by the umask"
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="irectory"):
         write_atomically(tmp_path / "folder", b"x")
     names = sorted(p.name for p in tmp_path.iterdir())
-    assert names == ["folder", "private", "secret", "usual"], "no piece of a file is left"
+    assert names == ["folder", "private", "secret", "usual"], "no partial file is left"
 
 
 def test_private_files_are_never_readable_by_others(
@@ -117,7 +117,7 @@ write_atomically(pathlib.Path(sys.argv[1]), b"page")
 
 
 @pytest.mark.parametrize("name", ["stdout", "link", "/dev/fd/1", "/proc/self/fd/1"])
-def test_named_stdout_is_appended_to(tmp_path: Path, name: str) -> None:
+def test_stdout_opened_by_name_is_appended_to(tmp_path: Path, name: str) -> None:
     """`stdout` stands for `/dev/stdout`, which a failing test must not replace."""
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
     (tmp_path / "link").symlink_to("stdout")

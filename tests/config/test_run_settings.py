@@ -88,7 +88,7 @@ def test_the_model_of_a_role(
     run = resolve_settings(SETTINGS, context, profile, outer_model=outer_model)
     assert run.for_role("main").model == model
     assert run.for_role("plan").model == model
-    assert run.for_role("summary").model == "of-role", "a role of its own has its own model"
+    assert run.for_role("summary").model == "of-role", "a custom role has its own model"
     assert run.for_role("summary").base_url == "http://settings/v1"
 
 

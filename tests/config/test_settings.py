@@ -42,7 +42,9 @@ def test_the_environment_comes_before_the_file_and_the_file_before_the_default(f
     settings = load_settings({"MANUS_MODEL": "from-env", "MANUS_TIMEOUT": "2.5"}, file)
     assert (settings.model, settings.workspace, settings.max_steps) == ("from-env", "w", 3)
     assert (settings.timeout, settings.vision) == (2.5, True)
-    assert load_settings({"MANUS_MODEL": " "}, file).model == "from-file", "empty is not set"
+    assert load_settings({"MANUS_MODEL": " "}, file).model == "from-file", (
+        "an empty value counts as unset"
+    )
 
 
 def test_openai_variables_apply_if_ours_are_not_set(file: Path) -> None:
@@ -52,7 +54,7 @@ def test_openai_variables_apply_if_ours_are_not_set(file: Path) -> None:
     settings = load_settings({**environment, "MANUS_API_KEY": "ours"}, file)
     assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://theirs")
     other = {**environment, "MANUS_MODEL": "anthropic:claude"}
-    assert load_settings(other, file).api_key is None, "another provider is not sent it"
+    assert load_settings(other, file).api_key is None, "it is not sent to another provider"
     file.write_text('api_key = "ours"\nbase_url = "http://ours"\n')
     settings = load_settings(environment, file)
     assert (settings.api_key, settings.base_url) == (SecretStr("ours"), "http://ours")
@@ -71,7 +73,7 @@ def test_a_role_overrides_what_it_sets_of_main(file: Path) -> None:
     assert summary.api_key == SecretStr("k")
     assert settings.for_role("plan").model == "big"
     windows = [settings.for_role(role).context_window for role in ("plan", "summary")]
-    assert windows == [8000, None], "another model has a window of its own"
+    assert windows == [8000, None], "another model has its own window"
     assert type(settings.for_role("plan")) is ModelSettings
     vision = settings.for_role("vision")
     assert (vision.base_url, vision.api_key) == (None, None), "another provider's"

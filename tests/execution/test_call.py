@@ -56,7 +56,7 @@ class Picky(Act):
 
     @override
     async def observe(self, *_: Any, text: str = "", **arguments: Any) -> Observation:
-        self.begun.append(text)
+        self.calls.append(text)
         return Observation(str(arguments["tags"]))
 
 
@@ -93,7 +93,7 @@ async def test_invalid_arguments_are_explained_one_by_one(
         with subtests.test(fact=fact):
             assert fact in error
     assert error.endswith("It takes: `colour`, `size`, `tags?`.")
-    assert tool.begun == []
+    assert tool.calls == []
     editor = StrReplaceEditor(session=session)
     error = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
     assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in error
@@ -156,7 +156,7 @@ async def test_no_effect_without_a_claim(session: Session, monkeypatch: pytest.M
     tool = Act(session=session)
     with pytest.raises(StorageError):
         await execute_alone(session, tool)
-    assert tool.begun == []
+    assert tool.calls == []
 
 
 async def test_a_completed_call_is_answered_from_the_journal(session: Session) -> None:
@@ -168,7 +168,7 @@ async def test_a_completed_call_is_answered_from_the_journal(session: Session) -
     entry = first.message.model_dump()
     session.journal.finish("key", entry, {"n": 2, "status": "finished", "plans": {}})
     assert (await execute_alone(session, tool)).observation.update == {"n": 2}
-    assert len(tool.begun) == 1
+    assert len(tool.calls) == 1
 
 
 async def test_a_call_without_effect_is_repeated(session: Session) -> None:
@@ -176,7 +176,7 @@ async def test_a_call_without_effect_is_repeated(session: Session) -> None:
     tool = Act(session=session, pure=True)
     await execute_alone(session, tool, {"text": "1"})
     await execute_alone(session, tool, {"text": "2"})
-    assert tool.begun == ["1", "2"]
+    assert tool.calls == ["1", "2"]
 
 
 def _file_named_in(text: str, workspace: Workspace) -> Path:
@@ -192,7 +192,9 @@ def test_long_output_keeps_both_ends_and_is_in_a_file(session: Session, limit: i
     cut = truncate(text, limit, workspace)
     assert limit - 300 <= len(cut) <= limit
     head, note, tail = re.split(r"\n(\[… .* …\])\n", cut)
-    assert truncate(text[:limit], limit, workspace) == text[:limit], "what fits stays as it is"
+    assert truncate(text[:limit], limit, workspace) == text[:limit], (
+        "output that fits is not changed"
+    )
     assert text.startswith(head)
     assert text.endswith(tail)
     assert f"{len(text) - len(head) - len(tail):,} of {len(text):,} characters left out" in note

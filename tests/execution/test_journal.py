@@ -30,19 +30,19 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journal(path: Path) -> Iterator[Journal]:
-    journal = _opened(path)
+    journal = _open_journal(path)
     yield journal
     journal.close()
 
 
-def _opened(path: Path) -> Journal:
+def _open_journal(path: Path) -> Journal:
     journal = Journal(FileLog(path))
     journal.open()
     return journal
 
 
 def _read_again(path: Path, key: str) -> JournalEntry | None:
-    journal = _opened(path)
+    journal = _open_journal(path)
     journal.close()
     return journal.look_up(key)
 
@@ -71,7 +71,7 @@ def test_truncation_and_damage_are_detected(
     for content in (*(data[:cut] for cut in cuts), *(data[end:] for end in ends), data):
         with subtests.test(content=content):
             path.write_bytes(content)
-            reopened = _opened(path)
+            reopened = _open_journal(path)
             reopened.close()
             assert reopened.is_whole is (content is data)
 
@@ -81,7 +81,7 @@ def test_junk_hides_nothing_else(journal: Journal, path: Path, junk: bytes) -> N
     journal.begin("before", Claim("bash"))
     with path.open("ab") as file:
         file.write(junk)
-    going_on = _opened(path)
+    going_on = _open_journal(path)
     assert not going_on.is_whole
     going_on.begin("after", Claim("bash"))
     going_on.close()
@@ -100,7 +100,7 @@ def test_a_long_trail_is_compacted_to_its_newest_calls(journal: Journal, path: P
     assert path.stat().st_size < before
     assert _read_again(path, "k449") == JournalEntry("done", MESSAGE)
     assert _read_again(path, "k1") is None
-    assert journal.look_up("k1") is None, "what is kept in memory is bounded too"
+    assert journal.look_up("k1") is None, "memory use is bounded, too"
 
 
 def test_a_file_planted_in_place_of_a_journal_is_not_written_to(
@@ -108,9 +108,9 @@ def test_a_file_planted_in_place_of_a_journal_is_not_written_to(
 ) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot be written"):
-        _opened(tmp_path / "file" / "t.jsonl")
+        _open_journal(tmp_path / "file" / "t.jsonl")
     with pytest.raises(StorageError, match="Is a directory"):
-        _opened(tmp_path)
+        _open_journal(tmp_path)
     outside, journal = tmp_path / "outside", tmp_path / "journal"
     outside.mkdir()
     (outside / "startup").write_text("alias a=b\n")
@@ -120,7 +120,7 @@ def test_a_file_planted_in_place_of_a_journal_is_not_written_to(
     (tmp_path / "linked").symlink_to(outside)
     for place in (journal / "link.jsonl", journal / "pipe.jsonl", tmp_path / "linked/t.jsonl"):
         with subtests.test(place=place), pytest.raises(StorageError):
-            _opened(place)
+            _open_journal(place)
     assert [path.read_text() for path in outside.iterdir()] == ["alias a=b\n"]
 
 
@@ -141,7 +141,7 @@ def test_a_claim_on_a_full_disk_is_not_a_claim(journal: Journal, path: Path) -> 
     assert _read_again(path, "after") == BEGUN
 
 
-def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
+def test_every_thread_has_its_own_file_in_the_private_folder(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     for thread in ("../../etc", "", "ü" * 300, "\ud800"):
@@ -149,13 +149,13 @@ def test_every_thread_has_a_file_of_its_own_below_the_private_folder(
             path = workspace_log(tmp_path, thread).path
             assert path.parent == tmp_path / "journal"
             assert path != workspace_log(tmp_path, thread + "/").path
-            _opened(path).close()
+            _open_journal(path).close()
 
 
 def test_it_detects_writes_of_another_process(path: Path, journal: Journal) -> None:
     assert journal.is_current()
     before = path.read_bytes()
-    other = _opened(path)
+    other = _open_journal(path)
     other.begin("a", Claim("bash"))
     other.close()
     assert not journal.is_current()
@@ -172,7 +172,7 @@ def test_a_line_with_a_wrong_signature_is_damage(
     journal: Journal, path: Path, subtests: pytest.Subtests
 ) -> None:
     journal.begin("k", Claim("bash"))
-    other = _opened(path.with_name("other.jsonl"))
+    other = _open_journal(path.with_name("other.jsonl"))
     other.finish("k", MESSAGE)
     other.close()
     content = path.read_bytes()
@@ -183,7 +183,7 @@ def test_a_line_with_a_wrong_signature_is_damage(
     ):
         with subtests.test(line=line):
             path.write_bytes(content + line)
-            again = _opened(path)
+            again = _open_journal(path)
             again.close()
             assert not again.is_whole
             assert again.look_up("k") == BEGUN
@@ -204,8 +204,8 @@ def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> 
     journal.fork()
     for _ in range(450):
         journal.release("never begun")
-    _opened(path).close()  # which compacts it
-    again = _opened(path)
+    _open_journal(path).close()  # which compacts it
+    again = _open_journal(path)
     again.close()
     assert {log.newest for log in (journal, again)} == {None}
     assert again.look_up("b") == JournalEntry("done", MESSAGE)

@@ -60,7 +60,7 @@ class ScriptedFlow(ScriptedAgent):
         """Return the statuses of its steps."""
         return [step["status"] for step in (await self.plan(thread))["steps"]]
 
-    def asked(self, matches: Any) -> list[Request]:
+    def requests_for(self, matches: Any) -> list[Request]:
         """Return the requests that match."""
         return [request for request in self.server.requests if matches(request)]
 

@@ -10,7 +10,7 @@ from manus.state.errors import PlanError, UsageError
 from tests.flow.helpers import ScriptedFlow, is_step, makes, revises, succeeds
 from tests.flow.test_plan import build_plan
 from tests.helpers.agent import thread_config
-from tests.helpers.child import REQUEST, started
+from tests.helpers.child import REQUEST, start_run
 from tests.server import call, hang, text
 
 PLAN = build_plan("a", "b")
@@ -67,7 +67,7 @@ async def test_rejections_are_not_replans_and_the_run_can_be_abandoned(flow: Scr
     assert (await flow.values())["run"]["replans_left"] == 2
     outcome = await flow.invoke(Command(resume="cancel"), approve_plan=True)
     assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
-    assert flow.asked(is_step("alpha")) == []
+    assert flow.requests_for(is_step("alpha")) == []
     assert (await flow.run(request="Another.")).stop_reason == "completed"
 
 
@@ -87,14 +87,14 @@ async def test_between_two_steps(flow: ScriptedFlow) -> None:
     steps = [*plan["steps"][:2], "then", {**plan["steps"][2], "depends_on": [2]}]
     await flow.graph.aupdate_state(T, {"plan": {**plan, "steps": steps}})
     assert (await flow.invoke(None)).stop_reason == "completed"
-    assert len(flow.asked(is_step("alpha"))) == 1
+    assert len(flow.requests_for(is_step("alpha"))) == 1
     assert [(s["text"], s["executor"]) for s in (await flow.plan())["steps"]] == [
         ("alpha", "tester"),
         ("[Second] gamma", "second"),
         ("then", "tester"),
         ("delta", "tester"),
     ]
-    assert "It is 42." in flow.asked(is_step("gamma"))[0].text
+    assert "It is 42." in flow.requests_for(is_step("gamma"))[0].text
 
 
 WRONG: list[tuple[Any, str]] = [
@@ -141,14 +141,14 @@ async def test_an_edit_after_a_kill_and_completed_work_are_kept(flow: ScriptedFl
     flow.plans(makes("alpha", "beta", "gamma"))
     flow.step("alpha", call("append", path="a", line="1"), succeeds("Alpha."))
     beta = flow.step("beta", hang())
-    with started(flow, REQUEST):
-        await flow.server.arrived(4, 60)
+    with start_run(flow, REQUEST):
+        await flow.server.wait_async(4, 60)
     await flow.graph.aupdate_state(T, {"plan": {"step": 2, "text": "delta"}})
-    assert (await flow.plan())["steps"][1]["notes"], "that it may have begun before"
+    assert (await flow.plan())["steps"][1]["notes"], "it may have started before"
     beta.script(succeeds())
     flow.step("delta", succeeds())
     flow.sums_up(text("All."))
     assert (await flow.invoke(None)).stop_reason == "completed"
     assert [s["text"] for s in (await flow.plan())["steps"]] == ["alpha", "beta", "delta"]
     assert flow.lines("a") == ["1"]
-    assert len(flow.asked(is_step("alpha"))) == 2
+    assert len(flow.requests_for(is_step("alpha"))) == 2

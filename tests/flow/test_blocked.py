@@ -44,7 +44,7 @@ async def test_a_step_with_this_outcome_is_blocked(flow: ScriptedFlow, kind: str
     # the facts are there, whatever the model writes in its summary
     assert f"0. alpha (blocked: {why}" in outcome.output
     assert "1. beta (abandoned" in outcome.output
-    assert flow.asked(is_step("beta")) == []
+    assert flow.requests_for(is_step("beta")) == []
 
 
 async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) -> None:
@@ -56,7 +56,7 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
     flow.sums_up(text("All."))
     outcome = await flow.run()
     assert (outcome.stop_reason, outcome.success) == ("completed", True)
-    revision = flow.asked(is_planner)[1].text
+    revision = flow.requests_for(is_planner)[1].text
     assert revision.count("the executor gave up: No ladder.") == 1
     assert "- 1. beta" in revision
     assert "Alpha is 42." in revision
@@ -64,9 +64,9 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
     assert [s["text"] for s in plan["steps"]] == ["alpha", "beta another way", "gamma"]
     assert plan["steps"][0]["result"]
     assert [s["text"] for s in plan["dropped"]] == ["beta"]
-    assert len(flow.asked(is_step("alpha"))) == 1
+    assert len(flow.requests_for(is_step("alpha"))) == 1
     assert outcome.results[0].startswith("Step left out: beta")
-    assert "by a revision: beta" in flow.asked(is_summary)[0].text
+    assert "by a revision: beta" in flow.requests_for(is_summary)[0].text
 
 
 ONE: dict[str, tuple[Any, list[str], list[list[int]]]] = {
@@ -108,7 +108,7 @@ async def test_the_planner_changes_one_step_without_the_others(
     plan = await flow.plan()
     assert [step["text"] for step in plan["steps"]] == texts
     assert [step["depends_on"] for step in plan["steps"]] == depends_on
-    assert len(flow.asked(is_step("alpha"))) == 1
+    assert len(flow.requests_for(is_step("alpha"))) == 1
 
 
 @pytest.mark.parametrize(("index", "why"), [(0, "completed"), (7, "Step 7 does not exist")])
@@ -121,7 +121,7 @@ async def test_a_step_that_cannot_be_replaced_is_explained_to_the_planner(
     flow.step("").always(succeeds())
     flow.sums_up(text("All."))
     assert (await flow.run()).stop_reason == "completed"
-    assert why in flow.asked(is_planner)[2].text
+    assert why in flow.requests_for(is_planner)[2].text
     assert [step["text"] for step in (await flow.plan())["steps"]] == ["alpha", "beta again"]
 
 
@@ -142,10 +142,10 @@ async def test_a_step_after_a_blocked_one_stays_abandoned(flow: ScriptedFlow, ki
     flow.sums_up(text("Not published."))
     outcome = await flow.run()
     assert outcome.stop_reason == "plan_incomplete"
-    assert len(flow.asked(is_planner)) == 2
+    assert len(flow.requests_for(is_planner)) == 2
     assert (await flow.statuses())[:3] == ["completed", "blocked", "not_started"]
-    assert flow.asked(is_step("publish")) == []
-    assert flow.asked(is_step("announce")) == []
+    assert flow.requests_for(is_step("publish")) == []
+    assert flow.requests_for(is_step("announce")) == []
     assert "2. publish (abandoned because it needs step 1" in outcome.output
 
 
@@ -188,7 +188,7 @@ async def test_revisions_are_limited_then_dependent_steps_are_abandoned(flow: Sc
     flow.sums_up(text("Some."))
     outcome = await flow.run(max_parallel_steps=1)
     assert (outcome.status, outcome.stop_reason) == ("idle", "plan_incomplete")
-    assert len(flow.asked(is_planner)) == 3
+    assert len(flow.requests_for(is_planner)) == 3
     assert await flow.statuses() == ["blocked", "not_started", "completed"]
     assert "three is impossible." in outcome.output
 
@@ -261,8 +261,10 @@ async def test_a_blocked_step_is_retried_and_completed_work_is_kept(flow: Script
     outcome = await go_on(flow, max_replans=0)
     assert (outcome.stop_reason, outcome.output) == ("completed", "All.")
     assert flow.lines("a") == ["1"]
-    assert len(flow.asked(is_planner)) == 1
-    assert "No ladder." in flow.asked(is_step("beta"))[1].text, "it knows why it failed before"
+    assert len(flow.requests_for(is_planner)) == 1
+    assert "No ladder." in flow.requests_for(is_step("beta"))[1].text, (
+        "it sees why it failed before"
+    )
     assert outcome.usage["model_calls"] == 1 + 2 + 2 + 1 + 2
     assert [str(m.text) for m in await flow.messages()] == ["Do it.", "All."]
     assert not await reopen(flow.graph, T)
@@ -282,7 +284,7 @@ LIST = call("planning", command="list")
 CYCLE = makes(free("alpha", 1), free("beta", 0))
 
 
-async def planned(flow: ScriptedFlow, *replies: Any) -> list[str]:
+async def plan_texts(flow: ScriptedFlow, *replies: Any) -> list[str]:
     """Return the texts of the plan that results from these replies."""
     flow.plans(*replies)
     flow.step("").always(succeeds())
@@ -305,26 +307,26 @@ UNUSABLE = {
 @pytest.mark.parametrize("kind", UNUSABLE)
 async def test_it_is_requested_once_more_with_the_reason(flow: ScriptedFlow, kind: str) -> None:
     reply, why = UNUSABLE[kind]
-    assert await planned(flow, reply, makes("alpha", "beta")) == ["alpha", "beta"]
-    first, second = flow.asked(is_planner)
+    assert await plan_texts(flow, reply, makes("alpha", "beta")) == ["alpha", "beta"]
+    first, second = flow.requests_for(is_planner)
     assert second.text.removeprefix(first.text).count(why) == 1
     assert second.tools == first.tools
 
 
 async def test_the_default_plan_has_three_steps(flow: ScriptedFlow) -> None:
     replies = UNUSABLE["malformed"][0], UNUSABLE["no_steps"][0]
-    assert await planned(flow, *replies) == list(DEFAULT_STEPS)
+    assert await plan_texts(flow, *replies) == list(DEFAULT_STEPS)
     assert (await flow.plan())["title"] == "Bake a cake."
-    assert len(flow.asked(is_planner)) == 2
+    assert len(flow.requests_for(is_planner)) == 2
 
 
 async def test_a_remaining_cycle_is_linearized(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     (flow.workspace / "prices.csv").write_text("chair,45\n")
-    assert await planned(flow, CYCLE, CYCLE) == ["alpha", "beta"]
+    assert await plan_texts(flow, CYCLE, CYCLE) == ["alpha", "beta"]
     assert [s["depends_on"] for s in (await flow.plan())["steps"]] == [[], [0]]
-    for request in flow.asked(is_planner):  # it sees the current workspace
+    for request in flow.requests_for(is_planner):  # it sees the current workspace
         with subtests.test(request=request):
             assert "\n  prices.csv\n" in str(request.messages[0]["content"])
 
@@ -334,4 +336,4 @@ async def test_without_tools_the_default_plan_is_used(flow: ScriptedFlow) -> Non
     flow.sums_up(text("All."))
     outcome = await flow.run(tool_choice="none")
     assert outcome.stop_reason == "completed"
-    assert flow.asked(is_planner) == []
+    assert flow.requests_for(is_planner) == []

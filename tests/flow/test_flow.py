@@ -44,13 +44,13 @@ async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests)
         ("Written.", 2_002),
         ("Apart.", 5),
     ]
-    [write] = flow.asked(is_step("write"))
-    [apart] = flow.asked(is_step("apart"))
+    [write] = flow.requests_for(is_step("write"))
+    [apart] = flow.requests_for(is_step("apart"))
     assert "Make a.txt." in write.text
     assert "0. [✓] look\n1. [→] (your step, see below)\n2. [ ] apart" in write.text
     assert "Step 0 [✓]\nResult: Looked: 42." in write.text
     assert "Results of" not in apart.text
-    [summary] = flow.asked(is_summary)
+    [summary] = flow.requests_for(is_summary)
     for message in ("Make a.txt.", "Looked: 42.", "Written.", "Apart."):
         with subtests.test(message=message):
             assert message in summary.text
@@ -70,7 +70,7 @@ async def test_a_step_goes_to_its_executor_with_the_images(
     flow.sums_up(text("All."))
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     await flow.invoke({"messages": [HumanMessage([{"type": "text", "text": "See."}, picture])]})
-    requests = [request for name in names for request in flow.asked(is_step(name))]
+    requests = [request for name in names for request in flow.requests_for(is_step(name))]
     seconds = [r.messages[0]["content"].startswith("You are the second one") for r in requests]
     assert seconds == [True, False, False]
     for request in requests:
@@ -97,7 +97,7 @@ async def test_a_second_request_creates_a_new_plan(flow: ScriptedFlow) -> None:
     assert "First result." not in format_plan(values["plan"])
     assert second.usage["model_calls"] == 3  # its own, without those of the first run
     assert [str(m.text) for m in await flow.messages()] == ["One?", "One.", "Two?", "Two."]
-    assert "One." in flow.asked(is_planner)[1].text
+    assert "One." in flow.requests_for(is_planner)[1].text
 
 
 async def test_a_model_that_is_down_for_the_plan_and_at_the_summary(flow: ScriptedFlow) -> None:

@@ -84,7 +84,7 @@ HINDERED: list[tuple[Plan, dict[int, int]]] = [
 ]
 
 
-def test_which_steps_are_ready_and_which_are_blocked(subtests: pytest.Subtests) -> None:
+def test_ready_steps_cycles_and_hindered_steps(subtests: pytest.Subtests) -> None:
     for plan, ready in READY:
         with subtests.test(plan=plan, ready=ready):
             assert ready_steps(plan) == ready, format_plan(plan)

@@ -108,7 +108,7 @@ def test_a_person_may_send_back_texts_or_whole_steps() -> None:
     assert edited["steps"][0]["result"] == RESULT
     assert (edited["id"], edited["title"]) == ("p", "Plan")
     moved = merge_edit(plan, {"steps": ["a", "between", "b"]})
-    assert depends(moved) == [[], [0], [1]], "what a step waits for moves with it"
+    assert depends(moved) == [[], [0], [1]], "its dependencies move with it"
 
 
 def test_whole_steps_that_have_moved_wait_for_the_same_steps(subtests: pytest.Subtests) -> None:

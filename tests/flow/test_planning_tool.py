@@ -204,7 +204,7 @@ async def test_a_compaction_keeps_the_plan(keeper: ScriptedAgent, server: Script
     await keeper.run(created("a", "b"), *work, overflow, text("Done."), text("Done."))
     last = server.requests[-1]
     assert "Notes on the messages" in last.text
-    assert created("a", "b").arguments not in last.text, "the call that made it has gone"
+    assert created("a", "b").arguments not in last.text, "the call that created it was evicted"
     assert "0. [→] a\n1. [ ] b" in str(last.last["content"])
     await keeper.run(call("planning", command="get"), text("Seen."), request="And?")
     assert "0. [→] a\n1. [ ] b" in (await keeper.observations())[-1]

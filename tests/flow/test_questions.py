@@ -63,13 +63,13 @@ async def test_a_question_does_not_hold_up_a_branch(flow: ScriptedFlow) -> None:
     outcome = await flow.run()
     assert (outcome.stop_reason, questions(outcome)) == ("interrupted", ["Red?"])
     assert await flow.statuses() == ["in_progress", "completed", "completed", "not_started"]
-    assert flow.asked(is_step("delta")) == []
+    assert flow.requests_for(is_step("delta")) == []
     flow.step("delta", succeeds("Delta."))
     flow.sums_up(text("All."))
     outcome = await answer(flow, outcome, Red="crimson")
     assert outcome.stop_reason == "completed"
     assert (flow.lines("a"), flow.lines("g")) == (["once"], ["once"])
-    assert "crimson" in flow.asked(is_step("alpha"))[-1].text
+    assert "crimson" in flow.requests_for(is_step("alpha"))[-1].text
     step = (await flow.plan())["steps"][0]
     assert step["result"] is not None
     assert (step["result"]["files"], step["waiting"]) == (["a"], None)
@@ -148,7 +148,9 @@ async def test_questions_of_one_message_come_in_call_order(flow: ScriptedFlow) -
     }
     assert (await flow.invoke(Command(resume=answers_by_id))).stop_reason == "completed"
     answers = [
-        m["content"] for m in flow.asked(is_step("alpha"))[-1].messages if m["role"] == "tool"
+        m["content"]
+        for m in flow.requests_for(is_step("alpha"))[-1].messages
+        if m["role"] == "tool"
     ]
     assert answers == [f"answer {question}" for question in expected]
 
@@ -168,9 +170,9 @@ async def test_an_answer_resumes_its_branch(flow: ScriptedFlow) -> None:
     flow.sums_up(text("All."))
     outcome = await answer(flow, outcome, Red="crimson")
     assert outcome.stop_reason == "completed"
-    [request_text] = [r.text for r in flow.asked(is_step("alpha")) if "crimson" in r.text]
+    [request_text] = [r.text for r in flow.requests_for(is_step("alpha")) if "crimson" in r.text]
     assert "navy" not in request_text
-    assert len(flow.asked(is_planner)) == 1
+    assert len(flow.requests_for(is_planner)) == 1
     assert flow.lines("g") == ["once"]
 
 
@@ -202,7 +204,7 @@ async def test_an_answer_is_given_to_one_question_only(flow: ScriptedFlow) -> No
     answers = {by_word["Two?"]: "second", by_word["Blue?"]: "navy"}
     outcome = await flow.invoke(Command(resume=answers), approve="yolo")
     assert outcome.stop_reason == "completed"
-    assert "first and second" in flow.asked(is_step("alpha"))[-1].text
+    assert "first and second" in flow.requests_for(is_step("alpha"))[-1].text
 
 
 async def test_another_process_resumes_it(flow: ScriptedFlow) -> None:
@@ -244,7 +246,7 @@ async def test_it_resumes_where_it_stopped_after_the_answer(flow: ScriptedFlow) 
     flow.sums_up(text("All."))
     assert (await flow.invoke(None)).stop_reason == "completed"
     assert flow.lines("a") == ["once"]
-    assert "crimson" in flow.asked(is_step("alpha"))[-1].text
+    assert "crimson" in flow.requests_for(is_step("alpha"))[-1].text
 
 
 async def checkpoints_with_a_question(flow: ScriptedFlow) -> list[StateSnapshot]:
@@ -284,7 +286,7 @@ async def test_the_plan_is_revised_while_a_step_waits(flow: ScriptedFlow) -> Non
     assert await flow.statuses() == ["completed", "in_progress"]
     flow.sums_up(text("All."))
     assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
-    assert len(flow.asked(is_step("alpha"))) == 2, "it went on where it was"
+    assert len(flow.requests_for(is_step("alpha"))) == 2, "it resumed where it stopped"
 
 
 async def test_a_run_may_end_without_the_answer(flow: ScriptedFlow) -> None:
@@ -314,7 +316,7 @@ async def test_another_step_may_be_edited_while_one_waits(flow: ScriptedFlow) ->
     flow.step("rest", succeeds())
     flow.sums_up(text("All."))
     assert (await answer(flow, outcome, Red="crimson")).stop_reason == "completed"
-    assert len(flow.asked(is_step("alpha"))) == 2, "it went on where it was"
+    assert len(flow.requests_for(is_step("alpha"))) == 2, "it resumed where it stopped"
 
 
 async def test_a_waiting_step_restarts_if_its_text_changes(flow: ScriptedFlow) -> None:
@@ -326,7 +328,7 @@ async def test_a_waiting_step_restarts_if_its_text_changes(flow: ScriptedFlow) -
     flow.step("omega", succeeds())
     flow.sums_up(text("All."))
     assert (await flow.invoke(None)).stop_reason == "completed"
-    assert "Red?" not in flow.asked(is_step("omega"))[0].text
+    assert "Red?" not in flow.requests_for(is_step("omega"))[0].text
 
 
 async def test_a_waiting_step_can_be_inspected(flow: ScriptedFlow) -> None:

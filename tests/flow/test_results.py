@@ -40,7 +40,7 @@ async def test_an_end_without_an_answer_is_not_a_result(flow: ScriptedFlow, kind
     assert step["result"] is not None
     assert step["result"]["text"] == result
     assert outcome.results[0] == f"Step 0: alpha (completed){result and f' → {result}'}"
-    request = flow.asked(is_step("beta"))[0].text
+    request = flow.requests_for(is_step("beta"))[0].text
     assert "terminate →" not in request
     assert "Step 0 [✓]\nResult: " + (result or "(no text)") in request
 

@@ -178,4 +178,4 @@ async def test_a_planner_declares_which_steps_write_a_file(flow: ScriptedFlow) -
     assert flow.lines("notes.md") == ["in", "out"]
     steps = [r for r in flow.server.requests if is_step("of notes.md")(r)]
     assert [is_step("intro")(request) for request in steps] == [True, True, False, False]
-    assert "`writes`" in flow.asked(is_planner)[0].text
+    assert "`writes`" in flow.requests_for(is_planner)[0].text

@@ -64,17 +64,17 @@ async def test_a_lost_change_is_reported(
     outcome = await real.run()
     assert outcome.stop_reason == "completed"
     assert len((real.workspace / "counts.json").read_text().split(",")) == 1, "two were lost"
-    observations = [observation(real.asked(is_step(name))[1]) for name in names]
+    observations = [observation(real.requests_for(is_step(name))[1]) for name in names]
     conflicts = [
         text for text in observations if "`counts.json` was changed at the same time" in text
     ]
-    assert len(conflicts) == 2, "the first to end could not know"
+    assert len(conflicts) == 2, "the first one to finish could not know"
     assert "All counted." in outcome.output
     assert "\n- counts.json: " in outcome.output
     for name in names:
         with subtests.test(name=name):
             assert f"“[{executor}] Count {name}”" in outcome.output
-    assert "Check counts.json" in real.asked(is_summary)[0].text
+    assert "Check counts.json" in real.requests_for(is_summary)[0].text
 
 
 async def test_a_step_can_repair_it(real: ScriptedFlow) -> None:
@@ -95,7 +95,7 @@ async def test_a_step_can_repair_it(real: ScriptedFlow) -> None:
     )
     real.sums_up(text("All."))
     await real.run()
-    first = real.asked(is_step("first"))
+    first = real.requests_for(is_step("first"))
     assert "`notes.md` has been changed" in observation(first[1])
     assert "`notes.md` has been changed" not in observation(first[2])
     assert (real.workspace / "notes.md").read_text() == "1\n0\n2\n"
@@ -115,7 +115,7 @@ async def test_steps_that_change_different_files_get_no_notice(
     assert outcome.output == "All."
     for name in names:
         with subtests.test(name=name):
-            assert "at the same time" not in observation(real.asked(is_step(name))[1])
+            assert "at the same time" not in observation(real.requests_for(is_step(name))[1])
 
 
 async def test_a_step_that_waited_is_informed_of_changes(real: ScriptedFlow) -> None:
@@ -131,7 +131,7 @@ async def test_a_step_that_waited_is_informed_of_changes(real: ScriptedFlow) -> 
     real.sums_up(text("All."))
     assert questions(outcome) == ["Red?"]
     await answer(real, outcome, Red="crimson")
-    observed = observation(real.asked(is_step("alpha"))[-1])
+    observed = observation(real.requests_for(is_step("alpha"))[-1])
     assert observed.startswith("crimson")
     assert "`notes.md` has been changed by somebody else" in observed
 

@@ -44,7 +44,7 @@ class TestEndings:
             with subtests.test(name=name):
                 ends = call("terminate", status="success", **{name: "Seven euros."})
                 outcome = await agent.run(calls(ends, text="I am done."), thread=name)
-                assert outcome.output == "Seven euros.", "not the text beside it"
+                assert outcome.output == "Seven euros.", "not the accompanying text"
         assert len(agent.server.requests) == 5
 
     @pytest.mark.parametrize("silent", [{}, {"answer": " "}, {"answer": None}])
@@ -58,7 +58,7 @@ class TestEndings:
         assert "`answer`" in agent.server.requests[2].messages[-2]["content"]
         _, reminder, accepted = [m for m in await agent.messages() if isinstance(m, ToolMessage)]
         assert (reminder.status, accepted.status) == ("error", "success")
-        assert outcome.usage["tool_calls"] == 2, "the first was not carried out"
+        assert outcome.usage["tool_calls"] == 2, "the first one was not executed"
         last = await agent.run(ends, thread="last", max_steps=1)
         assert (last.stop_reason, last.success) == ("terminated", True), "no step is left to ask in"
         assert last.output
@@ -174,7 +174,7 @@ async def test_a_second_run_sees_the_history_and_has_its_own_steps(agent: Script
     outcome = await agent.run(read, text("No."), request="And now?", max_steps=2)
     assert outcome.stop_reason == "answered"
     assert [line[:11] for line in outcome.results] == ["Step 1: rea", "Step 2: No."]
-    assert (await agent.values())["loop"] is None, "what was repeated before does not count"
+    assert (await agent.values())["loop"] is None, "earlier repetitions do not count"
     roles = [m["role"] for m in agent.server.requests[3].messages]
     assert roles == ["system", "user", *["assistant", "tool"] * 2, "assistant", "user", "user"]
 
@@ -261,7 +261,7 @@ def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there(
     assert isinstance(sends, list)
     assert [send.arg["id"] for send in sends] == ["c1"]
     state["messages"].append(ToolMessage("y", tool_call_id="c1"))
-    assert route_after_think(state) == "no_call", "what has been answered is not made again"
+    assert route_after_think(state) == "no_call", "answered calls are not repeated"
     tasks = after(asks("bash", "read", bad=("edit",), at=(1,)))
     assert [(t["index"], t["id"], t["name"]) for t in tasks] == [
         (0, "c0", "bash"),
@@ -275,7 +275,7 @@ def test_each_call_is_a_task_in_call_order_and_a_malformed_one_is_refused_there(
     tasks = after(asks("Terminate", "bash", "terminate", bad=("edit", "x"), at=(0, 3)))
     first, *refusals = [task.get("refusal") for task in tasks]
     assert first is not None
-    assert "JSON" in first, "what is wrong with it, not that it stands behind another"
+    assert "JSON" in first, "its own error, not that it follows another one"
     assert refusals == [None, *[prompts.after_special("Terminate")] * 3]
 
 

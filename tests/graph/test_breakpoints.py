@@ -11,7 +11,7 @@ from manus.graph.profiles import SWE
 from manus.prompts import compaction
 from manus.state.messages import CALL_FACTS
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.helpers.processes import working_in
+from tests.helpers.processes import processes_in
 from tests.server import Scripted, call, calls, hang, mentions, text
 
 T = thread_config("t")
@@ -39,7 +39,7 @@ async def test_the_shell_stays_between_nodes(coder: ScriptedAgent) -> None:
     while nodes[-1]:
         nodes.append(await step(coder))
         if coder.lines("pid"):
-            assert bool(working_in(coder.workspace)) == bool(nodes[-1])
+            assert bool(processes_in(coder.workspace)) == bool(nodes[-1])
     rounds = [("act",), ("stuck_check",), ("think",)]
     assert nodes == [*rounds, *rounds, ("stuck_check",), ()]
     assert (await coder.observations())[1] == "5\n[exit code 0]"
@@ -66,7 +66,7 @@ async def test_a_thread_is_forked_from_any_of_its_checkpoints(
             assert requests == (["Do it."] if inputs is None else ["Do it.", "And now?"])
             count = len(earlier.values.get("messages", []))
             assert values["messages"][:count] == earlier.values.get("messages", [])
-    assert agent.lines("a") == ["0", "1", "1", "0"], "what lay behind a checkpoint is done again"
+    assert agent.lines("a") == ["0", "1", "1", "0"], "the work after a checkpoint is repeated"
     end_again = await agent.graph.aget_state(end.config)
     assert end_again.values == end.values
 
@@ -77,7 +77,7 @@ async def test_a_run_whose_worker_died_is_resumed(agent: ScriptedAgent) -> None:
     attempt: Any = {**T, "metadata": {"run_id": "r"}}
     agent.server.script(call("append", path="a", line="1"), hang())
     work = asyncio.create_task(agent.graph.ainvoke(inputs, attempt, context=agent.context()))
-    await agent.server.arrived(2, timeout=60)
+    await agent.server.wait_async(2, timeout=60)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
@@ -133,7 +133,7 @@ async def test_a_callback_receives_all_events_and_changes_nothing(agent: Scripte
     assert all(message.id for message in histories[1])
 
 
-async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
+async def stream_text(agent: ScriptedAgent, *replies: Scripted) -> str:
     """Return the text that a consumer of the token stream sees, without tool messages."""
     parts = await agent.parts("messages", *replies)
     return "".join(m.text for m, _ in parts if isinstance(m, AIMessage))
@@ -141,7 +141,7 @@ async def seen(agent: ScriptedAgent, *replies: Scripted) -> str:
 
 async def test_model_calls_of_a_tool_are_not_streamed(consulter: ScriptedAgent) -> None:
     ask = call("consult", path="said", line="Who?")
-    assert await seen(consulter, ask, text("Me."), text("Done.")) == "Done."
+    assert await stream_text(consulter, ask, text("Me."), text("Done.")) == "Done."
     assert consulter.lines("said") == ["Me."]
 
 
@@ -153,7 +153,7 @@ async def test_compaction_is_not_streamed(agent: ScriptedAgent) -> None:
     for place in range(5):
         (agent.workspace / f"{place}.txt").write_text(f"line {place} of a long text\n" * 120)
         reads.append(call("read", path=f"{place}.txt"))
-    assert await seen(agent, *reads, text("Done.")) == "Done."
+    assert await stream_text(agent, *reads, text("Done.")) == "Done."
     requests = [r for r in agent.server.requests if compaction.SUMMARIZER[:40] in r.text]
-    assert requests, "the history was made shorter"
+    assert requests, "the history was compacted"
     assert (await agent.outcome()).output == "Done."

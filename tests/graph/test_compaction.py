@@ -14,13 +14,13 @@ from tests.helpers.long_run import (
     REQUEST,
     SUMMARIZER,
     WINDOW,
+    agent_requests,
+    bytes_per_superstep,
     fact,
     long_run,
     looker_on,
     measure_retention,
     prefix_share,
-    sent_by,
-    written_by,
 )
 from tests.server import call, calls, fail, mentions, text
 
@@ -44,7 +44,7 @@ async def test_known_facts_are_kept_over_a_long_run(
     assert [line.split(":")[0] for line in outcome.results] == [f"Step {n}" for n in range(1, 162)]
     values = await looker.values()
     assert_paired(values["messages"])
-    requests = sent_by(looker)
+    requests = agent_requests(looker)
     assert all(REQUEST in request.text for request in requests)
     assert max(len(request.raw) for request in requests) / 4 < WINDOW
 
@@ -57,7 +57,7 @@ async def test_known_facts_are_kept_over_a_long_run(
     assert "Here are the notes" not in notes
 
     # storage grows with the number of steps, compactions or not: this counts bytes, not seconds
-    bytes_written = await written_by(looker)
+    bytes_written = await bytes_per_superstep(looker)
     half = len(bytes_written) // 2
     assert half > 160
     assert sum(bytes_written[half:]) <= 1.5 * sum(bytes_written[:half])
@@ -80,7 +80,7 @@ async def test_a_request_that_is_too_large_is_shortened(looker: ScriptedAgent) -
     outcome = await looker.run(*LOOKS, OVERFLOW, text("done"), request=REQUEST)
     assert outcome.stop_reason == "answered"
     assert outcome.results[7].startswith("Step 8: look → Place 8.")
-    last = sent_by(looker)[-1]
+    last = agent_requests(looker)[-1]
     assert "Notes on the messages #1 to #14" in last.text
     assert "recall" in last.tool_names
     assert last.text.count("A wall, a door, a window. " * 20) == 1
@@ -140,7 +140,7 @@ async def test_a_branch_also_recalls_what_another_one_saw(looker: ScriptedAgent)
     numbered, found_there = (await looker.observations())[-2:]
     assert "[#6] look:\nPlace 51." in numbered
     assert "[#6] look:\nPlace 3." in numbered
-    assert "went back" in numbered, "only one of them was said in this course"
+    assert "went back" in numbered, "only one of them is on this branch"
     assert '"place": 4' in found_there
 
 

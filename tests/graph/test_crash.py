@@ -21,11 +21,11 @@ from manus.execution.workspace import Workspace
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.helpers.child import REQUEST, killed_when, started
+from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.server import call, calls, hang, mentions, text
 
 
-def recorded(agent: ScriptedAgent) -> str:
+def read_journal(agent: ScriptedAgent) -> str:
     """Return the journal of the thread."""
     return "".join(path.read_text() for path in agent.journals.glob("*.jsonl"))
 
@@ -38,11 +38,11 @@ def read_key(agent: ScriptedAgent) -> bytes:
     return key
 
 
-def killed(
+def run_until_killed(
     agent: ScriptedAgent, ready: Callable[[], bool], inputs: Any = REQUEST, **settings: Any
 ) -> None:
     """Kill a process that works on the request once a condition is true."""
-    with started(agent, inputs, **settings) as child:
+    with start_run(agent, inputs, **settings) as child:
         killed_when(child, ready)
 
 
@@ -54,7 +54,9 @@ SIDE_BY_SIDE = calls(WRITE, IN_A_TOOL, call("append", path="b", line="1"))
 @pytest.mark.parametrize("request_", [None, "Do something else."])
 async def test_between_two_parallel_calls(agent: ScriptedAgent, request_: str | None) -> None:
     agent.server.script(SIDE_BY_SIDE, text("Gone on."))
-    killed(agent, lambda: recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"])
+    run_until_killed(
+        agent, lambda: read_journal(agent).count('"done"') == 2 and agent.lines("held") == ["1"]
+    )
     outcome = await (agent.run(request=request_) if request_ else agent.invoke(None))
     assert outcome.output == "Gone on."
     assert [agent.lines(name) for name in ("a", "held", "b")] == [["1"]] * 3
@@ -95,14 +97,16 @@ async def test_in_a_tool_with_an_inconsistent_journal(
 ) -> None:
     """Whatever happened to the journal or the store: no call that was in progress runs twice."""
     agent.server.script(WRITE, SIDE_BY_SIDE, text("Gone on."))
-    killed(agent, lambda: recorded(agent).count('"done"') == 3 and agent.lines("held") == ["1"])
+    run_until_killed(
+        agent, lambda: read_journal(agent).count('"done"') == 3 and agent.lines("held") == ["1"]
+    )
     [journal] = agent.journals.glob("*.jsonl")
     harm(journal, read_key(agent))
     outcome = await agent.invoke(None)
     assert outcome.output == "Gone on."
     assert [agent.lines(name) for name in ("a", "held", "b")] == [["1", "1"], ["1"], ["1"]]
     assert "not executed again" in (await agent.observations())[2]
-    assert "not repeated" in caplog.text, "the person is told"
+    assert "not repeated" in caplog.text, "the user is informed"
     assert_paired(await agent.messages())
 
 
@@ -111,7 +115,9 @@ async def test_records_of_an_earlier_version_are_migrated(
 ) -> None:
     """It stored them in the workspace, under the user's key; the update happens mid-run."""
     agent.server.script(SIDE_BY_SIDE, text("Gone on."))
-    killed(agent, lambda: recorded(agent).count('"done"') == 2 and agent.lines("held") == ["1"])
+    run_until_killed(
+        agent, lambda: read_journal(agent).count('"done"') == 2 and agent.lines("held") == ["1"]
+    )
     [journal] = agent.journals.glob("*.jsonl")
     seal = Seal(read_key(agent), journal.stem)
     before = workspace_log(Workspace(agent.workspace).records, "t:")
@@ -132,7 +138,7 @@ async def test_records_of_an_earlier_version_are_migrated(
 
 async def test_in_think(agent: ScriptedAgent) -> None:
     agent.server.script(WRITE, hang(), text("Gone on."))
-    killed(agent, lambda: len(agent.server.requests) == 2)
+    run_until_killed(agent, lambda: len(agent.server.requests) == 2)
     before = await agent.outcome()
     assert (before.status, before.stop_reason) == ("thinking", None)
     outcome = await agent.invoke(None)
@@ -151,7 +157,7 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
         (agent.workspace / f"{number}").write_text(f"{number}: a wall, a door, a window\n" * 100)
     reads = [call("read", path=f"{number}") for number in range(6)]
     agent.server.script(*reads, text("Gone on."))
-    killed(agent, lambda: any(map(is_summary_request, agent.server.requests)))
+    run_until_killed(agent, lambda: any(map(is_summary_request, agent.server.requests)))
     outcome = await agent.invoke(None)
     assert (outcome.stop_reason, outcome.output) == ("answered", "Gone on.")
     values = await agent.values()
@@ -160,7 +166,7 @@ async def test_in_a_compaction(agent: ScriptedAgent) -> None:
     archive = Archive(path)
     numbers = range(1, values["compaction"]["evicted"] + 1)
     ids = [message.id for number in numbers for message in archive.numbered(number)]
-    assert len(ids) == len(set(ids)) == len(numbers), "each of them once, each with its number"
+    assert len(ids) == len(set(ids)) == len(numbers), "each one exactly once"
     assert not set(ids) & {m.id for m in values["messages"] if not is_summary(m)}
 
 
@@ -169,7 +175,7 @@ async def test_a_server_repeats_the_input_of_a_run_on_a_machine_without_its_reco
 ) -> None:
     """A server that lost a worker executes the run again, under the same id."""
     agent.server.script(WRITE, IN_A_TOOL, text("Gone on."))
-    killed(agent, lambda: agent.lines("held") == ["1"], run_id="r1")
+    run_until_killed(agent, lambda: agent.lines("held") == ["1"], run_id="r1")
     shutil.rmtree(agent.journals)
     outcome = await agent.invoke(REQUEST, run_id="r1")
     assert outcome.output == "Gone on."
@@ -204,7 +210,9 @@ async def test_approvals_and_budget_survive_a_repeated_input(agent: ScriptedAgen
     await agent.invoke(REQUEST, run_id="r1", **limits)
     agent.server.script(call("append", path="a", line="2"), hang())
     answer: Command[Any] = Command(resume="run")
-    killed(agent, lambda: len(agent.server.requests) == 3, inputs=answer, run_id="r2", **limits)
+    run_until_killed(
+        agent, lambda: len(agent.server.requests) == 3, inputs=answer, run_id="r2", **limits
+    )
     agent.server.script(call("append", path="a", line="3"), text("Unreachable."))
     outcome = await agent.invoke(answer, run_id="r2", **limits)
     assert outcome.stop_reason == "budget"

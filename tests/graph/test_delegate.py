@@ -8,7 +8,7 @@ import pytest
 from langgraph.types import Command
 
 from tests.helpers.agent import DELEGATOR, ScriptedAgent, assert_paired
-from tests.helpers.child import REQUEST, killed_when, started
+from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.server import Queue, Request, call, calls, text
 
 HELPER = """\
@@ -22,12 +22,12 @@ NAME = call("delegate", task="Name the fish.", profile="helper")
 
 
 class Delegator(ScriptedAgent):
-    def given(self, task: str, *replies: Any) -> Queue:
+    def delegate(self, task: str, *replies: Any) -> Queue:
         """Script replies for the agent that gets this task."""
-        return self.server.when(lambda request: asked_for(request) == task, *replies)
+        return self.server.when(lambda request: delegated_task(request) == task, *replies)
 
 
-def asked_for(request: Request) -> str:
+def delegated_task(request: Request) -> str:
     users = [m["content"] for m in request.messages if m["role"] == "user"]
     return str(users[0])
 
@@ -41,25 +41,25 @@ async def lead(agent: ScriptedAgent) -> AsyncIterator[Delegator]:
 
 
 async def test_only_the_answer_comes_back(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven birds."))
+    lead.delegate("Count the birds.", call("append", path="a", line="1"), text("Seven birds."))
     outcome = await lead.run(COUNT, text("Seven."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "Seven.")
     assert await lead.observations() == ["Seven birds."]
     assert lead.lines("a") == ["1"]
-    [inside, _] = [r for r in lead.server.requests if asked_for(r) == "Count the birds."]
+    [inside, _] = [r for r in lead.server.requests if delegated_task(r) == "Count the birds."]
     assert "Do it." not in str(inside.messages)
     assert set(inside.tool_names) == {"append", "hold", "ask_human"}, "it cannot pass it on"
 
 
 async def test_it_shares_the_budget(lead: Delegator) -> None:
-    lead.given("Count the birds.").always(call("append", path="a", line="1"))
+    lead.delegate("Count the birds.").always(call("append", path="a", line="1"))
     outcome = await lead.run(COUNT, budget={"model_calls": 3})
     assert (outcome.stop_reason, outcome.usage["model_calls"]) == ("budget", 3)
     count = len(lead.lines("a"))
     outcome = await lead.run(COUNT, text("So far."), thread="calls", budget={"tool_calls": 2})
     assert outcome.stop_reason == "budget"
     assert len(lead.lines("a")) == count + 2
-    lead.given("Name the fish.", call("ask_human", inquire="Where?"))
+    lead.delegate("Name the fish.", call("ask_human", inquire="Where?"))
     few: Any = {"thread": "asks", "budget": {"model_calls": 2}}
     await lead.run(NAME, **few)
     outcome = await lead.invoke(Command(resume="In the park."), **few)
@@ -70,16 +70,16 @@ async def test_side_by_side(lead: Delegator) -> None:
     """Each waits for the other's file: sequential execution would never finish."""
 
     def meet(request: Request) -> Any:
-        return call("append", path="release", line=asked_for(request))
+        return call("append", path="release", line=delegated_task(request))
 
-    lead.given("Count the birds.", call("hold", path="a", line="1"), text("Seven."))
-    lead.given("Name the fish.", meet, text("Carp."))
+    lead.delegate("Count the birds.", call("hold", path="a", line="1"), text("Seven."))
+    lead.delegate("Name the fish.", meet, text("Carp."))
     await lead.run(calls(COUNT, NAME), text("Done."))
     assert await lead.observations() == ["Seven.", "Carp."]
 
 
 async def test_one_that_never_finishes(lead: Delegator) -> None:
-    lead.given("Count the birds.").always(lambda _: call("append", path="a", line="1"))
+    lead.delegate("Count the birds.").always(lambda _: call("append", path="a", line="1"))
     await lead.run(COUNT, text("It failed."))
     [observation] = await lead.observations()
     assert "ran out of steps" in observation
@@ -87,8 +87,8 @@ async def test_one_that_never_finishes(lead: Delegator) -> None:
 
 
 async def test_its_question_waits_for_the_person(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("append", path="a", line="1"))
-    lead.given("Count the birds.", call("ask_human", inquire="Where?"), text("Seven."))
+    lead.delegate("Count the birds.", call("append", path="a", line="1"))
+    lead.delegate("Count the birds.", call("ask_human", inquire="Where?"), text("Seven."))
     waiting = await lead.run(COUNT)
     assert (waiting.stop_reason, waiting.output) == ("interrupted", "Where?")
     outcome = await lead.invoke(Command(resume="In the park."), text("Seven birds."))
@@ -98,10 +98,10 @@ async def test_its_question_waits_for_the_person(lead: Delegator) -> None:
 
 
 async def test_it_resumes_where_it_was_when_the_process_died(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("append", path="a", line="1"))
-    lead.given("Count the birds.", call("hold", path="held", line="1"), text("Seven."))
+    lead.delegate("Count the birds.", call("append", path="a", line="1"))
+    lead.delegate("Count the birds.", call("hold", path="held", line="1"), text("Seven."))
     lead.server.script(COUNT)
-    with started(lead, REQUEST) as child:
+    with start_run(lead, REQUEST) as child:
         killed_when(child, lambda: lead.lines("held") == ["1"])
     outcome = await lead.invoke(None, text("Seven birds."))
     assert outcome.output == "Seven birds."
@@ -112,7 +112,7 @@ async def test_it_resumes_where_it_was_when_the_process_died(lead: Delegator) ->
 
 
 async def test_its_approvals_apply_to_the_run(lead: Delegator) -> None:
-    lead.given("Count the birds.", call("append", path="a", line="1"), text("Seven."))
+    lead.delegate("Count the birds.", call("append", path="a", line="1"), text("Seven."))
     waiting = await lead.run(COUNT, approve="ask")
     assert waiting.stop_reason == "interrupted"
     again = call("append", path="a", line="2")

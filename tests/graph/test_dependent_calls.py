@@ -16,7 +16,7 @@ from manus.graph import build_agent
 from manus.state.messages import FAILED
 from tests.helpers import tools
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
-from tests.helpers.child import REQUEST, killed_when, started
+from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.server import Call, call, calls, text
 
 EDITOR = "str_replace_editor"
@@ -113,7 +113,7 @@ async def test_a_failed_call_stops_dependent_ones(worker: ScriptedAgent, name: s
     assert NOT_EXECUTED in stopped
     assert not failed.startswith("Not executed: an earlier")
     assert not (worker.workspace / "mark").exists()
-    assert outcome.usage["tool_calls"] <= 1, "what was not executed does not count"
+    assert outcome.usage["tool_calls"] <= 1, "calls that were not executed do not count"
     assert_paired(await worker.messages())
 
 
@@ -137,7 +137,7 @@ async def test_skipped_calls_are_reported_with_the_cause(worker: ScriptedAgent) 
     await worker.run(calls(edit("a.txt"), *after), text("I see."))
     failed, content, stopped, beside, shell, last = await worker.observations()
     assert "is not in a.txt" in failed
-    assert "text" in content, "reading is always possible"
+    assert "text" in content, "reads are always executed"
     assert NOT_EXECUTED in stopped
     assert '`str_replace_editor` with {"command": "str_replace", "path": "a.txt"' in stopped
     assert beside.startswith("Created b.txt")
@@ -183,7 +183,7 @@ async def test_calls_wait_with_one_that_waits_for_a_person(
     waiting = await worker.run(calls(create_b, ENV, view(".env"), beside, command, MARK))
     assert waiting.stop_reason == "interrupted"
     assert len(waiting.questions) == 1
-    assert worker.lines("b.txt") == worker.lines("c.txt") == ["x"], "unrelated calls are made"
+    assert worker.lines("b.txt") == worker.lines("c.txt") == ["x"], "unrelated calls are executed"
     assert not (worker.workspace / "mark").exists()
     if resumed != "here":
         await worker.graph.close_waiting()
@@ -211,7 +211,7 @@ async def test_questions_about_one_resource_are_asked_one_after_the_other(
     config = {"approve": "ask"}
     lines = [call("append", path="log", line=str(n)) for n in range(3)]
     waiting = await worker.run(calls(*lines, call("look_up", word="otter")), **config)
-    assert len(waiting.questions) == 2, "the first of the file, and that of the other tool"
+    assert len(waiting.questions) == 2, "the first one of the file, and the one of the other tool"
     first, other = waiting.questions
     assert "line: 0" in str(first.value)
     still = await worker.invoke(Command(resume={first.id: "yes", other.id: "no"}), **config)
@@ -225,7 +225,7 @@ async def test_questions_about_one_resource_are_asked_one_after_the_other(
 HELD = call("hold", path="held", line="1")
 
 
-def finished(agent: ScriptedAgent) -> int:
+def count_finished(agent: ScriptedAgent) -> int:
     """Return how many calls have ended according to the checkpoints and the journal."""
     return sum(path.read_text().count('"done"') for path in agent.journals.glob("*.jsonl"))
 
@@ -236,8 +236,8 @@ async def test_a_failure_is_remembered_when_the_process_is_killed(agent: Scripte
     failing = call("append", path="sub", line="1")
     anywhere = call("append", path="sub/../x", line="1")  # waits for the two before it
     agent.server.script(calls(failing, call("append", path="b", line="1"), HELD, anywhere))
-    with started(agent, REQUEST) as child:
-        killed_when(child, lambda: agent.lines("held") == ["1"] and finished(agent) >= 2)
+    with start_run(agent, REQUEST) as child:
+        killed_when(child, lambda: agent.lines("held") == ["1"] and count_finished(agent) >= 2)
     (agent.workspace / "release").touch()
     await agent.invoke(None, text("Done."))
     failed, appended, unknown, stopped = await agent.observations()
@@ -254,7 +254,7 @@ async def test_calls_that_depend_on_a_call_in_doubt_are_not_executed(
     agent: ScriptedAgent,
 ) -> None:
     agent.server.script(calls(HELD, call("append", path="held", line="2")))
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
     await agent.invoke(None, text("Done."))
     unknown, stopped = await agent.observations()

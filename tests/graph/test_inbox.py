@@ -21,8 +21,8 @@ from tests.flow.helpers import (
     succeeds,
 )
 from tests.helpers.agent import DELEGATOR, ScriptedAgent, assert_paired
-from tests.helpers.child import REQUEST, killed_when, started
-from tests.helpers.long_run import looker_on, sent_by
+from tests.helpers.child import REQUEST, killed_when, start_run
+from tests.helpers.long_run import agent_requests, looker_on
 from tests.server import Request, Scripted, ScriptedServer, call, calls, fail, hang, text
 
 WRITE = call("append", path="a", line="1")
@@ -40,7 +40,7 @@ def sends(
     return answer
 
 
-def said_by_user(request: Request) -> list[str]:
+def user_messages(request: Request) -> list[str]:
     """Return the user's messages of a request, without the notes of the step at its end."""
     return [str(m["content"]) for m in request.messages[:-1] if m["role"] == "user"]
 
@@ -76,7 +76,7 @@ async def test_the_event_of_a_message_comes_after_that_of_its_step(agent: Script
 async def test_several_messages_keep_their_order(agent: ScriptedAgent) -> None:
     both = sends(agent, "first", sends(agent, "second", WRITE))
     await agent.run(both, text("Done."))
-    assert said_by_user(agent.server.requests[1])[1:] == [
+    assert user_messages(agent.server.requests[1])[1:] == [
         f"{SENT_MEANWHILE}\n\nfirst",
         f"{SENT_MEANWHILE}\n\nsecond",
     ]
@@ -110,7 +110,7 @@ async def test_only_unread_messages_can_be_withdrawn(
 async def test_a_run_does_not_end_with_an_unread_message(agent: ScriptedAgent, ending: Any) -> None:
     outcome = await agent.run(sends(agent, "And the tests?", ending), text("They pass, too."))
     assert (outcome.stop_reason, outcome.output) == ("answered", "They pass, too.")
-    assert said_by_user(agent.server.requests[1]) == [
+    assert user_messages(agent.server.requests[1]) == [
         "Do it.",
         f"{SENT_MEANWHILE}\n\nAnd the tests?",
     ]
@@ -122,7 +122,7 @@ async def test_after_the_last_step_an_unread_message_is_the_next_request(
     late = sends(agent, "Stop at once.", WRITE)
     outcome = await agent.run(late, text("Stopped."), max_steps=1)
     assert outcome.output == "Stopped."
-    assert said_by_user(agent.server.requests[1]) == ["Do it.", "Stop at once."]
+    assert user_messages(agent.server.requests[1]) == ["Do it.", "Stop at once."]
     assert list_messages(agent.saver, "t") == []
 
 
@@ -133,7 +133,7 @@ async def test_a_queued_message_is_the_next_request(agent: ScriptedAgent) -> Non
     assert outcome.results == ["Step 1: Swept."]
     second, third = agent.server.requests[1:]
     assert count(second, "sweep up") == 0
-    assert said_by_user(third) == ["Do it.", "Then sweep up."]
+    assert user_messages(third) == ["Do it.", "Then sweep up."]
     assert agent.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
@@ -146,7 +146,7 @@ async def test_a_message_stays_when_the_model_fails_and_is_read_by_the_next_run(
     assert [m.text for m in list_messages(agent.saver, "t")] == ["Be quick."]
     outcome = await agent.run(text("First."), text("Quick."), request="Again.")
     assert outcome.output == "Quick."
-    assert said_by_user(agent.server.requests[-1]) == ["Do it.", "Again.", "Be quick."]
+    assert user_messages(agent.server.requests[-1]) == ["Do it.", "Again.", "Be quick."]
 
 
 async def test_a_message_ends_a_loop(agent: ScriptedAgent) -> None:
@@ -168,7 +168,7 @@ async def test_a_message_survives_compaction(agent: ScriptedAgent, sent_in: int)
     outcome = await looker.run(*looks, overflow, text("Done."))
     assert outcome.output == "Done."
     assert (await looker.values())["compaction"]["count"] == 1
-    last = sent_by(looker)[-1]
+    last = agent_requests(looker)[-1]
     assert "Notes on the messages" in last.text
     assert count(last, "Always in metres.") == 1
 
@@ -182,7 +182,7 @@ async def test_an_answer_to_a_question_is_an_answer_as_before(agent: ScriptedAge
     outcome = await agent.invoke({"messages": [message]}, text("Done."))
     last = agent.server.requests[-1]
     assert [*last.tool_results.values()] == ["The red one."]
-    assert said_by_user(last)[-1].endswith("By the way.")
+    assert user_messages(last)[-1].endswith("By the way.")
 
 
 async def test_a_delegated_agent_leaves_the_message_to_its_caller(agent: ScriptedAgent) -> None:
@@ -226,19 +226,19 @@ async def test_with_a_third_party_checkpointer_it_is_kept_in_memory(
 
 async def test_killed_after_it_was_stored(agent: ScriptedAgent) -> None:
     agent.server.script(sends(agent, "Use tabs.", hang(reply=text("Never."), after_chunks=0)))
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: bool(list_messages(agent.saver, "t")))
     outcome = await agent.invoke(None, text("Done."))
     assert outcome.output == "Done."
     assert count(agent.server.requests[-1], "Use tabs.") == 1
-    assert said_by_user(agent.server.requests[-1])[-1].endswith("Use tabs.")
+    assert user_messages(agent.server.requests[-1])[-1].endswith("Use tabs.")
 
 
 async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
     """The request with the message was sent, but no checkpoint contains it."""
     hanging = hang(reply=text("Never."), after_chunks=0)
     agent.server.script(sends(agent, "Use tabs.", WRITE), hanging)
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: len(agent.server.requests) == 2)
     [message] = agent.saver.records.inbox.read("t")  # type: ignore[attr-defined]
     assert message.reader == ""
@@ -252,7 +252,7 @@ async def test_killed_after_it_was_taken(agent: ScriptedAgent) -> None:
 async def test_killed_in_the_next_step_before_it_was_removed(agent: ScriptedAgent) -> None:
     """A checkpoint contains the message, and so does the inbox."""
     agent.server.script(sends(agent, "Use tabs.", WRITE), call("hold", path="held", line="1"))
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
     assert len(agent.saver.records.inbox.read("t")) == 1  # type: ignore[attr-defined]
     outcome = await agent.invoke(None, text("Done."))
@@ -266,7 +266,7 @@ async def test_killed_in_the_run_of_a_queued_message(agent: ScriptedAgent) -> No
         sends(agent, "Then sweep up.", text("Done."), queue=True),
         hang(reply=text("Never."), after_chunks=0),
     )
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: len(agent.server.requests) == 2)
     outcome = await agent.invoke(None, text("Swept."))
     assert outcome.output == "Swept."
@@ -286,11 +286,11 @@ async def test_in_a_plan_the_active_step_reads_it_and_the_next_ones_know_it(
     flow.sums_up(text("All."))
     outcome = await flow.run()
     assert outcome.output == "All."
-    first, second = flow.asked(is_step("alpha"))
+    first, second = flow.requests_for(is_step("alpha"))
     assert [count(request, "In Celsius.") for request in (first, second)] == [0, 1]
-    assert [count(request, "In Celsius.") for request in flow.asked(is_step("beta"))] == [1]
-    assert [count(request, "In Celsius.") for request in flow.asked(is_summary)] == [1]
-    assert len(flow.asked(is_planner)) == 1, "the plan was not revised"
+    assert [count(request, "In Celsius.") for request in flow.requests_for(is_step("beta"))] == [1]
+    assert [count(request, "In Celsius.") for request in flow.requests_for(is_summary)] == [1]
+    assert len(flow.requests_for(is_planner)) == 1, "the plan was not revised"
     assert flow.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
@@ -301,7 +301,7 @@ async def test_between_two_steps_the_plan_is_revised_accordingly(flow: ScriptedF
     outcome = await flow.run()
     assert outcome.output == "All."
     assert [step["text"] for step in (await flow.plan())["steps"]] == ["gamma"]
-    plan, revised = flow.asked(is_planner)
+    plan, revised = flow.requests_for(is_planner)
     assert count(plan, "No beta.") == 0
     assert "the rest of the plan must follow it: No beta." in revised.text
 
@@ -312,7 +312,7 @@ async def test_of_two_active_steps_one_reads_it(flow: ScriptedFlow) -> None:
     flow.step("beta", call("append", path="b", line="1"), succeeds("B."))
     flow.sums_up(text("All."))
     assert (await flow.run()).stop_reason == "completed"
-    last = [flow.asked(is_step(name))[-1] for name in ("alpha", "beta")]
+    last = [flow.requests_for(is_step(name))[-1] for name in ("alpha", "beta")]
     assert sorted(count(request, "Only once.") for request in last) == [0, 1]
 
 
@@ -321,13 +321,13 @@ async def test_killed_after_a_step_of_a_plan_has_taken_it(flow: ScriptedFlow) ->
     hanging = hang(reply=text("Never."), after_chunks=0)
     flow.step("alpha", sends(flow, "In Celsius.", WRITE), hanging, succeeds())
     flow.sums_up(text("All."))
-    with started(flow, REQUEST) as child:
-        killed_when(child, lambda: len(flow.asked(is_step("alpha"))) == 2)
+    with start_run(flow, REQUEST) as child:
+        killed_when(child, lambda: len(flow.requests_for(is_step("alpha"))) == 2)
     [message] = flow.saver.records.inbox.read("t")  # type: ignore[attr-defined]
     assert message.reader
     outcome = await flow.invoke(None)
     assert outcome.output == "All."
-    assert [count(r, "In Celsius.") for r in flow.asked(is_step("alpha"))] == [0, 1, 1]
+    assert [count(r, "In Celsius.") for r in flow.requests_for(is_step("alpha"))] == [0, 1, 1]
     assert flow.saver.records.inbox.read("t") == []  # type: ignore[attr-defined]
 
 
@@ -338,10 +338,10 @@ async def test_an_abandoned_killed_step_returns_the_message(flow: ScriptedFlow) 
     flow.step("alpha", sends(flow, "In Celsius.", WRITE), hanging)
     flow.step("beta", succeeds())
     flow.sums_up(text("All."))
-    with started(flow, REQUEST) as child:
-        killed_when(child, lambda: len(flow.asked(is_step("alpha"))) == 2)
+    with start_run(flow, REQUEST) as child:
+        killed_when(child, lambda: len(flow.requests_for(is_step("alpha"))) == 2)
     await flow.run(request="Something else.")
-    assert count(flow.asked(is_planner)[-1], "In Celsius.") == 1
+    assert count(flow.requests_for(is_planner)[-1], "In Celsius.") == 1
 
 
 async def test_with_a_thread_its_inbox_is_deleted(agent: ScriptedAgent) -> None:

@@ -33,7 +33,7 @@ async def test_two_questions_of_one_message_are_answered_separately(agent: Scrip
     outcome = await agent.invoke(Command(resume={colour.id: "Red."}), text("Large and red."))
     assert outcome.stop_reason == "answered"
     assert await agent.observations() == ["Red.", "Appended to a.", "Large.", "Appended to a."]
-    assert agent.lines("a") == ["1", "1"], "what was done is not done again"
+    assert agent.lines("a") == ["1", "1"], "completed calls are not repeated"
     assert_paired(await agent.messages())
 
 
@@ -60,7 +60,7 @@ async def test_a_new_request_instead_of_the_answer(agent: ScriptedAgent) -> None
     assert_paired(await agent.messages())
     question, result = await agent.observations()
     assert "not answered" in question
-    assert result == "Appended to a.", "what was done is known from the journal"
+    assert result == "Appended to a.", "the result comes from the journal"
     users = [m["content"] for m in agent.server.requests[-1].messages if m["role"] == "user"]
     assert users[:-1] == ["Do it.", "Never mind."]
 
@@ -109,7 +109,7 @@ TWO = calls(call("append", path="a", line="1"), call("append", path="b", line="1
 async def test_a_message_between_nodes(
     agent: ScriptedAgent, after: str, node: str | None, subtests: pytest.Subtests
 ) -> None:
-    """LangGraph attributes it to the node that it is told, or guesses; Studio names none."""
+    """LangGraph attributes it to the given node, or guesses one; Studio names none."""
     agent.server.script(TWO)
     stop = {"interrupt_after": [after]}
     await agent.graph.ainvoke({"request": "Do it."}, T, context=agent.context(), **stop)

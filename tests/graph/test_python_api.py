@@ -173,7 +173,7 @@ class TestAsCreateAgent:
         assert (result["output"], server.requests[-1].body["model"]) == ("Hi.", "scripted")
         context["model"] = "other"
         build_agent("openai:scripted").invoke({"messages": "Hi."}, context=context)
-        assert server.requests[-1].body["model"] == "other", "the context's comes before"
+        assert server.requests[-1].body["model"] == "other", "the context takes precedence"
 
     def test_a_context_of_the_callers_own(
         self, server: ScriptedServer, model: ChatOpenAI, subtests: pytest.Subtests
@@ -227,7 +227,7 @@ async def test_two_graphs_on_one_store_hold_a_thread_in_turn(agent: ScriptedAgen
     """The lock is that of the command line: it works across processes."""
     agent.server.script(hang())
     first = asyncio.create_task(agent.run())
-    await agent.server.arrived(1)
+    await agent.server.wait_async(1)
     other = ScriptedAgent(agent.server, agent.workspace, agent.saver)
     with pytest.raises(ThreadBusyError):
         await other.run(request="Me too.")
@@ -244,7 +244,7 @@ async def test_a_stuck_run_continues_without_its_loop(agent: ScriptedAgent) -> N
     assert await reopen(agent.graph, T)
     outcome = await agent.invoke(None, max_steps=50)
     assert outcome.stop_reason == "stuck"
-    assert len(agent.server.requests) > count + 2, "it is found anew, not at once"
+    assert len(agent.server.requests) > count + 2, "it is detected again, but not immediately"
 
 
 def _open_to(server: ScriptedServer) -> int:

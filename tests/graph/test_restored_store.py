@@ -47,7 +47,7 @@ def append(line: str) -> Any:
     return call("append", path="a", line=line)
 
 
-async def restored(open_agent: Open, store: Path, *later: Any) -> None:
+async def restore_copy(open_agent: Open, store: Path, *later: Any) -> None:
     """Restore a copy from before the later turns of the thread."""
     async with open_agent() as agent:
         await agent.run(append("1"), text("One."), request="First.")
@@ -62,7 +62,9 @@ async def restored(open_agent: Open, store: Path, *later: Any) -> None:
 async def test_a_new_request_lists_missing_calls(
     open_agent: Open, store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await restored(open_agent, store, calls(append("2"), append("3")), append("4"), text("Two."))
+    await restore_copy(
+        open_agent, store, calls(append("2"), append("3")), append("4"), text("Two.")
+    )
     async with open_agent() as agent:
         outcome = await agent.run(append("5"), text("Three."), request="Third.")
         assert outcome.output == "Three."

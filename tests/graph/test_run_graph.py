@@ -66,7 +66,7 @@ class TestClosing:
     async def test_and_when_the_run_is_cancelled(self, agent: ScriptedAgent) -> None:
         agent.server.script(self.KEEP, hang())
         run = asyncio.create_task(agent.run())
-        await agent.server.arrived(2)
+        await agent.server.wait_async(2)
         assert Shelf.open == 1
         run.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -90,7 +90,7 @@ async def test_an_artifact_stays_with_its_message(build: Build) -> None:
     assert rain.text == "4 values of rain"
     assert rain.artifact == {"rows": [[1, 2], [3, 4]], "of": "rain"}
     assert socket.text == "4 values of a socket"
-    assert socket.artifact is None, "no checkpoint could hold it"
+    assert socket.artifact is None, "it cannot be stored in a checkpoint"
     assert "rows" not in agent.server.requests[-1].text
 
 
@@ -134,7 +134,7 @@ async def test_a_providers_tool_is_passed_on_unchanged(build: Build) -> None:
     assert [t["type"] for t in tools] == ["function", "web_search"]
     assert tools[1] == SEARCH
     message = (await agent.observations())[1]
-    assert "There is no tool `web_search`" in message, "it is not the agent's to execute"
+    assert "There is no tool `web_search`" in message, "the agent does not execute it"
 
 
 class Basket(MessagesState):
@@ -160,7 +160,7 @@ def count(runtime: ToolRuntime[Context, Any]) -> str:
 
 
 class TestState:
-    async def test_keys_of_ones_own(self, build: Build) -> None:
+    async def test_custom_state_keys(self, build: Build) -> None:
         agent = build(put, count, state_schema=Basket)
         agent.server.script(
             calls(call("put", item="tea"), call("put", item="milk")), call("count"), text("Done.")

@@ -95,7 +95,7 @@ async def test_the_history_has_the_call_of_the_tool_and_the_model_its_own(
         {"name": "append", "path": "a", "line": "1"},
     ],
 )
-async def test_the_ways_in_which_models_write_a_call(
+async def test_the_forms_in_which_models_write_a_call(
     lean: ScriptedAgent, arguments: dict[str, Any]
 ) -> None:
     call_of_model = Message(calls=(Call("use_tool", json.dumps(arguments)),))

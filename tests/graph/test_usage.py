@@ -51,7 +51,7 @@ async def test_a_second_run_starts_at_zero(consulter: ScriptedAgent) -> None:
     assert failed.usage["model_calls"] == 0
     filtered = text("No.", usage=tokens(500, 5), finish_reason="content_filter")
     usage = (await consulter.run(POLL, filtered, request="And again.")).usage
-    assert (usage["model_calls"], usage["input_tokens"]) == (2, 1_500), "it is paid for"
+    assert (usage["model_calls"], usage["input_tokens"]) == (2, 1_500), "it was billed"
     assert_sums(usage)
 
 
@@ -88,7 +88,7 @@ class TestLimits:
         assert outcome.usage["tool_calls"] == 5
         last = agent.server.requests[-1]
         assert "tools" not in last.body
-        assert "What next?" not in last.last["content"], "which could ask for a call"
+        assert "What next?" not in last.last["content"], "which could request a call"
         assert outcome.output.startswith("Written.")
 
     async def test_the_last_call_of_a_budget_is_for_the_answer(self, agent: ScriptedAgent) -> None:

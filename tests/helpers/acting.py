@@ -31,7 +31,7 @@ class Act(AgentTool):
     channels: ClassVar[frozenset[str]] = frozenset({"n"})
     does: Callable[..., Any] = lambda text: Observation(text)
     pure: bool = False
-    begun: list[str] = Field(default_factory=list)
+    calls: list[str] = Field(default_factory=list)
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -44,7 +44,7 @@ class Act(AgentTool):
 
     @override
     async def observe(self, *_: Any, text: str = "", **__: Any) -> Observation:
-        self.begun.append(text)
+        self.calls.append(text)
         result = self.does(text)
         observation: Observation = await result if asyncio.iscoroutine(result) else result
         return observation

@@ -41,7 +41,7 @@ _PATIENCE = 60.0
 Process = multiprocessing.context.ForkServerProcess
 
 
-def started(
+def start_run(
     agent: ScriptedAgent, inputs: Any = None, run_id: str | None = None, **settings: Any
 ) -> AbstractContextManager[Process]:
     """Start a process that works on the thread `t` of an agent or a flow; it ends with the block.
@@ -51,11 +51,11 @@ def started(
     config = thread_config("t", run_id)
     context = agent.context(**settings)
     place = (agent.address, agent.workspace.parent)
-    return forked(_main, *place, config, context, inputs, agent.graph.name, dict(os.environ))
+    return fork_call(_main, *place, config, context, inputs, agent.graph.name, dict(os.environ))
 
 
 @contextmanager
-def forked(target: Callable[..., None], *args: Any) -> Iterator[Process]:
+def fork_call(target: Callable[..., None], *args: Any) -> Iterator[Process]:
     """Call a function in a new process; it ends with the block, and with the tests if they die."""
     child = FORKS.Process(target=_mortal, args=(target, *args), daemon=True)
     child.start()
@@ -126,10 +126,10 @@ class Stream:
         self.descriptor = descriptor
 
     def __reduce__(self) -> Any:
-        return _received, (DupFd(self.descriptor),)
+        return _receive, (DupFd(self.descriptor),)
 
 
-def _received(descriptor: Any) -> Stream:
+def _receive(descriptor: Any) -> Stream:
     return Stream(descriptor.detach())
 
 
@@ -140,7 +140,7 @@ def fork(
     streams: tuple[int, int, int],
 ) -> AbstractContextManager[Process]:
     """Run `manus ARGUMENTS` for the duration of a block, with these stdin, stdout and stderr."""
-    return forked(_become, list(arguments), folder, dict(environment), [*map(Stream, streams)])
+    return fork_call(_become, list(arguments), folder, dict(environment), [*map(Stream, streams)])
 
 
 def server_pid() -> int:

@@ -24,14 +24,14 @@ def build_editor(session: Session) -> Edit:
     return edit
 
 
-async def refused(answer: Awaitable[Observation]) -> str:
+async def get_error(answer: Awaitable[Observation]) -> str:
     """Return the output of a call that must fail."""
     observation = await answer
     assert observation.is_error, observation.text
     return observation.text
 
 
-async def done(answer: Awaitable[Observation]) -> str:
+async def get_output(answer: Awaitable[Observation]) -> str:
     """Return the output of a call that must succeed."""
     observation = await answer
     assert not observation.is_error, observation.text

@@ -74,7 +74,7 @@ def look_at(agent: ScriptedAgent, places: int) -> None:
     agent.server.always(next_look)
 
 
-def sent_by(agent: ScriptedAgent) -> list[Request]:
+def agent_requests(agent: ScriptedAgent) -> list[Request]:
     """Return the agent's own requests, without those for its notes."""
     return [
         request
@@ -109,7 +109,7 @@ async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
         if code in present
         or any(code in message.text for message in archive.search(f"code of locker K{place}"))
     ]
-    last = sent_by(agent)[-1].text
+    last = agent_requests(agent)[-1].text
     return Retention(
         compactions=compaction["count"],
         rules=sum(rule in last for rule in INSTRUCTIONS),
@@ -120,7 +120,7 @@ async def measure_retention(agent: ScriptedAgent, steps: int) -> Retention:
 
 def prefix_share(agent: ScriptedAgent) -> float:
     """Return the share of all sent bytes that repeat the start of the previous request."""
-    requests = [request.raw for request in sent_by(agent)]
+    requests = [request.raw for request in agent_requests(agent)]
     alike = sum(
         len(os.path.commonprefix(pair))  # noqa: RUF071 - these are no paths
         for pair in itertools.pairwise(requests)
@@ -128,7 +128,7 @@ def prefix_share(agent: ScriptedAgent) -> float:
     return alike / sum(map(len, requests))
 
 
-async def written_by(agent: ScriptedAgent) -> list[int]:
+async def bytes_per_superstep(agent: ScriptedAgent) -> list[int]:
     """Return the bytes that each superstep wrote to the database, in order."""
     size_query = (
         "SELECT id, sum(bytes) FROM ("

@@ -38,16 +38,16 @@ def show(folders: list[Path]) -> None:
     for number, folder in enumerate(real_folders):
         (aside / str(number)).mkdir()
         mount(str(folder), aside / str(number), BIND | RECURSIVE)
-    private = {parent for folder in real_folders for parent in folder.parents if is_closed(parent)}
+    private = {parent for folder in real_folders for parent in folder.parents if is_private(parent)}
     for parent in sorted(private):
-        if parent.is_dir() and is_closed(parent):  # not already hidden by one above it
+        if parent.is_dir() and is_private(parent):  # not already hidden by one above it
             mount("none", parent, 0, "tmpfs", "mode=755")
     for number, folder in enumerate(real_folders):
         folder.mkdir(parents=True, exist_ok=True)
         mount(str(aside / str(number)), folder, BIND | RECURSIVE)
 
 
-def is_closed(folder: Path) -> bool:
+def is_private(folder: Path) -> bool:
     return not folder.stat().st_mode & 0o001
 
 

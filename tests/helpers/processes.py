@@ -27,10 +27,10 @@ def lives(pid: int | str) -> bool:
 
 def pid_outside(inside: int | str, folder: Path) -> int:
     """Return the id, on the host, of a process in a folder that wrote its own id in a sandbox."""
-    return next(pid for pid in working_in(folder) if _numbers(pid)[-1:] == [int(inside)])
+    return next(pid for pid in processes_in(folder) if _numbers(pid)[-1:] == [int(inside)])
 
 
-def working_in(folder: Path) -> list[int]:
+def processes_in(folder: Path) -> list[int]:
     """Return the ids of the processes whose working directory is a folder, or inside it."""
     return [
         process.pid

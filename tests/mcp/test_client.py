@@ -114,7 +114,7 @@ async def test_a_server_that_died_or_hangs_is_restarted(
 
 @pytest.mark.sandboxes
 @pytest.mark.environ(OPENAI_API_KEY="secret")
-async def test_what_a_program_gets_what_changes_and_how_it_ends(connect: Connect) -> None:
+async def test_a_programs_environment_changes_and_end(connect: Connect) -> None:
     settings = odd(env={"GIVEN": "for the server"}, read_only=["add"])
     catalog, session = await connect(odd=settings)
     server = running_server()
@@ -172,9 +172,7 @@ async def test_a_program_is_in_the_sandbox_unless_its_settings_say_otherwise(
 
 
 @pytest.mark.sandboxes
-async def test_a_program_is_started_in_a_folder_of_its_own(
-    connect: Connect, tmp_path: Path
-) -> None:
+async def test_a_program_is_started_in_its_own_folder(connect: Connect, tmp_path: Path) -> None:
     """The folder is outside the workspace, and can be read."""
     folder = tmp_path / "服务 server"
     folder.mkdir()
@@ -242,4 +240,4 @@ async def test_a_run_calls_a_tool_and_nothing_blocks_or_is_left(agent: ScriptedA
 
     await agent.run(replies.call("mcp_odd_add", a=2, b=3), replies.text("Done."), thread="other")
     [observation] = await agent.observations("other")
-    assert observation.startswith("There is no tool `mcp_odd_add`."), "its profile asks for none"
+    assert observation.startswith("There is no tool `mcp_odd_add`."), "its profile requests none"

@@ -28,7 +28,7 @@ from manus.execution.workspace import Workspace
 from manus.mcp_server import TOKEN, ToolServer, serve_http
 from manus.state.errors import UsageError
 from tests.cli.program import wait_for_file
-from tests.helpers.processes import until, working_in
+from tests.helpers.processes import processes_in, until
 from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
 from tests.mcp.conftest import ODD, odd
@@ -68,7 +68,7 @@ class Heard(list[str]):
         self.append(str(message))
 
 
-def said(result: types.CallToolResult) -> str:
+def get_text(result: types.CallToolResult) -> str:
     return "\n".join(part.text for part in result.content if isinstance(part, types.TextContent))
 
 
@@ -78,10 +78,10 @@ async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
         offered = [tool.name for tool in (await client.list_tools()).tools]
         assert offered == ["bash", "str_replace_editor", "run"]
         await client.call_tool("bash", {"command": "x=5; echo 1 > a.txt"})
-        assert said(await client.call_tool("bash", {"command": "echo $x"})).startswith("5\n")
+        assert get_text(await client.call_tool("bash", {"command": "echo $x"})).startswith("5\n")
         unfit = await client.call_tool("bash", {"comand": "ls"})
         assert unfit.isError
-        assert "`command`?" in said(unfit)
+        assert "`command`?" in get_text(unfit)
         assert (await client.call_tool("nothing", {})).isError
         result = await client.call_tool(
             "str_replace_editor", {"command": "view", "path": "dot.png"}
@@ -95,7 +95,7 @@ async def test_runs_report_their_progress_and_ask(served: Serve, server: Scripte
     lines = Heard()
     async with served("manus") as client:
         result = await client.call_tool("run", {"request": "Greet."}, progress_callback=lines)
-        assert (said(result), result.isError) == ("It says hello.", False)
+        assert (get_text(result), result.isError) == ("It says hello.", False)
         assert (result.structuredContent or {})["stop_reason"] == "answered"
         assert (await client.call_tool("run", {})).isError
         assert lines == ["bash: echo hello"]
@@ -106,7 +106,7 @@ async def test_runs_report_their_progress_and_ask(served: Serve, server: Scripte
             replies.text("There is tea."),
         )
         result = await client.call_tool("run", {"request": "Tea.", "plan": True})
-        assert said(result) == "There is tea."
+        assert get_text(result) == "There is tea."
         [step] = (result.structuredContent or {})["plan"]["steps"]
         assert step["status"] == "completed"
 
@@ -114,10 +114,10 @@ async def test_runs_report_their_progress_and_ask(served: Serve, server: Scripte
         server.script(colour, replies.text("Blue it is."))
         waiting = await client.call_tool("run", {"request": "Paint."})
         assert not waiting.isError
-        assert said(waiting).startswith("Which colour?")
+        assert get_text(waiting).startswith("Which colour?")
         thread = (waiting.structuredContent or {})["thread_id"]
         answer = await client.call_tool("run", {"thread": thread, "request": "blue"})
-        assert said(answer) == "Blue it is."
+        assert get_text(answer) == "Blue it is."
 
 
 HELLO = {
@@ -200,7 +200,7 @@ async def test_a_client_that_disconnects_ends_the_server_silently(
         pipes.send({"id": 3, "method": "tools/list"})
     assert pipes.process.wait(60) == 0
     assert (tmp_path / "err").read_text() == ""
-    await until(lambda: not working_in(tmp_path))
+    await until(lambda: not processes_in(tmp_path))
 
 
 async def test_over_http_with_a_generated_token(
@@ -227,7 +227,7 @@ async def test_over_http_with_a_generated_token(
             ):
                 await session.initialize()
                 result = await session.call_tool("run", {"request": "Hi"}, progress_callback=lines)
-                assert said(result) == "Good day."
+                assert get_text(result) == "Good day."
                 assert lines == ["bash: true"]
             async with httpx.AsyncClient(timeout=60) as stranger:
                 assert (await stranger.post(url, json={})).status_code == 401

@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from manus.middleware import EffectJournal
 from manus.state.errors import StorageError, UsageError
-from tests.helpers.child import Process, forked, killed_when
+from tests.helpers.child import Process, fork_call, killed_when
 from tests.middleware.agents import Call, Setup, observations
 from tests.store.postgres_server import PostgresServer, binaries
 
@@ -46,7 +46,7 @@ def library(request: pytest.FixtureRequest) -> str:
 def test_killed_in_a_tool(tmp_path: Path, library: str, is_async: bool, has_journal: bool) -> None:
     plan = [[call("append", "1")], [call("hold", "2")], [call("append", "3")]]
     setup = Setup(tmp_path, plan, library, is_async=is_async, has_journal=has_journal)
-    with forked(run, setup, START) as child:
+    with fork_call(run, setup, START) as child:
         killed_when(child, lambda: setup.effects() == ["1", "2"])
     (tmp_path / "release").touch()
     state = setup.run(None)
@@ -62,7 +62,7 @@ def test_killed_in_a_tool(tmp_path: Path, library: str, is_async: bool, has_jour
 def test_killed_after_a_tool(tmp_path: Path, name: str, answer: str) -> None:
     """The result is taken from the journal, including the rest of what the tool returned."""
     setup = Setup(tmp_path, [[call(name, "2")]])
-    with forked(run, replace(setup, kills_at=(name, "after")), START) as child:
+    with fork_call(run, replace(setup, kills_at=(name, "after")), START) as child:
         wait_for_end(child)
     state = setup.run(None)
     assert setup.effects() == ["2"]
@@ -72,7 +72,7 @@ def test_killed_after_a_tool(tmp_path: Path, name: str, answer: str) -> None:
 
 def test_a_read_only_tool_is_repeated(tmp_path: Path) -> None:
     setup = Setup(tmp_path, [[call("append", "1")]], read_only=("append",))
-    with forked(run, replace(setup, kills_at=("append", "after")), START) as child:
+    with fork_call(run, replace(setup, kills_at=("append", "after")), START) as child:
         wait_for_end(child)
     assert observations(setup.run(None)) == ["Appended 1."]
     assert setup.effects() == ["1", "1"]
@@ -98,7 +98,7 @@ def test_checkpoints_that_were_lost(tmp_path: Path) -> None:
     """The same calls are answered from the journal; the first different one is refused."""
     plan = [[call("append", "1")], [call("append", "2")], [call("hold", "3")]]
     setup = Setup(tmp_path, plan, durability="exit")
-    with forked(run, setup, START) as child:
+    with fork_call(run, setup, START) as child:
         killed_when(child, lambda: setup.effects() == ["1", "2", "3"])
     other = [[call("append", "1")], [call("append", "9")], [call("append", "9")]]
     state = replace(setup, plan=other).run(START)
@@ -112,10 +112,10 @@ def test_checkpoints_that_were_lost(tmp_path: Path) -> None:
 def test_killed_again_while_lost_calls_are_answered(tmp_path: Path) -> None:
     plan = [[call("append", "1")], [call("append", "2")], [call("hold", "3")]]
     setup = Setup(tmp_path, plan, durability="exit")
-    with forked(run, setup, START) as child:
+    with fork_call(run, setup, START) as child:
         killed_when(child, lambda: setup.effects() == ["1", "2", "3"])
     again = replace(setup, durability="sync")
-    with forked(run, replace(again, kills_at=("append", "after")), START) as child:
+    with fork_call(run, replace(again, kills_at=("append", "after")), START) as child:
         wait_for_end(child)
     state = again.run(None)
     assert setup.effects() == ["1", "2", "3"]
@@ -125,10 +125,10 @@ def test_killed_again_while_lost_calls_are_answered(tmp_path: Path) -> None:
 
 def test_two_processes_that_resume_at_once(tmp_path: Path) -> None:
     setup = Setup(tmp_path, [[call("append", "1")]])
-    with forked(run, replace(setup, kills_at=("append", "before")), START) as child:
+    with fork_call(run, replace(setup, kills_at=("append", "before")), START) as child:
         wait_for_end(child)
     assert setup.effects() == []
-    with forked(run, setup, None) as first, forked(run, setup, None) as second:
+    with fork_call(run, setup, None) as first, fork_call(run, setup, None) as second:
         first.join(60)
         second.join(60)
     assert setup.effects() == ["1"]
@@ -140,7 +140,7 @@ def test_in_a_postgres_database(tmp_path: Path, postgres: PostgresServer) -> Non
     """The journal is stored with the checkpoints; a worker that comes back records nothing."""
     url = postgres.new_database()
     setup = Setup(tmp_path, [[call("hold", "1")], [call("append", "2")]], url=url)
-    with forked(run, setup, START) as child:
+    with fork_call(run, setup, START) as child:
         while setup.effects() != ["1"]:
             assert child.is_alive()
             child.join(0.01)

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Raw, Scripted, call, reply_stream, said, text
+from tests.server import Raw, Scripted, build_chunk, call, reply_stream, text
 
-HALF_A_TEXT = reply_stream(said({"content": "The answer is"}), has_end=False)
+HALF_A_TEXT = reply_stream(build_chunk({"content": "The answer is"}), has_end=False)
 WRITE = {"name": "append", "arguments": '{"path": "a", "line": "1"}'}
-A_CALL = said({"tool_calls": [{"index": 0, "id": "x", "type": "function", "function": WRITE}]})
+A_CALL = build_chunk(
+    {"tool_calls": [{"index": 0, "id": "x", "type": "function", "function": WRITE}]}
+)
 NO_CHOICES = reply_stream({"choices": []})
 
 
@@ -53,7 +55,7 @@ async def test_a_stream_that_breaks_off_twice_is_requested_until_it_is_complete(
     [
         pytest.param(reply_stream(A_CALL), id="only [DONE]"),
         pytest.param(
-            reply_stream(A_CALL, said({}, "tool_calls"), has_end=False), id="only a reason"
+            reply_stream(A_CALL, build_chunk({}, "tool_calls"), has_end=False), id="only a reason"
         ),
     ],
 )
@@ -79,7 +81,7 @@ async def test_a_reply_after_two_without_choices_counts(agent: ScriptedAgent) ->
     assert (outcome.stop_reason, outcome.output) == ("answered", "Here.")
 
 
-ALIVE: dict[str, Any] = said({"content": ""})
+ALIVE: dict[str, Any] = build_chunk({"content": ""})
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ async def test_a_budget_of_seconds_ends_a_call_that_does_not_end(
     assert (outcome.status, outcome.stop_reason) == ("idle", "budget")
     assert "seconds (" in outcome.output
     assert "of 2" in outcome.output
-    assert outcome.usage["model_calls"] == 2, "the request was sent, and is paid for"
+    assert outcome.usage["model_calls"] == 2, "the request was sent, and is billed"
     assert outcome.usage["estimated"] is True
 
 

@@ -12,7 +12,7 @@ from manus.models.reasoning import REASONING, ReasoningSplitter, split_reasoning
 from manus.models.tokens import cache_tokens, usage_metadata
 from manus.state.messages import list_calls
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Scripted, call, calls, raw, reply_stream, said, text, tokens
+from tests.server import Scripted, build_chunk, call, calls, raw, reply_stream, text, tokens
 
 ONE = {"path": "a", "line": "1"}
 TWO = {"path": "b", "line": "2"}
@@ -24,22 +24,22 @@ def piece(name: str | None = None, arguments: Any = None, **options: Any) -> Chu
     """Return a chunk of a call."""
     fields = {"name": name, "arguments": arguments}
     function = {key: value for key, value in fields.items() if value is not None}
-    return said({"tool_calls": [{"type": "function", "function": function, **options}]})
+    return build_chunk({"tool_calls": [{"type": "function", "function": function, **options}]})
 
 
-def whole(reason: str = "stop", **message: Any) -> Chunk:
+def build_reply(reason: str = "stop", **message: Any) -> Chunk:
     """Return a reply in one chunk."""
     return {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
 
 
-def called(**options: Any) -> Chunk:
+def call_chunk(**options: Any) -> Chunk:
     """Return a call in one chunk."""
-    return whole(
+    return build_reply(
         "tool_calls", content=None, tool_calls=[{"id": "x", "type": "function", **options}]
     )
 
 
-STOP, CALLED = said({}, "stop"), said({}, "tool_calls")
+STOP, CALLED = build_chunk({}, "stop"), build_chunk({}, "tool_calls")
 
 
 def read(*chunks: Chunk) -> tuple[AIMessage, list[AIMessageChunk]]:
@@ -61,7 +61,7 @@ TWO_CALLS: dict[str, list[Chunk]] = {
     ],
     "one id": [piece("append", ARGS, id="x", index=0), piece("append", OTHER, id="x", index=1)],
     "all in one piece": [
-        said(
+        build_chunk(
             {
                 "tool_calls": [
                     {"id": "x", "function": {"name": "append", "arguments": ARGS}},
@@ -90,7 +90,7 @@ ONE_CALL: dict[str, list[Chunk]] = {
     "pieces without an index": [piece("append", ARGS[:9], id="x"), piece(None, ARGS[9:])],
     "an object": [piece("append", ONE, id="x", index=0)],
     "no function at first": [piece(id="x", index=0, function=None), piece("append", ARGS, index=0)],
-    "whole, a number for an id": [called(id=7, function={"name": "append", "arguments": ARGS})],
+    "whole, a number for an id": [call_chunk(id=7, function={"name": "append", "arguments": ARGS})],
 }
 
 
@@ -102,7 +102,7 @@ def test_one_call_stays_one(subtests: pytest.Subtests) -> None:
             assert (call["name"], call["args"]) == ("append", ONE)
     for arguments in ({"arguments": None}, {}, {"arguments": " "}):
         with subtests.test(arguments=arguments):
-            message, _ = read(called(function={"name": "poll", **arguments}))
+            message, _ = read(call_chunk(function={"name": "poll", **arguments}))
             assert [c["args"] for c in message.tool_calls] == [{}]
 
 
@@ -111,22 +111,22 @@ async def test_half_a_call_is_not_a_call_even_if_its_end_has_another_id(
 ) -> None:
     """LangChain would turn each half into a whole call."""
     half = piece(None, ARGS[9:14], id="y", index=0)
-    await agent.watched(reply_stream(BEGUN, half, said({}, "length")), text("done"))
+    await agent.watched(reply_stream(BEGUN, half, build_chunk({}, "length")), text("done"))
     assert agent.lines("a") == []
     assert "length limit" in (await agent.observations())[0]
 
 
 HELLO: dict[str, list[Chunk]] = {
-    "content null": [said({"content": None}), said({"content": "Hello."}), STOP],
-    "no delta at the end": [said({"content": "Hello."}), said(None, "stop")],
-    "blocks": [said({"content": [{"type": "text", "text": "Hello."}]}), STOP],
-    "calls without calls": [said({"content": "Hello.", "tool_calls": []}), CALLED],
+    "content null": [build_chunk({"content": None}), build_chunk({"content": "Hello."}), STOP],
+    "no delta at the end": [build_chunk({"content": "Hello."}), build_chunk(None, "stop")],
+    "blocks": [build_chunk({"content": [{"type": "text", "text": "Hello."}]}), STOP],
+    "calls without calls": [build_chunk({"content": "Hello.", "tool_calls": []}), CALLED],
     "a filter's verdict first": [
         {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]},
-        said({"content": "Hello."}),
+        build_chunk({"content": "Hello."}),
         STOP,
     ],
-    "whole, no call": [whole(content="Hello.", tool_calls=[{"id": "x", "function": None}])],
+    "whole, no call": [build_reply(content="Hello.", tool_calls=[{"id": "x", "function": None}])],
 }
 
 
@@ -141,24 +141,29 @@ def test_the_text_arrives(subtests: pytest.Subtests) -> None:
 async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
     alive = ": OPENROUTER PROCESSING\n\n"
     parts = await agent.watched(
-        reply_stream(alive, said({"content": "Hello."}), alive, STOP, has_end=False)
+        reply_stream(alive, build_chunk({"content": "Hello."}), alive, STOP, has_end=False)
     )
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "Hello.")
     assert "".join(chunk.text for chunk in parts) == "Hello."
 
 
-HI = said({"content": "Hi."})
+HI = build_chunk({"content": "Hi."})
 THOUGHT: dict[str, list[Chunk]] = {
-    "reasoning_content": [said({"reasoning_content": "So."}), HI],
-    "reasoning": [said({"reasoning": "S"}), said({"reasoning": "o."}), HI],
-    "both": [said({"reasoning": "So.", "reasoning_content": "So."}), HI],
-    "details": [said({"reasoning_details": [{"type": "reasoning.text", "text": "So."}]}), HI],
-    "blocks": [
-        said({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "So."}]}]}),
+    "reasoning_content": [build_chunk({"reasoning_content": "So."}), HI],
+    "reasoning": [build_chunk({"reasoning": "S"}), build_chunk({"reasoning": "o."}), HI],
+    "both": [build_chunk({"reasoning": "So.", "reasoning_content": "So."}), HI],
+    "details": [
+        build_chunk({"reasoning_details": [{"type": "reasoning.text", "text": "So."}]}),
         HI,
     ],
-    "tags in pieces": [said({"content": c}) for c in "\n<think>So.</think>\n\nHi."],
+    "blocks": [
+        build_chunk(
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "So."}]}]}
+        ),
+        HI,
+    ],
+    "tags in pieces": [build_chunk({"content": c}) for c in "\n<think>So.</think>\n\nHi."],
 }
 
 
@@ -212,8 +217,8 @@ BROKEN: list[tuple[Scripted, str]] = [
         reply_stream({"choices": [{"delta": {"content": ""}, **FAILED}]}),
         "(502): Busy.",
     ),  # OpenRouter
-    (reply_stream(said({}, "error")), "generation of the reply failed"),
-    (reply_stream(said({"content": "Ha"}, "network_error")), "of the reply failed"),  # Zhipu
+    (reply_stream(build_chunk({}, "error")), "generation of the reply failed"),
+    (reply_stream(build_chunk({"content": "Ha"}, "network_error")), "of the reply failed"),  # Zhipu
     (raw(HALF, content_type="application/json"), "failed (502): Busy."),
 ]
 
@@ -271,14 +276,14 @@ def test_the_meaning_of_usage_figures(subtests: pytest.Subtests) -> None:
 
 
 END: Said = {"choices": [], "usage": OK}
-SO_FAR: Said = said({"content": "H"}, usage={**OK, "completion_tokens": 1})
+SO_FAR: Said = build_chunk({"content": "H"}, usage={**OK, "completion_tokens": 1})
 
 
 def test_figures_are_counted_once(subtests: pytest.Subtests) -> None:
     for chunks in (
-        [said({"content": "Hi."}), STOP, END],
-        [said({"content": "Hi."}), said({}, "stop", usage=OK)],
-        [SO_FAR, said({"content": "i."}, usage=OK), said({}, "stop", usage=OK), END],
+        [build_chunk({"content": "Hi."}), STOP, END],
+        [build_chunk({"content": "Hi."}), build_chunk({}, "stop", usage=OK)],
+        [SO_FAR, build_chunk({"content": "i."}, usage=OK), build_chunk({}, "stop", usage=OK), END],
     ):
         with subtests.test(chunks=chunks):
             message, _ = read(*chunks)

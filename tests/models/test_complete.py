@@ -41,7 +41,7 @@ async def test_broken_streams_are_retried(agent: ScriptedAgent) -> None:
     assert [event["attempt"] for event in retries(events)] == [1, 2, 3, 4, 5]
     assert [m.text for m in await agent.messages() if isinstance(m, AIMessage)] == ["All of it."]
     assert (await agent.outcome()).usage["model_calls"] == 1
-    assert agent.lines("a") == [], "no tool is executed before the whole reply is there"
+    assert agent.lines("a") == [], "no tool is executed before the reply is complete"
 
 
 async def test_permanent_errors_are_not_retried(
@@ -61,7 +61,7 @@ async def test_permanent_errors_are_not_retried(
 
 
 async def test_the_servers_retry_delay_is_respected_unless_it_is_zero(agent: ScriptedAgent) -> None:
-    """Without one, all retries would follow immediately: they use our own delays."""
+    """With a delay of zero, retries use our own delays instead of following immediately."""
     waits = ((503, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), (429, "0.4"))
     busy = [fail(status, headers={"Retry-After": wait}) for status, wait in waits]
     events = retries(await agent.events(*busy, text("So.")))

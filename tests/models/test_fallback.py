@@ -23,7 +23,7 @@ async def test_an_endpoint_that_rejects_is_skipped(
     events = await configured.events(fail(401), fail(404))
     outcome = await configured.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "done")
-    assert len(configured.server.requests) == 2, "once a step"
+    assert len(configured.server.requests) == 2, "once per step"
     assert [request.model for request in second.requests] == ["other", "other"]
     assert all("sk-main" not in r.headers.get("authorization", "") for r in second.requests)
     first, _ = [event for event in events if event["type"] == "retry"]
@@ -53,7 +53,7 @@ async def test_if_all_fail_each_error_is_listed(
 
 async def test_two_empty_replies_are_an_error(agent: ScriptedAgent, second: ScriptedServer) -> None:
     outcome = await agent.run(text(""), text(" \n"))
-    assert second.requests == [], "an address chosen for a run has no fallback"
+    assert second.requests == [], "an address given to a run has no fallback"
     assert (outcome.stop_reason, outcome.success) == ("error", False)
     assert "empty reply from `scripted`" in outcome.output
     assert outcome.usage["model_calls"] == 2
@@ -148,7 +148,7 @@ async def test_a_role_has_its_own_parameters_and_fallbacks(consulter: ScriptedAg
     assert outcome.usage["roles"]["extract"]["model_calls"] == 1
 
 
-async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
+async def test_the_planner_has_its_own_model(agent: ScriptedAgent) -> None:
     address = agent.server.base_url
     Path("manus.toml").write_text(
         f'[roles.plan]\nmodel = "planner"\nbase_url = "{address}"\nreasoning_effort = "high"\n'
@@ -164,7 +164,7 @@ async def test_the_planner_has_a_model_of_its_own(agent: ScriptedAgent) -> None:
     assert await flow.statuses() == ["completed"]
 
 
-async def test_the_vision_model_is_asked_about_what_it_cannot_see(agent: ScriptedAgent) -> None:
+async def test_the_vision_model_gets_the_images(agent: ScriptedAgent) -> None:
     Path("manus.toml").write_text(
         f"""
         vision = false

@@ -38,9 +38,7 @@ def test_a_call_is_recorded_for_the_run_and_its_node() -> None:
         pytest.param(Budget(tool_calls=0), True, None, id="a last call without tools is allowed"),
     ],
 )
-def test_a_limit_that_is_reached_forbids_another_call(
-    limits: Budget, room: bool, over: str | None
-) -> None:
+def test_a_reached_limit_forbids_another_call(limits: Budget, room: bool, over: str | None) -> None:
     ledger = UsageLedger(limits)
     ledger.book(spending("main", 40, cost=0.25))
     assert ledger.over == over
@@ -64,7 +62,7 @@ def test_a_nested_run_counts_against_the_limits_of_the_outermost() -> None:
     assert outer.used["seconds"] < 900, "the outermost run counts the time"
 
 
-async def test_concurrent_nodes_have_entries_of_their_own() -> None:
+async def test_concurrent_nodes_have_their_own_entries() -> None:
     ledger = UsageLedger()
     has_started = asyncio.Barrier(3)
 

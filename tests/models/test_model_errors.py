@@ -73,7 +73,7 @@ TABLE: list[tuple[Scripted, Kind, str]] = [
 ]
 
 
-def sent(status: int, body: Any) -> Raw:
+def respond(status: int, body: Any) -> Raw:
     """Return a response with this body; a text is sent unchanged."""
     if isinstance(body, str):
         return raw(body.encode(), status, "text/html" if body.startswith("<") else "text/plain")
@@ -122,10 +122,10 @@ REFUSED = {
 }
 SAID: list[tuple[Scripted, Kind, str]] = [
     *TABLE,
-    *((sent(*case), ContextOverflowError, "") for case in TOO_LARGE.values()),
-    *((sent(s, body), ModelRefusedError, words) for s, body, words in REFUSED.values()),
-    (sent(500, "Out of memory"), ModelUnavailableError, "failed (500): Out of memory"),
-    (sent(400, NO_CALL), ModelUnavailableError, "failed (400): Failed to call"),  # Groq
+    *((respond(*case), ContextOverflowError, "") for case in TOO_LARGE.values()),
+    *((respond(s, body), ModelRefusedError, words) for s, body, words in REFUSED.values()),
+    (respond(500, "Out of memory"), ModelUnavailableError, "failed (500): Out of memory"),
+    (respond(400, NO_CALL), ModelUnavailableError, "failed (400): Failed to call"),  # Groq
 ]
 
 

@@ -114,6 +114,6 @@ def test_only_what_differs_from_run_to_run_does_not_count() -> None:
     assert len({form(text) for text in ("12 files", "13 files", "0x1")}) == 3
     messages = [SystemMessage("You are."), HumanMessage("Hi."), ephemeral("Next?")]
     assert normalize_messages(messages, "/w") == [{"role": "human", "text": "Hi."}], (
-        "of one request alone"
+        "of only one request"
     )
     assert [is_ephemeral(message) for message in messages] == [False, False, True]

@@ -146,7 +146,7 @@ def test_calls_in_text(subtests: pytest.Subtests) -> None:
         with subtests.test(content=content, expected=expected):
             message = with_prompted_calls(AIMessage(content))
             assert [(c["name"], c["args"]) for c in message.tool_calls] == expected
-            assert len(message.invalid_tool_calls) == (0 if expected else 1), "what cannot be read"
+            assert len(message.invalid_tool_calls) == (0 if expected else 1), "unreadable calls"
 
 
 async def test_repaired_calls_and_calls_in_thoughts(

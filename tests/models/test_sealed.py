@@ -8,7 +8,15 @@ from langchain_core.messages import AIMessage
 
 from manus.models.reasoning import REASONING, SealedReader, move_sealed
 from tests.helpers.agent import ScriptedAgent
-from tests.server import Scripted, ScriptedServer, fail, reply_message, reply_stream, said, text
+from tests.server import (
+    Scripted,
+    ScriptedServer,
+    build_chunk,
+    fail,
+    reply_message,
+    reply_stream,
+    text,
+)
 
 Json = dict[str, Any]
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
@@ -21,7 +29,7 @@ def signed(signature: str) -> Json:
     return {"extra_content": {"google": {"thought_signature": signature}}}
 
 
-def made(place: int, **fields: Any) -> Json:
+def build_call(place: int, **fields: Any) -> Json:
     """Return a call in a reply; `index` is its position in a stream."""
     function = {"name": "append", "arguments": json.dumps({"path": "a", "line": str(place)})}
     return {"id": f"c{place}", "type": "function", "function": function, **fields}
@@ -29,7 +37,7 @@ def made(place: int, **fields: Any) -> Json:
 
 def streamed(*deltas: Json) -> Scripted:
     """Return a reply with a call, in these chunks."""
-    return reply_stream(*map(said, deltas), said({}, "tool_calls"))
+    return reply_stream(*map(build_chunk, deltas), build_chunk({}, "tool_calls"))
 
 
 @pytest.fixture
@@ -76,12 +84,12 @@ def test_pieces_become_entries(subtests: pytest.Subtests) -> None:
 
 async def test_details_go_back_unchanged(lax: ScriptedAgent, subtests: pytest.Subtests) -> None:
     reasoning = {"reasoning_details": DETAILS, "reasoning": "First I look."}
-    at_once = reply_message("tool_calls", **reasoning, tool_calls=[made(0)])
+    at_once = reply_message("tool_calls", **reasoning, tool_calls=[build_call(0)])
     pieces: list[Json] = [
         {"reasoning": "First", "reasoning_details": [{**TEXT, "text": "First"}]},
         {"reasoning": " I look.", "reasoning_details": [{**TEXT, "text": " I look."}]},
         {"reasoning_details": [{**TEXT, "signature": "ErUB+/="}]},
-        {"reasoning_details": [DETAILS[1]], "tool_calls": [made(0, index=0)]},
+        {"reasoning_details": [DETAILS[1]], "tool_calls": [build_call(0, index=0)]},
     ]
     for thread, first in (("whole", at_once), ("streamed", streamed(*pieces))):
         with subtests.test(thread=thread, first=first):
@@ -97,7 +105,7 @@ async def test_a_signature_goes_back_on_its_call(
     lax: ScriptedAgent, subtests: pytest.Subtests
 ) -> None:
     """Of parallel calls only the first has one; Google's streams give all of them index 0."""
-    both = [made(0, **signed("AbC+/=")), made(1)]
+    both = [build_call(0, **signed("AbC+/=")), build_call(1)]
     in_pieces = streamed(*({"tool_calls": [{**call, "index": 0}]} for call in both))
     at_once = reply_message("tool_calls", tool_calls=both)
     for thread, first in (("whole", at_once), ("streamed", in_pieces)):
@@ -127,7 +135,7 @@ async def test_googles_thoughts_in_the_text_are_not_an_answer(lax: ScriptedAgent
 
 @pytest.mark.environ(MANUS_SEND_REASONING="false")
 async def test_never_if_sending_is_disabled(lax: ScriptedAgent) -> None:
-    call = made(0, index=0, **signed("AbC"))
+    call = build_call(0, index=0, **signed("AbC"))
     await lax.run(streamed({"reasoning_details": DETAILS, "tool_calls": [call]}), text("done"))
     [message] = assistants(lax.server)
     assert set(message) == {"role", "content", "tool_calls"}
@@ -141,7 +149,7 @@ async def test_never_if_sending_is_disabled(lax: ScriptedAgent) -> None:
 async def test_no_other_server_gets_it(lax: ScriptedAgent, second: ScriptedServer) -> None:
     """Neither sealed nor readable content; the first server gets it again afterwards."""
     second.strict = False
-    call = made(0, index=0, **signed("AbC"))
+    call = build_call(0, index=0, **signed("AbC"))
     first = streamed({"reasoning_details": DETAILS, "tool_calls": [call]})
     theirs = [{**call, "id": "d0", **signed("of the other")}]
     second.script(streamed({**call, "reasoning_details": [SECRET], "tool_calls": theirs}))

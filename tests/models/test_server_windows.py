@@ -104,7 +104,7 @@ async def test_a_server_that_drops_a_part_is_an_error_with_the_setting_to_change
     last_texts = "\n".join(str(r.last["content"])[:80] for r in agent.server.requests)
     assert len(agent.server.requests) == 2, last_texts
     assert len(agent.server.requests[1].raw) < 0.5 * len(agent.server.requests[0].raw)
-    assert (outcome.stop_reason, outcome.output) == ("answered", "What?"), "shorter, it fits"
+    assert (outcome.stop_reason, outcome.output) == ("answered", "What?"), "it fits once shortened"
 
 
 async def test_a_request_that_cannot_be_shortened_ends_the_run(
@@ -134,7 +134,7 @@ async def test_a_count_far_below_is_reported_once_if_the_window_is_unknown(
     for words in ("2,051 tokens", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
         with subtests.test(words=words):
             assert words in messages[0]
-    assert outcome.output == "Which?", "the reply counts all the same"
+    assert outcome.output == "Which?", "the reply counts anyway"
 
 
 async def test_a_small_window_is_reported_once_with_the_setting(
@@ -144,7 +144,7 @@ async def test_a_small_window_is_reported_once_with_the_setting(
     monkeypatch.setenv("MANUS_CONTEXT_WINDOW", "4000")
     with caplog.at_level(logging.WARNING, "manus"):
         await agent.run(text("Hello."))
-        assert caplog.records == [], "the settings say so themselves"
+        assert caplog.records == [], "the settings already specify it"
         monkeypatch.delenv("MANUS_CONTEXT_WINDOW")
         await agent.run(call("poll"), text("Hello."), thread="again")
     [message] = [record.getMessage() for record in caplog.records]

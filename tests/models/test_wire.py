@@ -26,7 +26,7 @@ from manus.state.messages import MALFORMED_AT, is_cut_off, list_calls
 from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT
-from tests.server import ScriptedServer, call, calls, raw, reply_stream, said, text
+from tests.server import ScriptedServer, build_chunk, call, calls, raw, reply_stream, text
 
 CALL = {"name": "read", "args": {"path": "ä", "n": [1, None]}, "id": "c1", "type": "tool_call"}
 PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{RED_DOT}"}}
@@ -139,20 +139,22 @@ ARGUMENTS = json.dumps({"path": "a", "line": LINE}, ensure_ascii=False)
 
 
 def piece(**function: str) -> dict[str, Any]:
-    return said({"tool_calls": [{"index": 0, "function": function}]})
+    return build_chunk({"tool_calls": [{"index": 0, "function": function}]})
 
 
 TALK = reply_stream(
-    said({"content": WORDS[:5]}), said({"content": WORDS[5:]}), said({}, "stop")
+    build_chunk({"content": WORDS[:5]}),
+    build_chunk({"content": WORDS[5:]}),
+    build_chunk({}, "stop"),
 ).body
 CALLING = reply_stream(
     piece(name="append", arguments=ARGUMENTS[:9]),
     piece(arguments=ARGUMENTS[9:]),
-    said({}, "tool_calls"),
+    build_chunk({}, "tool_calls"),
 ).body
 
 
-async def heard(model: Any) -> AIMessage | None:
+async def receive(model: Any) -> AIMessage | None:
     """Return the reply, with its calls as in a run; None if it failed."""
     try:
         message: AIMessage = await model.ainvoke([HumanMessage("Hi.")])
@@ -172,7 +174,7 @@ async def test_a_stream_truncated_anywhere(
     whole_ones = 0
     for cut in cuts:
         with subtests.test(cut=cut):
-            reply = await heard(model)
+            reply = await receive(model)
             if reply is None or is_cut_off(reply):
                 continue
             whole_ones += 1
@@ -180,7 +182,7 @@ async def test_a_stream_truncated_anywhere(
                 assert reply.text == WORDS, body[:cut]
             else:
                 assert [call["args"] for call in list_calls(reply)] == [{"path": "a", "line": LINE}]
-    assert 0 < whole_ones < 25, "those cut after the reply's end was told"
+    assert 0 < whole_ones < 25, "those truncated after the finish reason"
 
 
 async def test_comments_that_keep_a_connection_open_are_silence(

@@ -46,7 +46,7 @@ def answer(number: int, text: str = "text") -> ToolMessage:
     return ToolMessage(text, tool_call_id=f"c{number}", name="read", id=f"t{number}")
 
 
-def whole(text: str, workspace: Workspace) -> str:
+def read_full_text(text: str, workspace: Workspace) -> str:
     note = re.search(r"all [\d,]+ are in (\S+) …\]", text)
     assert note is not None
     return (workspace.root / note[1]).read_text()
@@ -60,13 +60,13 @@ class TestTruncation:
         excerpt = str(messages[2].text)
         assert excerpt.startswith("first")
         assert excerpt.endswith("last")
-        assert whole(excerpt, workspace) == text
+        assert read_full_text(excerpt, workspace) == text
         assert history[2].text == text, "the history keeps it"
         rendered = RenderedHistory(workspace)
         window = ContextWindow(size=0, around=0, room=ROOM, factor=1, full=0, vision=True)
         first = await rendered.render(history, window)
         again = await rendered.render([*history, asks(2)], window)
-        assert again[2] is first[2], "it is sent as the request before had it"
+        assert again[2] is first[2], "it is sent as in the previous request"
         assert len(await rendered.render(history[:2], window)) == 2
 
     async def test_many_results_share_the_space_of_a_turn(self, workspace: Workspace) -> None:
@@ -98,7 +98,7 @@ class TestTruncation:
         messages = await fit_messages(history, ROOM, workspace)
         assert messages[-1] is history[-1]
         assert messages[0] is not history[0]
-        assert whole(str(messages[0].text), workspace) == history[0].text
+        assert read_full_text(str(messages[0].text), workspace) == history[0].text
 
     async def test_rendering_does_not_depend_on_earlier_renderings(
         self, workspace: Workspace, subtests: pytest.Subtests
@@ -211,7 +211,7 @@ GPT = ModelSettings.model_validate({"model": "gpt-5", "api_key": "k"})
 async def test_settings_then_what_was_learned_then_the_models_profile() -> None:
     model = await build_model(GPT, Path())
     assert get_window(GPT, model) == 272_000
-    assert get_window(GPT) == 272_000, "before there is a client, too"
+    assert get_window(GPT) == 272_000, "even before there is a client"
     learn_window(ContextOverflowError("maximum context length is 9000", (None, "gpt-5")), 10_000)
     assert get_window(GPT.model_copy(), model) == 9_000, "whichever run asks"
     assert get_window(GPT.model_copy(update={"context_window": 5_000}), model) == 5_000
@@ -229,6 +229,6 @@ def test_rejected_sizes_and_server_counts_are_learned_from(
         with subtests.test(number=number, message=message):
             endpoint = ModelSettings(model="m", base_url=f"http://learned{number}/v1")
             learn_window(ContextOverflowError(message, (endpoint.base_url, endpoint.model)), 10_000)
-            assert get_window(endpoint) == window, "less than what was refused"
+            assert get_window(endpoint) == window, "less than the rejected size"
     assert calibrate(1.0, 1_000, 1_500) == 1.5
     assert calibrate(1.5, 1_000, 10) == 1.5, "it counts something else"

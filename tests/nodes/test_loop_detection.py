@@ -51,7 +51,7 @@ def fail(command: str, observation: str = "no") -> list[AnyMessage]:
     return bash(command, observation, error=True)
 
 
-def said(text: str) -> list[AnyMessage]:
+def say(text: str) -> list[AnyMessage]:
     return step(text=text)
 
 
@@ -136,10 +136,10 @@ CASES: dict[str, tuple[list[list[AnyMessage]], str | None]] = {
         None,
     ),
     # texts
-    "a text with others between": ([said(t) for t in ("A.", "B.", " A.\n", "C.", "A.")], "text"),
+    "a text with others between": ([say(t) for t in ("A.", "B.", " A.\n", "C.", "A.")], "text"),
     "a phrase before different calls": ([bash(f"{n}", text="Look.") for n in range(6)], None),
-    "three empty replies": ([said(" \n")] * 3, "silence"),
-    "empty replies not in a row": ([said(""), said(""), said("Hm."), said("")], None),
+    "three empty replies": ([say(" \n")] * 3, "silence"),
+    "empty replies not in a row": ([say(""), say(""), say("Hm."), say("")], None),
     # not loops
     "a list of items": ([step(("read", {"n": n}, "same")) for n in range(20)], None),
     "a view after each edit": ([s for e in EDITS for s in (VIEW, e)] + [VIEW], None),
@@ -204,8 +204,8 @@ async def test_edits_are_compared_by_what_they_change(edit: Edit, root: Path, na
 def test_the_threshold_counts_the_earlier_texts(subtests: pytest.Subtests) -> None:
     for threshold in (1, 2, 5):
         with subtests.test(threshold=threshold):
-            assert kind_in(*[said("So.")] * threshold, threshold=threshold) is None
-            assert kind_in(*[said("So.")] * (threshold + 1), threshold=threshold) == "text"
+            assert kind_in(*[say("So.")] * threshold, threshold=threshold) is None
+            assert kind_in(*[say("So.")] * (threshold + 1), threshold=threshold) == "text"
 
 
 def test_a_finding_names_every_call_of_a_cycle_and_one_result() -> None:
@@ -248,7 +248,7 @@ MEASURED: dict[str, tuple[list[list[AnyMessage]], list[str]]] = {
     "and back": ([LS] * 5 + [bash("new"), LS], ["", "", *REFUSALS, "", ""]),
     "half is new": ([step(("a", {}, "1"), ("b", {}, str(n))) for n in range(4)], [""] * 4),
     "half before": ([step(("b", {}, str(n)), ("a", {}, "1")) for n in range(4)], [""] * 4),
-    "nothing to refuse": ([said("A.")] * 4, ["", "", "hint", "ask"]),
+    "nothing to refuse": ([say("A.")] * 4, ["", "", "hint", "ask"]),
     "a poll is never refused, and ends at the twentieth": (
         [bash("p", seconds=3)] * (POLLS + 1),
         ["", "", *["hint"] * (POLLS - 3), "ask", "ask"],

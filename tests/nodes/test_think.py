@@ -131,22 +131,26 @@ def test_the_reason(subtests: pytest.Subtests) -> None:
             assert find_stop_reason(**{**USUAL, **arguments}) == reason
 
 
-def used(**amounts: Any) -> Usage:
+def build_usage(**amounts: Any) -> Usage:
     return {**no_usage(), **amounts}  # type: ignore[typeddict-item]
 
 
 BUDGETS: list[tuple[Budget, Usage, str | None]] = [
-    (Budget(), used(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
-    (Budget(tokens=100), used(input_tokens=60, output_tokens=39), None),
-    (Budget(tokens=1100), used(input_tokens=1060, output_tokens=40), "tokens (1,100 of 1,100)"),
-    (Budget(cost=0.5), used(), None),
-    (Budget(cost=0.5), used(cost=0.625), "cost (0.62 of 0.50)"),
-    (Budget(seconds=5), used(seconds=4.99), None),
-    (Budget(seconds=5), used(seconds=5.25), "seconds (5.25 of 5.00)"),
-    (Budget(tool_calls=3), used(tool_calls=2), None),
-    (Budget(tool_calls=3), used(tool_calls=3), "tool calls (3 of 3)"),
-    (Budget(tool_calls=0), used(), "tool calls (0 of 0)"),
-    (Budget(model_calls=2), used(model_calls=2), "model calls (2 of 2)"),
+    (Budget(), build_usage(input_tokens=10**9, seconds=1e9, tool_calls=10**6), None),
+    (Budget(tokens=100), build_usage(input_tokens=60, output_tokens=39), None),
+    (
+        Budget(tokens=1100),
+        build_usage(input_tokens=1060, output_tokens=40),
+        "tokens (1,100 of 1,100)",
+    ),
+    (Budget(cost=0.5), build_usage(), None),
+    (Budget(cost=0.5), build_usage(cost=0.625), "cost (0.62 of 0.50)"),
+    (Budget(seconds=5), build_usage(seconds=4.99), None),
+    (Budget(seconds=5), build_usage(seconds=5.25), "seconds (5.25 of 5.00)"),
+    (Budget(tool_calls=3), build_usage(tool_calls=2), None),
+    (Budget(tool_calls=3), build_usage(tool_calls=3), "tool calls (3 of 3)"),
+    (Budget(tool_calls=0), build_usage(), "tool calls (0 of 0)"),
+    (Budget(model_calls=2), build_usage(model_calls=2), "model calls (2 of 2)"),
 ]
 
 
@@ -171,7 +175,7 @@ async def test_hint_refusal_end(agent: ScriptedAgent) -> None:
     observation = await agent.observations()
     assert observation[:4] == ["There is no file missing."] * 4
     assert all(text.startswith("Not executed") and "4 times" in text for text in observation[4:])
-    assert outcome.usage["tool_calls"] == 4, "what was refused was not executed"
+    assert outcome.usage["tool_calls"] == 4, "refused calls were not executed"
     assert_paired(await agent.messages())
 
 
@@ -212,6 +216,6 @@ async def test_a_person_is_asked_and_the_answer_is_passed_on(agent: ScriptedAgen
     assert (outcome.stop_reason, outcome.output) == ("answered", "All right.")
     assert agent.server.requests[6].messages[-2]["content"] == "Look in b."
     assert (await agent.observations())[6:] == ["There is no file missing."] * 2, "not refused"
-    assert "loop" not in agent.server.requests[-1].text, "what came before does not count"
+    assert "loop" not in agent.server.requests[-1].text, "earlier ones do not count"
     last = await agent.run(*[READ] * 6, interactive=True, max_steps=6, thread="last")
-    assert last.stop_reason == "stuck", "no step is left for an answer"
+    assert last.stop_reason == "stuck", "there is no step left for an answer"

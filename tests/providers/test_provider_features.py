@@ -156,7 +156,7 @@ def use(place: int) -> Json:
     return {"type": "tool_use", "id": f"toolu_{place}", "name": "append", "input": arguments}
 
 
-def thought(text: str, signature: str) -> Json:
+def build_thought(text: str, signature: str) -> Json:
     return {"type": "thinking", "thinking": text, "signature": signature}
 
 
@@ -184,9 +184,14 @@ THEN = {"reasoningContent": {"reasoningText": {"text": "Then.", "signature": "dH
 USED = {"toolUse": {"toolUseId": "t0", "name": "append", "input": {"path": "a", "line": "0"}}}
 AGAIN = {"toolUse": {"toolUseId": "t1", "name": "append", "input": {"path": "a", "line": "1"}}}
 BLOCKS: dict[str, tuple[Json, ...]] = {
-    "anthropic redacted": (thought("First.", SIGNATURE), REDACTED, SAID, use(0), use(1)),
-    "anthropic between calls": (thought("First.", "one"), use(0), thought("Then.", "two"), use(1)),
-    "anthropic two not shown": (thought("", "one"), thought("", "two"), use(0), use(1)),
+    "anthropic redacted": (build_thought("First.", SIGNATURE), REDACTED, SAID, use(0), use(1)),
+    "anthropic between calls": (
+        build_thought("First.", "one"),
+        use(0),
+        build_thought("Then.", "two"),
+        use(1),
+    ),
+    "anthropic two not shown": (build_thought("", "one"), build_thought("", "two"), use(0), use(1)),
     "google after a thought": (
         *(MUSED, {"text": "I write."}, {**CALLED, "thoughtSignature": SIGNATURE}, SECOND),
     ),

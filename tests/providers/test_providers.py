@@ -41,11 +41,11 @@ async def test_a_run_with_calls_to_its_end(either: ProvidedAgent) -> None:
     assert (usage["output_tokens"], usage["cached_tokens"]) == (40, cached)
     assert not usage.get("estimated")
     if either.streamed:
-        _came_in_pieces(either.provider, parts)
-    _has_the_key(either.provider, either.server.requests[0].headers)
+        _arrived_in_chunks(either.provider, parts)
+    _assert_key(either.provider, either.server.requests[0].headers)
 
 
-def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
+def _arrived_in_chunks(provider: str, parts: list[tuple[str, Any]]) -> None:
     chunks = [data[0] for mode, data in parts if mode == "messages"]
     pieces = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
     texts = [chunk.text for chunk in pieces if chunk.text]
@@ -57,7 +57,7 @@ def _came_in_pieces(provider: str, parts: list[tuple[str, Any]]) -> None:
         assert len(calls) > 3
 
 
-def _has_the_key(provider: str, headers: Mapping[str, str]) -> None:
+def _assert_key(provider: str, headers: Mapping[str, str]) -> None:
     """Assert that the key is sent in the provider's way."""
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     if provider == "bedrock":
@@ -82,11 +82,11 @@ async def test_truncated_calls_are_not_executed(agent: ProvidedAgent) -> None:
     assert outcome.stop_reason == "answered"
     # Azure's arguments are known as they were sent: the first call was complete
     assert agent.lines("a.txt") == (["Grüße, 世界"] if agent.provider == "azure" else [])
-    assert agent.lines("b.txt") == ["two"], "the model was told, and called again"
+    assert agent.lines("b.txt") == ["two"], "the model was informed, and called it again"
     assert agent.lines("c.txt") == ["one"]
     assert_paired(await agent.messages())
     assert "length limit" in agent.server.requests[1].raw.decode()
-    assert (await agent.observations())[3] == "1 %", "the first poll was not carried out"
+    assert (await agent.observations())[3] == "1 %", "the first poll was not executed"
     calls = sent_calls(agent.provider, agent.server.requests[-1].body)
     assert [name for name, _ in calls] == [*["append"] * 2, *["poll"] * 2, *["append"] * 2]
     assert all(isinstance(arguments, dict) for _, arguments in calls)
@@ -166,7 +166,7 @@ CHECK = {
 }
 
 
-def refused(provider: str, status: int, **options: Any) -> Refusal:
+def build_refusal(provider: str, status: int, **options: Any) -> Refusal:
     return Refusal(status, KINDS[provider].split()[STATUSES.index(status)], **options)
 
 
@@ -179,7 +179,7 @@ async def test_permanent_errors_are_not_retried(
 ) -> None:
     for status, words in ((401, CHECK[agent.provider]), (404, "check MANUS_MODEL")):
         with subtests.test(status=status, words=words):
-            parts = await agent.watch(refused(agent.provider, status), thread=str(status))
+            parts = await agent.watch(build_refusal(agent.provider, status), thread=str(status))
             outcome = await agent.outcome(str(status))
             assert outcome.stop_reason == "error"
             assert waits(parts) == []
@@ -208,15 +208,15 @@ async def test_temporary_errors_are_retried(
     status = 429 if agent.provider == "bedrock" else 503
     agent.streamed = True
     parts = await agent.watch(
-        refused(agent.provider, 429, **refusal_options),
-        refused(agent.provider, 500),
-        refused(agent.provider, status, message="Overloaded.", mid_stream=True),
+        build_refusal(agent.provider, 429, **refusal_options),
+        build_refusal(agent.provider, 500),
+        build_refusal(agent.provider, status, message="Overloaded.", mid_stream=True),
         Turn(text="All of it."),
     )
-    requests, *ours = waits(parts)
-    assert 0.2 <= requests <= 0.22
-    assert len(ours) == 2
-    assert max(ours) < 0.1
+    requested_delay, *our_delays = waits(parts)
+    assert 0.2 <= requested_delay <= 0.22
+    assert len(our_delays) == 2
+    assert max(our_delays) < 0.1
     outcome = await agent.outcome()
     assert (outcome.stop_reason, outcome.output) == ("answered", "All of it.")
     assert len({request.raw for request in agent.server.requests}) == 1
@@ -225,7 +225,7 @@ async def test_temporary_errors_are_retried(
 @pytest.mark.parametrize("provider", ["google", "azure"])
 async def test_a_delay_of_an_hour_is_not_waited_for(agent: ProvidedAgent) -> None:
     delay = {"retryDelay": "3600s"}
-    refusal = refused(agent.provider, 429, headers={"Retry-After": "3600"}, details=(delay,))
+    refusal = build_refusal(agent.provider, 429, headers={"Retry-After": "3600"}, details=(delay,))
     parts = await agent.watch(refusal)
     assert waits(parts) == []
     assert "(429)" in (await agent.outcome()).output

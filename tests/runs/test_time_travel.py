@@ -95,9 +95,7 @@ async def test_a_rewind_is_undone(agent: ScriptedAgent, store: Store) -> None:
     assert (await agent.outcome()).output == "Done."
 
 
-async def test_a_fork_has_files_of_its_own(
-    agent: ScriptedAgent, store: Store, tmp_path: Path
-) -> None:
+async def test_a_fork_has_its_own_files(agent: ScriptedAgent, store: Store, tmp_path: Path) -> None:
     await change_files(agent)
     copy = await fork(store, "t", at=1, workspace=tmp_path / "copy")
     assert files(tmp_path / "copy") == {"data", "data/a.csv"}

@@ -16,7 +16,7 @@ from manus.config.safety_settings import matches
 from manus.execution.decisions import read_answer
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
-from tests.helpers.child import REQUEST, killed_when, started
+from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.mcp.conftest import ASKING, ODD_SERVER
 from tests.server import call, calls, text
 
@@ -95,7 +95,7 @@ async def test_a_protected_name_is_shown_and_written_after_a_yes(editing: Script
     approved: Command[Any] = Command(resume={"decisions": [APPROVE]})
     waiting = await editing.invoke(approved, AGAIN)
     assert editing.lines(".env") == ["KEY=1"]
-    assert waiting.stop_reason == "interrupted", "the yes was to the first call alone"
+    assert waiting.stop_reason == "interrupted", "the approval was only for the first call"
     outcome = await editing.invoke(approved, text("Done."))
     assert outcome.stop_reason == "answered"
     assert editing.lines(".env") == ["KEY=2"]
@@ -110,7 +110,7 @@ async def test_changed_arguments_are_what_is_called(editing: ScriptedAgent) -> N
     assert outcome.stop_reason == "answered"
     assert (editing.lines(".env"), editing.lines(".envrc")) == ([], ["B=2"])
     [observation] = await editing.observations()
-    assert json.dumps(args) in observation, "the model reads what was called"
+    assert json.dumps(args) in observation, "the model sees the executed call"
     assert_paired(await editing.messages())
 
 
@@ -197,7 +197,7 @@ async def test_a_changed_call_is_asked_about_again(editing: ScriptedAgent) -> No
     assert "+KEY=2" in waiting.output
     await editing.graph.aupdate_state(config, {"messages": [message]}, as_node="think")
     outcome = await editing.invoke(Command(resume="yes"), text("Well."))
-    assert not (editing.workspace / ".env").exists(), "the answer was to no question"
+    assert not (editing.workspace / ".env").exists(), "the answer belonged to no question"
     assert outcome.stop_reason == "answered"
 
 
@@ -215,7 +215,7 @@ async def test_a_refusal_applies_even_if_approval_is_no_longer_needed(
 async def test_a_process_is_killed_between_question_and_answer(agent: ScriptedAgent) -> None:
     settings(agent, '[approve]\nmode = "ask"\nallow = ["hold"]\n')
     agent.server.script(calls(call("append", path="a", line="1"), HOLD))
-    with started(agent, REQUEST) as child:
+    with start_run(agent, REQUEST) as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
     waiting = await agent.invoke(None)
     assert waiting.stop_reason == "interrupted"
@@ -230,7 +230,7 @@ async def test_a_process_is_killed_after_the_answer(agent: ScriptedAgent) -> Non
     waiting = await agent.run(HOLD, approve="ask")
     assert waiting.stop_reason == "interrupted"
     await agent.graph.close_waiting()
-    with started(agent, Command(resume="yes"), approve="ask") as child:
+    with start_run(agent, Command(resume="yes"), approve="ask") as child:
         killed_when(child, lambda: agent.lines("held") == ["1"])
     outcome = await agent.invoke(None, text("Done."), approve="ask")
     assert outcome.stop_reason == "answered", "an answered question is not asked again"

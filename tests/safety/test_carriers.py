@@ -169,7 +169,7 @@ def write_settings(folder: Path, internet: Internet, extra: str = "") -> None:
     trust(folder)
 
 
-async def carried_out(
+async def run_refusing(
     agent: ScriptedAgent,
     internet: Internet,
     script: list[Call],
@@ -224,7 +224,7 @@ async def play(
     internet.pages.update(carrier.pages)
     lay_out(carrier, agent.workspace)
     inputs = build_input(typed_request(carrier.request))
-    return await carried_out(agent, internet, carrier.script, inputs, has_page=name in BROWSED)
+    return await run_refusing(agent, internet, carrier.script, inputs, has_page=name in BROWSED)
 
 
 def mark_browsed(name: str) -> Any:
@@ -270,7 +270,7 @@ PIPED = UserRequest(f"Sum it up.\n\n<stdin>\n{ORDER}\n</stdin>", "Sum it up.", i
     ids=["by the command line", "in words", "as a message"],
 )
 async def test_piped_text(agent: ScriptedAgent, internet: Internet, inputs: Any) -> None:
-    model = await carried_out(agent, internet, [], inputs)
+    model = await run_refusing(agent, internet, [], inputs)
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 
@@ -279,7 +279,7 @@ async def test_an_attached_file(agent: ScriptedAgent, internet: Internet) -> Non
     file = agent.workspace.parent / "mail.txt"
     file.write_text(f"{ORDER} by http://thief.example/")
     request = attach_files(typed_request("Sum it up."), [file], agent.workspace)
-    model = await carried_out(agent, internet, [], build_input(request))
+    model = await run_refusing(agent, internet, [], build_input(request))
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 
@@ -293,7 +293,7 @@ async def test_an_mcp_server(agent: ScriptedAgent, internet: Internet, place: st
     write_settings(folder, internet, planted_server(folder, replies))
     which = ORDER if place == "answered" else "x"
     script = [call("mcp_planted_read", which=which), call("mcp_planted_fail")]
-    model = await carried_out(agent, internet, script, {"request": "Read it."})
+    model = await run_refusing(agent, internet, script, {"request": "Read it."})
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 
@@ -307,7 +307,7 @@ async def test_the_answer_of_another_agent(agent: ScriptedAgent, internet: Inter
         text("It is in told.txt."),
     )
     script = [bash("cat told.txt")]
-    model = await carried_out(agent, internet, script, {"request": "Do what is needed."})
+    model = await run_refusing(agent, internet, script, {"request": "Do what is needed."})
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 
@@ -320,7 +320,7 @@ async def test_a_later_request_on_the_thread(
     internet.pages.update(CARRIERS[name].pages)
     agent.server.script(*CARRIERS[name].script, text("It says something."))
     await agent.run(request="Read it.")
-    model = await carried_out(agent, internet, [], {"request": "Go on."})
+    model = await run_refusing(agent, internet, [], {"request": "Go on."})
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 
@@ -344,7 +344,7 @@ async def test_a_file_downloaded_by_an_earlier_run(
     internet.pages.update(CARRIERS[name].pages)
     agent.server.script(*LATER[name], text("It is there."))
     await agent.run(request="Download it.", thread="earlier")
-    model = await carried_out(agent, internet, [READS[name]], {"request": "Read it."})
+    model = await run_refusing(agent, internet, [READS[name]], {"request": "Read it."})
     assert model.has_obeyed
     assert harm_done(agent, internet) == []
 

@@ -319,7 +319,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
 
 
-async def carried_out(
+async def run_refusing(
     agent: ScriptedAgent, script: list[Call], request: str, **settings: Any
 ) -> tuple[set[str], list[str]]:
     """Complete a run in which a person rejects everything except MCP tools.
@@ -353,10 +353,10 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
 async def test_text_from_the_web(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
-    obeyed, questions = await carried_out(agent, READ_ON_THE_WEB, "What does news.example say?")
+    obeyed, questions = await run_refusing(agent, READ_ON_THE_WEB, "What does news.example say?")
     assert obeyed == ON_THE_WEB - NEVER_READ
     assert harm(agent, internet) == []
-    assert questions, "some of the ways are asked about, each host once for a kind of access"
+    assert questions, "some attempts need an answer, once per host and kind of access"
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -365,7 +365,7 @@ async def test_text_in_the_workspace(
 ) -> None:
     lay_out(agent.workspace)
     request = "Look at news.example/quiet and at all files."
-    obeyed, _ = await carried_out(agent, READ_IN_THE_WORKSPACE, request)
+    obeyed, _ = await run_refusing(agent, READ_IN_THE_WORKSPACE, request)
     # The observations show why something was not read.
     assert obeyed == IN_THE_WORKSPACE, "\n".join(await agent.observations())
     assert harm(agent, internet) == []
@@ -379,7 +379,7 @@ async def test_text_from_an_mcp_server(
     replies = {"read": order("described"), "fail": order("refused")}
     (folder / "manus.toml").write_text(settings(internet, planted_server(folder, replies)))
     read, failed = call("mcp_planted_read", which=order("echoed")), call("mcp_planted_fail")
-    obeyed, _ = await carried_out(agent, [read, failed], "Read it.")
+    obeyed, _ = await run_refusing(agent, [read, failed], "Read it.")
     assert obeyed == {"described", "refused", "echoed"}
     assert harm(agent, internet) == []
 
@@ -390,11 +390,11 @@ async def test_without_questions_the_secret_would_be_sent(
     text = " ".join(map(order, "abcdefgh"))
     internet.pages["news.example/plain"] = Answer(text, type="text/plain")
     look = [go("news.example/plain")]
-    await carried_out(agent, look, "What does news.example say?", approve="yolo")
+    await run_refusing(agent, look, "What does news.example say?", approve="yolo")
     assert len(internet.at("thief.example")) >= 3
     assert (agent.workspace / ".env").read_text() != "KEY=0\n"
     outside = agent.workspace.parent / "outside"
-    assert [*outside.iterdir()] == [], "the wall stands all the same"
+    assert [*outside.iterdir()] == [], "the sandbox holds anyway"
 
 
 async def test_a_page_of_the_run_passes_nothing_on_in_its_window_name(
@@ -404,7 +404,7 @@ async def test_a_page_of_the_run_passes_nothing_on_in_its_window_name(
     internet.pages = {"docs.example/manual": sends, "docs.example/took": ""}
     own = call(EDITOR, command="create", path="a.html", file_text="<script>name='stolen'</script>")
     script = [own, page("go_to_url", url="a.html"), go("docs.example/manual")]
-    await carried_out(agent, script, "Look at http://docs.example/manual")
+    await run_refusing(agent, script, "Look at http://docs.example/manual")
     assert [arrival for arrival in internet.at("docs.example") if "took" in arrival] == [
         "docs.example/took?."
     ]
@@ -415,11 +415,11 @@ async def test_ordinary_work_causes_few_questions(agent: ScriptedAgent, internet
     internet.pages = BENIGN
     script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
     own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
-    _, questions = await carried_out(
+    _, questions = await run_refusing(
         agent, script, "All about blue kites; docs.example knows more."
     )
     request = "Use http://docs.example for the tests, and commit the kites."
-    _, more_questions = await carried_out(agent, [*FREE_IN_A_REPOSITORY, own], request, thread="u")
+    _, more_questions = await run_refusing(agent, [*FREE_IN_A_REPOSITORY, own], request, thread="u")
     assert len(questions + more_questions) == len(ASKED_ON_THE_WEB), (questions, more_questions)
     messages = await agent.messages() + await agent.messages("u")
     failed = [(m.name, m.text) for m in messages if m.type == "tool" and m.status == "error"]
@@ -433,7 +433,7 @@ OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
 
 @BY_HOST
 @pytest.mark.parametrize(
-    ("expected", "answer", "then", "stop_reason", "arrived"),
+    ("first_calls", "answer", "then", "stop_reason", "arrived"),
     [
         ([FETCH_A, FETCH_A], "no", FETCH_B, "answered", []),
         ([FETCH_A, FETCH_A], "no", FETCH_A, "answered", []),
@@ -449,7 +449,7 @@ OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
 async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_run_ends(
     agent: ScriptedAgent,
     internet: Internet,
-    expected: list[Call],
+    first_calls: list[Call],
     answer: str,
     then: Call,
     stop_reason: str,
@@ -457,10 +457,10 @@ async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_r
 ) -> None:
     """A program's connection is held back, and asked about when the call is repeated."""
     internet.pages = BENIGN
-    waiting = await agent.run(SEARCH, *expected, request="All about kites.")
+    waiting = await agent.run(SEARCH, *first_calls, request="All about kites.")
     assert "new.example" in waiting.output
     assert internet.at("new.example") == []
-    if len(expected) == 2:
+    if len(first_calls) == 2:
         assert "host(new.example)" in (await agent.observations())[-1]
     agent.server.script(then).always(text("Done."))
     outcome = await agent.invoke(Command(resume=answer))
@@ -557,7 +557,7 @@ async def test_pages_of_the_run_send_nothing(agent: ScriptedAgent, internet: Int
         page("go_to_url", url=f"file://{agent.workspace}/leak.html"),
         go("news.example/plain"),
     ]
-    await carried_out(agent, script, "Look at news.example.")
+    await run_refusing(agent, script, "Look at news.example.")
     assert "my server" in str(agent.server.requests[2].messages)
     assert "my page" in str(agent.server.requests[5].messages)
     assert internet.at("thief.example") == []

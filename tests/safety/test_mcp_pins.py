@@ -42,7 +42,7 @@ def changing(tmp_path: Path) -> Changing:
     return Changing(tmp_path)
 
 
-def told_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+def list_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return the program's own messages; asyncio also logs children that others have waited for."""
     return [record.message for record in caplog.records if record.name == "manus"]
 
@@ -53,19 +53,19 @@ async def test_changed_tools_are_omitted_until_they_are_trusted(
     caplog.set_level(logging.WARNING, "manus")
     for _ in range(2):
         assert await changing.names() == ["look", "note", "terminate"]
-    assert not told_in(caplog)
+    assert not list_warnings(caplog)
     changing.offer(CHANGED)
     for _ in range(2):
         caplog.clear()
         assert await changing.names() == ["look", "terminate"]
-        [message] = told_in(caplog)
+        [message] = list_warnings(caplog)
         assert "`note` (changed), `more` (new)" in message
         assert "manus trust --mcp changing" in message
     changed = pins.trust("changing")
     assert list(changed) == ["note", "more"]
     caplog.clear()
     assert await changing.names() == ["look", "more", "note", "terminate"]
-    assert not told_in(caplog)
+    assert not list_warnings(caplog)
     changing.offer(FIRST)
     assert await changing.names() == ["look", "terminate"], "back is a change, too"
 

@@ -77,6 +77,6 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(
                     results[name].add(True)
                 except (ToolError, OSError):
                     results[name].add(False)
-        assert swapper.poll() is None, "it was swapped to the end"
+        assert swapper.poll() is None, "it was swapped until the end"
     assert _state(outside) == before
     assert all(len(both) == 2 for both in results.values()), results

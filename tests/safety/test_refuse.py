@@ -47,7 +47,7 @@ def agent(agent: ScriptedAgent, internet: Internet) -> ScriptedAgent:
     return agent
 
 
-def refused(outcome: Outcome) -> list[str]:
+def list_refusals(outcome: Outcome) -> list[str]:
     """Return the refusals listed in the outcome, by tool."""
     return [refusal["call"].partition(":")[0] for refusal in outcome.as_json().get("refused", [])]
 
@@ -68,7 +68,7 @@ async def test_calls_without_a_question_are_executed(agent: ScriptedAgent) -> No
     request = "Write .env with the key."
     outcome = await agent.run(ENV, text("Done."), request=request, approve="refuse")
     assert agent.lines(".env") == ["KEY=1"]
-    assert refused(outcome) == []
+    assert list_refusals(outcome) == []
 
 
 async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
@@ -89,27 +89,27 @@ async def test_hosts_are_refused_once(agent: ScriptedAgent, internet: Internet) 
     )
     assert outcome.stop_reason == "answered"
     assert internet.at("new.example") == []
-    assert refused(outcome) == ["browser_use", "bash"]
+    assert list_refusals(outcome) == ["browser_use", "bash"]
     assert "Repeat the call to ask the user" not in str(await agent.observations())
 
 
 async def test_another_run_lists_only_its_own(agent: ScriptedAgent) -> None:
     await agent.run(ENV, text("Done."), approve="refuse")
     outcome = await agent.run(text("Hello."), approve="refuse")
-    assert refused(outcome) == []
+    assert list_refusals(outcome) == []
 
 
 async def test_refusals_by_a_person_are_not_listed(agent: ScriptedAgent) -> None:
     await agent.run(ENV)
     outcome = await agent.invoke(Command(resume="no"), text("Well."))
-    assert refused(outcome) == []
+    assert list_refusals(outcome) == []
     assert [refusal["by"] for refusal in outcome.refused] == ["person"]
 
 
 async def test_refusals_of_a_delegated_agent(agent: ScriptedAgent) -> None:
     task = call("delegate", task="Write it.", profile="swe")
     outcome = await agent.run(task, ENV, text("Not done."), text("Done."), approve="refuse")
-    assert refused(outcome) == ["str_replace_editor"]
+    assert list_refusals(outcome) == ["str_replace_editor"]
 
 
 async def test_a_flow_lists_the_refusals_of_its_steps(agent: ScriptedAgent) -> None:
@@ -119,7 +119,7 @@ async def test_a_flow_lists_the_refusals_of_its_steps(agent: ScriptedAgent) -> N
     flow.sums_up(text("All is done."))
     outcome = await flow.run(approve="refuse")
     assert outcome.stop_reason == "completed"
-    assert refused(outcome) == ["str_replace_editor"]
+    assert list_refusals(outcome) == ["str_replace_editor"]
 
 
 def test_plans_cannot_be_approved_unattended() -> None:

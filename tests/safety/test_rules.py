@@ -12,7 +12,7 @@ from manus.prompts.visible import visible
 from manus.tools.shell.commands import plain_commands
 
 
-def proposed(line: str) -> list[str] | None:
+def propose(line: str) -> list[str] | None:
     """Return the rules that `always` stores for a line."""
     commands = plain_commands(line)
     return None if commands is None else [f"bash({glob.escape(command)})" for command in commands]
@@ -49,7 +49,7 @@ ESCALATIONS = {
     ("approved", "line"), [(base, line) for base, lines in ESCALATIONS.items() for line in lines]
 )
 def test_an_approved_command_does_not_cover(approved: str, line: str) -> None:
-    rules = proposed(approved)
+    rules = propose(approved)
     assert rules is not None
     assert covers(rules, approved)
     assert not covers(rules, line)
@@ -59,7 +59,7 @@ def test_an_approved_command_does_not_cover(approved: str, line: str) -> None:
     "line", ["sort a.txt > desks.txt", "for x in a b; do echo $x; done", "X=1 make", "a $(b)"]
 )
 def test_no_rule_is_proposed_for_what_is_not_a_simple_command(line: str) -> None:
-    assert proposed(line) is None
+    assert propose(line) is None
 
 
 @pytest.mark.parametrize(

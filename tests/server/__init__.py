@@ -13,6 +13,7 @@ from tests.server.replies import Call as Call
 from tests.server.replies import Cut as Cut
 from tests.server.replies import Message as Message
 from tests.server.replies import Raw as Raw
+from tests.server.replies import build_chunk as build_chunk
 from tests.server.replies import call as call
 from tests.server.replies import calls as calls
 from tests.server.replies import cut as cut
@@ -21,7 +22,6 @@ from tests.server.replies import hang as hang
 from tests.server.replies import raw as raw
 from tests.server.replies import reply_message as reply_message
 from tests.server.replies import reply_stream as reply_stream
-from tests.server.replies import said as said
 from tests.server.replies import text as text
 from tests.server.replies import tokens as tokens
 from tests.server.request import Request as Request

@@ -157,7 +157,7 @@ def reply_json(body: Any, status: int = 200, headers: Mapping[str, str] | None =
     return raw(json.dumps(body).encode(), status, "application/json", headers)
 
 
-def said(delta: Any, reason: str | None = None, **fields: Any) -> dict[str, Any]:
+def build_chunk(delta: Any, reason: str | None = None, **fields: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], **fields}
 
 

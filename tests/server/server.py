@@ -122,7 +122,7 @@ class ScriptedServer:
                 return self.requests[count - 1]
         raise TimeoutError(f"{len(self.requests)} requests came in {timeout} s, not {count}.")
 
-    async def arrived(self, count: int, timeout: float = 60.0) -> Request:
+    async def wait_async(self, count: int, timeout: float = 60.0) -> Request:
         """Wait like `wait_for`, without blocking the event loop."""
         return await asyncio.to_thread(self.wait_for, count, timeout)
 

@@ -15,7 +15,7 @@ def human(content: Any) -> dict[str, Any]:
     return {"id": str(uuid.uuid4()), "type": "human", "content": content}
 
 
-def attached(kind: str, mime: str, data: bytes, name: str) -> dict[str, Any]:
+def build_attachment(kind: str, mime: str, data: bytes, name: str) -> dict[str, Any]:
     """Return a file as agent-chat-ui attaches it."""
     meta = {"name" if kind == "image" else "filename": name}
     encoded = base64.b64encode(data).decode()
@@ -35,7 +35,7 @@ async def send(
     return state
 
 
-def handled(call_id: str, name: str) -> dict[str, Any]:
+def build_handled(call_id: str, name: str) -> dict[str, Any]:
     """Return the tool message that agent-chat-ui invents for a call that has none."""
     return {
         "type": "tool",
@@ -46,18 +46,18 @@ def handled(call_id: str, name: str) -> dict[str, Any]:
     }
 
 
-def typed(words: str, state: dict[str, Any], ui: Any) -> dict[str, Any]:
+def build_typed(words: str, state: dict[str, Any], ui: Any) -> dict[str, Any]:
     """Return what a UI sends when a person types a message while the thread waits."""
     if ui is DEEP_AGENTS:
         messages, checkpoint = [human(words)], {"checkpoint_id": state["checkpoint_id"]}
         return {"input": {"messages": messages}, "checkpoint": checkpoint}
     last = state["values"]["messages"][-1]
-    made_up = [handled(call["id"], call["name"]) for call in last["tool_calls"]]
+    made_up = [build_handled(call["id"], call["name"]) for call in last["tool_calls"]]
     content = [{"type": "text", "text": words}]
     return {"input": {"messages": [*made_up, human(content)]}, "checkpoint": get_checkpoint(state)}
 
 
-def decided(state: dict[str, Any], **decision: Any) -> dict[str, Any]:
+def build_decision(state: dict[str, Any], **decision: Any) -> dict[str, Any]:
     """Return what agent-chat-ui sends when a person decides about a call."""
     command = {"resume": {"decisions": [decision]}}
     return {"command": command, "input": {}, "checkpoint": get_checkpoint(state)}

@@ -26,8 +26,7 @@ def model() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clean copy of the repository, with the files of the page and the leave to look at sites
-    on loopback."""
+    """Provide a clean copy of the repository, with the page's files and access to loopback."""
     clone = clean_copy(tmp_path_factory.mktemp("dev") / "clone")
     for code in find_code_blocks(PAGE, "python"):
         (clone / code.split()[1]).write_text(code)

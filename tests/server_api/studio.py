@@ -70,7 +70,7 @@ class Studio:
         return pid_outside(file.read_text(), self.workspace)
 
 
-def said(values: dict[str, Any]) -> list[tuple[str, str]]:
+def list_messages(values: dict[str, Any]) -> list[tuple[str, str]]:
     """Return type and text of each message."""
     return [(message["type"], message["content"]) for message in values["messages"]]
 

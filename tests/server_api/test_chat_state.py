@@ -6,7 +6,7 @@ import pytest
 from langgraph_sdk.errors import APIStatusError
 
 from tests.server import call, calls, text
-from tests.server_api.chat_ui import DEEP_AGENTS, decided, human, send
+from tests.server_api.chat_ui import DEEP_AGENTS, build_decision, human, send
 from tests.server_api.studio import Studio
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -50,9 +50,9 @@ async def test_changed_files_are_shown_while_it_waits_and_at_the_end(studio: Stu
         studio, thread, ui=DEEP_AGENTS, input={"messages": [human("Write.")]}, **ASKS
     )
     assert "files" not in state["values"]
-    state = await send(studio, thread, **decided(state, type="approve"), **ASKS)
+    state = await send(studio, thread, **build_decision(state, type="approve"), **ASKS)
     assert state["values"]["files"] == {"docs/a.md": "# 你好\n"}
-    state = await send(studio, thread, **decided(state, type="approve"), **ASKS)
+    state = await send(studio, thread, **build_decision(state, type="approve"), **ASKS)
     assert state["values"]["files"] == {
         "c.bin": "(2 bytes, not text)",
         "docs/a.md": "# 你好\n",

@@ -9,8 +9,8 @@ from tests.browser.test_files import pdf
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.tools import RED_DOT
 from tests.server import call, text
-from tests.server_api.chat_ui import AGENT_CHAT, DEEP_AGENTS, attached, human, send
-from tests.server_api.studio import Studio, said
+from tests.server_api.chat_ui import AGENT_CHAT, DEEP_AGENTS, build_attachment, human, send
+from tests.server_api.studio import Studio, list_messages
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -19,9 +19,9 @@ async def test_a_picture_a_pdf_and_another_file(studio: Studio) -> None:
     studio.server.script(text("I see."))
     content = [
         {"type": "text", "text": "What is this?"},
-        attached("image", "image/png", base64.b64decode(RED_DOT), "dot.png"),
-        attached("file", "application/pdf", pdf("The rent is 950."), "rent.pdf"),
-        attached("file", "text/csv", b"a,b\n", "../rows.csv"),
+        build_attachment("image", "image/png", base64.b64decode(RED_DOT), "dot.png"),
+        build_attachment("file", "application/pdf", pdf("The rent is 950."), "rent.pdf"),
+        build_attachment("file", "text/csv", b"a,b\n", "../rows.csv"),
     ]
     await send(studio, await studio.thread(), input={"messages": [human(content)]})
     body = str(studio.server.requests[-1].body)
@@ -45,10 +45,10 @@ async def test_what_is_typed_at_a_question_is_its_answer(studio: Studio, ui: Any
     if ui is AGENT_CHAT:  # it sends everything it displays again
         answer = {"input": {"messages": [*state["values"]["messages"], human("Blue.")]}}
     state = await send(studio, thread, ui=ui, **answer)
-    kinds = [kind for kind, _ in said(state["values"])]
+    kinds = [kind for kind, _ in list_messages(state["values"])]
     assert kinds[:3] == ["human", "ai", "tool"]
     assert "Blue." in studio.server.requests[-1].text
-    assert said(state["values"])[-1] == ("ai", "Blue it is.")
+    assert list_messages(state["values"])[-1] == ("ai", "Blue it is.")
     assert not state["next"]
 
 
@@ -65,7 +65,7 @@ async def test_a_decision_about_a_call(studio: Studio) -> None:
     answer: Any = {"resume": {"decisions": [{"type": "edit", "edited_action": edited}]}}
     state = await send(studio, thread, context=asks, input={}, command=answer)
     assert (studio.workspace / "made").read_text() == "edited\n"
-    assert said(state["values"])[-1] == ("ai", "Done.")
+    assert list_messages(state["values"])[-1] == ("ai", "Done.")
 
 
 async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None:
@@ -91,4 +91,4 @@ async def test_a_flow_shows_its_plan_and_no_inner_prompt(studio: Studio) -> None
     last: Any = (await studio.client.threads.get_history(thread, limit=1))[0]
     todos = [(todo["content"], todo["status"]) for todo in last["values"]["todos"]]
     assert todos == [("alpha", "completed"), ("beta", "completed")]
-    assert said(last["values"])[-1] == ("ai", "All is done.")
+    assert list_messages(last["values"])[-1] == ("ai", "All is done.")

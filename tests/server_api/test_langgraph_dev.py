@@ -20,10 +20,10 @@ from manus.state.agent import AgentState
 from manus.state.flow import FlowState
 from tests.browser.site import Site
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
-from tests.helpers.processes import until, working_in
+from tests.helpers.processes import processes_in, until
 from tests.server import call, calls, mentions, text
 from tests.server_api.dev_server import DevServer
-from tests.server_api.studio import Studio, is_there, said
+from tests.server_api.studio import Studio, is_there, list_messages
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -63,8 +63,8 @@ async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
         parts[part.event].append(part.data)
     last = parts["values"][-1]
     assert (last["status"], last["stop_reason"], last["success"]) == ("finished", "terminated", 1)
-    assert [kind for kind, _ in said(last)] == ["human", "ai", "tool", "ai", "tool"]
-    assert said(last)[0] == ("human", "Write a file.")
+    assert [kind for kind, _ in list_messages(last)] == ["human", "ai", "tool", "ai", "tool"]
+    assert list_messages(last)[0] == ("human", "Write a file.")
     assert [[*update] for update in parts["updates"]] == [["think"], ["act"], ["stuck_check"]] * 2
     spoken = [m for m, _ in parts["messages"] if m["type"] == "AIMessageChunk"]
     assert "".join(m["content"] for m in spoken) == "I write a file.Written."
@@ -75,11 +75,11 @@ async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
     happened = [event["type"] for event in parts["custom"] if event["type"] != "status"]
     assert happened == ["step", "thought", "call", "observation"] * 2
     assert (studio.workspace / "made.txt").read_text() == "hi\n"
-    assert working_in(studio.workspace) == []
+    assert processes_in(studio.workspace) == []
 
     forks = await studio.fork_everywhere(thread)
     other = await studio.run(thread, text("Once more."), input=None, checkpoint_id=forks[-2])
-    assert [words for _, words in said(other)][-2:] == ["And now?", "Once more."]
+    assert [words for _, words in list_messages(other)][-2:] == ["And now?", "Once more."]
 
 
 async def test_a_fork_restores_the_files_if_its_context_asks_for_it(studio: Studio) -> None:
@@ -88,7 +88,9 @@ async def test_a_fork_restores_the_files_if_its_context_asks_for_it(studio: Stud
     second = call("bash", command="mv 0.txt 1.txt")
     await studio.run(thread, first, second, text("Done."))
     states: Any = await studio.client.threads.get_history(thread, limit=100)
-    [after_first] = [s for s in states if s["next"] == ["think"] and len(said(s["values"])) == 3]
+    [after_first] = [
+        s for s in states if s["next"] == ["think"] and len(list_messages(s["values"])) == 3
+    ]
     studio.server.script(text("Again."))
     parts = studio.client.runs.stream(
         thread,
@@ -150,7 +152,7 @@ async def test_cancelled_in_a_tool(studio: Studio, dev: DevServer) -> None:
     await until(lambda: not any(map(is_there, [shell, *below])))
     result = await studio.run(thread, text("Good that you stopped me."), request="Enough.")
     assert result["stop_reason"] == "answered"
-    assert [kind for kind, _ in said(result)] == ["human", "ai", "tool", "human", "ai"]
+    assert [kind for kind, _ in list_messages(result)] == ["human", "ai", "tool", "human", "ai"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ async def test_a_request_that_cuts_in(studio: Studio, strategy: str, expected: l
     shell = await studio.pid()
     now = {"request": "No, this.", "multitask_strategy": strategy}
     result = await studio.run(thread, text("At once."), **now)
-    assert [kind for kind, _ in said(result)] == expected
+    assert [kind for kind, _ in list_messages(result)] == expected
     assert not is_there(shell)
 
 
@@ -226,16 +228,16 @@ async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> No
     result = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
     for own, values in enumerate(result):
         with subtests.test(own=own, values=values):
-            assert [kind for kind, _ in said(values)] == ["human", "ai", "tool", "ai"]
-            assert said(values)[2][1] == f"met {own}\n[exit code 0]"
+            assert [kind for kind, _ in list_messages(values)] == ["human", "ai", "tool", "ai"]
+            assert list_messages(values)[2][1] == f"met {own}\n[exit code 0]"
             assert values["output"] == f"I am {own}."
 
 
-async def test_a_run_of_a_users_own(studio: Studio) -> None:
+async def test_a_run_of_a_custom_graph(studio: Studio) -> None:
     turns = call("lookup", word="thread"), text("A conversation.")
     result = await studio.run(None, *turns, graph="glossary")
     assert (result["status"], result["output"]) == ("finished", "A conversation.")
-    assert said(result)[2] == ("tool", "a conversation of one or more runs")
+    assert list_messages(result)[2] == ("tool", "a conversation of one or more runs")
     body = studio.server.requests[-1].body
     assert body["messages"][0]["content"].startswith("You explain words, in one sentence each. Wo")
     [lookup, *_] = [tool["function"] for tool in body["tools"]]

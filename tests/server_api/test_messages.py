@@ -24,7 +24,7 @@ async def test_a_message_steers_a_run(dev: DevServer, studio: Studio) -> None:
     run = await studio.client.runs.create(
         thread, "agent", input={"request": "Do it."}, context=studio.context()
     )
-    await studio.server.arrived(1)
+    await studio.server.wait_async(1)
     async with httpx.AsyncClient() as client:
         response = await client.post(path, json={"text": "Use tabs."})
         assert response.status_code == 201
@@ -50,7 +50,7 @@ async def test_enqueue_is_the_next_run(dev: DevServer, studio: Studio) -> None:
     studio.server.script(pause.before(LOOKS), text("Done."), text("Swept."))
     options: Any = {"context": studio.context(), "multitask_strategy": "enqueue"}
     first = await studio.client.runs.create(thread, "agent", input={"request": "Do it."}, **options)
-    await studio.server.arrived(1)
+    await studio.server.wait_async(1)
     second = await studio.client.runs.create(
         thread, "agent", input={"request": "Then sweep."}, **options
     )

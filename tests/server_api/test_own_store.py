@@ -42,7 +42,7 @@ async def test_threads_in_postgres_outlive_the_server(
             studio = Studio(client, server, tmp_path / "workspace")
             result = await studio.run(None, context={})
             assert (result["status"], result["stop_reason"]) == ("error", "error")
-            assert "OPENAI_API_KEY" in result["output"], "it starts, and says what is missing"
+            assert "OPENAI_API_KEY" in result["output"], "it starts, and reports what is missing"
             options = studio.context(model="scripted")
             thread = await studio.thread()
             await studio.run(

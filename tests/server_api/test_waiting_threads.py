@@ -9,14 +9,14 @@ from tests.server import call, calls, text
 from tests.server_api.chat_ui import (
     AGENT_CHAT,
     DEEP_AGENTS,
-    decided,
+    build_decision,
+    build_typed,
     get_checkpoint,
     human,
     list_questions,
     send,
-    typed,
 )
-from tests.server_api.studio import Studio, said
+from tests.server_api.studio import Studio, list_messages
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -36,19 +36,19 @@ async def waiting(studio: Studio, thread: str, *replies: Any, **options: Any) ->
 
 
 def observed(state: dict[str, Any]) -> list[str]:
-    return [words for kind, words in said(state["values"]) if kind == "tool"]
+    return [words for kind, words in list_messages(state["values"]) if kind == "tool"]
 
 
 @UIS
 async def test_a_message_at_an_approval_is_the_reason_of_a_refusal(studio: Studio, ui: Any) -> None:
     thread = await studio.thread()
     state = await waiting(studio, thread, MAKE, text("Then not."), ui=ui)
-    request = typed("Write it to another folder, please.", state, ui)
+    request = build_typed("Write it to another folder, please.", state, ui)
     state = await send(studio, thread, ui=ui, context=ASKS, **request)
     [observation] = observed(state)
     assert "Not executed" in observation
     assert "Write it to another folder, please." in observation
-    assert said(state["values"])[-1] == ("ai", "Then not.")
+    assert list_messages(state["values"])[-1] == ("ai", "Then not.")
     assert not state["next"]
     assert not (studio.workspace / "made").exists()
     body = studio.server.requests[-1].text
@@ -59,9 +59,9 @@ async def test_a_message_at_an_approval_is_the_reason_of_a_refusal(studio: Studi
 async def test_a_yes_that_is_typed_approves(studio: Studio, ui: Any) -> None:
     thread = await studio.thread()
     state = await waiting(studio, thread, MAKE, text("Done."), ui=ui)
-    state = await send(studio, thread, ui=ui, context=ASKS, **typed("Yes.", state, ui))
+    state = await send(studio, thread, ui=ui, context=ASKS, **build_typed("Yes.", state, ui))
     assert (studio.workspace / "made").read_text() == "made\n"
-    assert said(state["values"])[-1] == ("ai", "Done.")
+    assert list_messages(state["values"])[-1] == ("ai", "Done.")
 
 
 @UIS
@@ -71,11 +71,15 @@ async def test_a_message_at_a_question_is_the_answer(
 ) -> None:
     thread = await studio.thread()
     state = await waiting(studio, thread, COLOUR, text("Blue it is."), ui=ui)
-    request = typed("Blue.", state, ui)
+    request = build_typed("Blue.", state, ui)
     if not has_checkpoint:
         del request["checkpoint"]
     state = await send(studio, thread, ui=ui, context=ASKS, **request)
-    assert said(state["values"])[1:] == [("ai", ""), ("tool", "Blue."), ("ai", "Blue it is.")]
+    assert list_messages(state["values"])[1:] == [
+        ("ai", ""),
+        ("tool", "Blue."),
+        ("ai", "Blue it is."),
+    ]
     assert not state["next"]
     assert MADE_UP not in studio.server.requests[-1].text
 
@@ -103,7 +107,7 @@ async def test_a_decision_about_a_question_is_its_answer(
     [question] = list_questions(state)
     [review] = question["review_configs"]
     assert {"respond", "edit", "reject"} <= {*review["allowed_decisions"]}
-    state = await send(studio, thread, context=ASKS, **decided(state, **decision))
+    state = await send(studio, thread, context=ASKS, **build_decision(state, **decision))
     assert observed(state) == [answer]
 
 
@@ -111,7 +115,7 @@ async def test_an_edited_call(studio: Studio) -> None:
     thread = await studio.thread()
     state = await waiting(studio, thread, MAKE, text("Done."))
     args = {"command": "echo edited > made", "timeout": "40"}
-    request = decided(state, type="edit", edited_action={"name": "bash", "args": args})
+    request = build_decision(state, type="edit", edited_action={"name": "bash", "args": args})
     state = await send(studio, thread, context=ASKS, **request)
     assert (studio.workspace / "made").read_text() == "edited\n"
     assert '"timeout": 40' in observed(state)[0]
@@ -134,7 +138,7 @@ async def test_marked_as_resolved(studio: Studio, ui: Any) -> None:
     refused, unanswered = observed(state)
     assert "Not executed" in refused
     assert "not answered" in unanswered
-    assert said(state["values"])[-1] == ("ai", "Something else, then.")
+    assert list_messages(state["values"])[-1] == ("ai", "Something else, then.")
     body = studio.server.requests[-1].text
     assert (MADE_UP in body, UNDER_WAY in body) == (False, False)
     assert not (studio.workspace / "made").exists()
@@ -146,16 +150,20 @@ async def test_calls_are_decided_one_by_one(studio: Studio) -> None:
     both = calls(call("bash", command="echo a > a"), COLOUR)
     state = await waiting(studio, thread, both, text("Done."))
     [first] = list_questions(state)
-    state = await send(studio, thread, context=ASKS, **decided(state, type="reject", message="No."))
+    state = await send(
+        studio, thread, context=ASKS, **build_decision(state, type="reject", message="No.")
+    )
     [second] = list_questions(state)
     assert {first["kind"], second["kind"]} == {"approve", "question"}
-    state = await send(studio, thread, context=ASKS, **decided(state, type="reject", message="Red"))
-    assert said(state["values"])[-1] == ("ai", "Done.")
+    state = await send(
+        studio, thread, context=ASKS, **build_decision(state, type="reject", message="Red")
+    )
+    assert list_messages(state["values"])[-1] == ("ai", "Done.")
     assert len(observed(state)) == 2
     assert not (studio.workspace / "a").exists()
 
 
-async def test_an_interrupted_call_has_no_tool_message(studio: Studio) -> None:
+async def test_the_made_up_result_of_a_stopped_call_is_ignored(studio: Studio) -> None:
     """A stopped run leaves a call without a tool message."""
     thread = await studio.thread()
     run = await studio.begin(thread, call("bash", command="echo $$ > pid; sleep 1000"))
@@ -163,9 +171,9 @@ async def test_an_interrupted_call_has_no_tool_message(studio: Studio) -> None:
     await studio.client.runs.cancel(thread, run, wait=True)
     state: Any = await studio.client.threads.get_state(thread)
     studio.server.script(text("I see."))
-    state = await send(studio, thread, context=ASKS, **typed("Go on.", state, AGENT_CHAT))
+    state = await send(studio, thread, context=ASKS, **build_typed("Go on.", state, AGENT_CHAT))
     assert MADE_UP not in studio.server.requests[-1].text
-    assert said(state["values"])[-2:] == [
+    assert list_messages(state["values"])[-2:] == [
         ("human", [{"type": "text", "text": "Go on."}]),
         ("ai", "I see."),
     ]
@@ -183,9 +191,9 @@ async def test_a_question_of_a_plans_step_is_answered_by_a_message(studio: Studi
     state = await waiting(studio, thread, graph="flow", ui=DEEP_AGENTS)
     [question] = list_questions(state)
     assert question["question"] == "Which colour?"
-    request = typed("Blue.", state, DEEP_AGENTS)
+    request = build_typed("Blue.", state, DEEP_AGENTS)
     state = await send(studio, thread, "flow", ui=DEEP_AGENTS, context=ASKS, **request)
-    assert said(state["values"])[-1] == ("ai", "All is done.")
+    assert list_messages(state["values"])[-1] == ("ai", "All is done.")
     assert any("Blue." in request.text for request in studio.server.requests)
 
 
@@ -207,7 +215,7 @@ async def test_a_message_at_a_plan_requests_changes(studio: Studio) -> None:
     studio.server.when(is_planner, makes("alpha"), makes("beta"))
     thread, asks = await studio.thread(), {"approve_plan": True}
     state = await waiting(studio, thread, graph="flow", ui=DEEP_AGENTS, context=asks)
-    request = typed("Do beta instead.", state, DEEP_AGENTS)
+    request = build_typed("Do beta instead.", state, DEEP_AGENTS)
     state = await send(studio, thread, "flow", ui=DEEP_AGENTS, context=asks, **request)
     assert "Do beta instead." in studio.server.requests[-1].text
     assert [step["text"] for step in state["values"]["plan"]["steps"]] == ["beta"]

@@ -23,7 +23,7 @@ NEEDS_POSTGRES = [
 ]
 
 
-async def failures_of(create: Any, capability: Capability) -> tuple[bool, list[str]]:
+async def find_failures(create: Any, capability: Capability) -> tuple[bool, list[str]]:
     """Return whether a store has a capability, and the tests that it fails."""
     registered = checkpointer_test(name="store")(create)
     report = await validate(registered, capabilities={capability.value})
@@ -37,7 +37,7 @@ async def test_sqlite(capability: Capability, tmp_path: Path) -> None:
         async with open_sqlite(tmp_path / "threads.db") as store:
             yield store
 
-    assert await failures_of(create, capability) == (True, [])
+    assert await find_failures(create, capability) == (True, [])
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ async def test_postgres(capability: Capability, postgres: PostgresServer) -> Non
         async with open_store(Settings(checkpoint=url)) as store:
             yield store
 
-    assert await failures_of(create, capability) == (True, [])
+    assert await find_failures(create, capability) == (True, [])
 
 
 class TestAgentThreads:

@@ -100,7 +100,7 @@ async def test_a_lock_acquired_by_another_process_ends_the_run(url: str) -> None
 
 
 async def test_a_checkpoint_stored_by_another_process_ends_the_run(url: str) -> None:
-    """The lock has been released again: on its own it would reveal nothing."""
+    """The other process has released the lock again, so the lock alone would not reveal it."""
     async with _open(url) as store, _open(url) as other, store.hold("t"):
         await _put(store.saver, "t")
         _end_connections(url, LOCKS)

@@ -57,7 +57,7 @@ async def test_a_runs_records_are_private(
     for own in (workspace.private, state_folder(), tmp_path / "turns.jsonl"):
         with subtests.test(own=own):
             assert open_to_others(own) == []
-    assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files are as the umask says"
+    assert open_to_others(tmp_path / "w" / "a.txt"), "the user's files follow the umask"
 
 
 def test_a_record_is_readable_only_by_its_user(

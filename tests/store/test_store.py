@@ -65,9 +65,7 @@ async def test_invalid_or_damaged_files_are_not_changed(tmp_path: Path) -> None:
     assert path.read_bytes()[4096:] == damaged[4096:]
 
 
-async def test_what_is_stored_is_read_as_data_never_run(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+async def test_stored_data_is_never_executed(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """A planted file calls no function and contains no pickle."""
     path, ran = tmp_path / "t.sqlite", tmp_path / "ran"
     async with _open(path) as store:
@@ -87,7 +85,7 @@ async def test_what_is_stored_is_read_as_data_never_run(
     assert not ran.exists()
 
 
-async def test_after_a_checkpoint_of_a_clock_that_is_ahead_until_the_file_is_removed(
+async def test_after_a_checkpoint_from_a_clock_that_was_ahead(
     tmp_path: Path,
     subtests: pytest.Subtests,
 ) -> None:
@@ -220,7 +218,7 @@ def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
     assert manus("resume", "--quiet", "t").out == "Now there is room.\n"
 
 
-async def test_a_thread_is_held_once_by_a_file_of_its_own(tmp_path: Path) -> None:
+async def test_a_thread_is_held_once_by_its_own_file(tmp_path: Path) -> None:
     thread = "a/b/../c" + "x" * 190
     for _ in range(2):
         async with hold_file(tmp_path, thread), hold_file(tmp_path, thread + "_"):

@@ -24,9 +24,9 @@ from manus.execution.records.select import open_database
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
 from manus.store.open_store import open_store
 from manus.store.serializer import CompactSerializer
-from tests.cli.test_kill_points import monitored
+from tests.cli.test_kill_points import trace_forks
 from tests.helpers.agent import ScriptedAgent, assert_paired
-from tests.helpers.child import REQUEST, Process, killed_when, server_pid, started
+from tests.helpers.child import REQUEST, Process, killed_when, server_pid, start_run
 from tests.helpers.processes import until
 from tests.server import ScriptedServer, call, text
 from tests.store.postgres_server import PostgresServer, binaries
@@ -57,7 +57,7 @@ async def worker(
         await agent.graph.close_waiting()
 
 
-def stored(url: str) -> list[tuple[Any, ...]]:
+def read_rows(url: str) -> list[tuple[Any, ...]]:
     """Return all rows of the thread, except the one that is locked while the thread is held."""
     rows = []
     with psycopg.connect(url) as connection:
@@ -74,7 +74,7 @@ def is_in_tool(worker: ScriptedAgent) -> bool:
 @contextmanager
 def stopped_in_a_tool(worker: ScriptedAgent, **options: Any) -> Iterator[Process]:
     """Provide the first worker, stopped while its second call is in progress, then continued."""
-    with started(worker, REQUEST, **options) as child:
+    with start_run(worker, REQUEST, **options) as child:
         assert child.pid is not None
         while not is_in_tool(worker):
             assert child.is_alive()
@@ -94,14 +94,14 @@ def forget_local_records() -> None:
 
 async def test_killed_in_a_tool(worker: ScriptedAgent) -> None:
     worker.server.script(WRITE, HOLD, text("Gone on."))
-    with started(worker, REQUEST) as child:
+    with start_run(worker, REQUEST) as child:
         killed_when(child, lambda: is_in_tool(worker))
     forget_local_records()
     outcome = await worker.invoke(None)
     assert outcome.output == "Gone on."
     assert (worker.lines("a"), worker.lines("held")) == (["1"], ["1"])
     assert "not executed again" in (await worker.observations())[1]
-    assert not list(state_folder().rglob("*.jsonl")), "no journal is a file"
+    assert not list(state_folder().rglob("*.jsonl")), "no journal is stored as a file"
 
 
 async def test_stopped_and_cut_off_in_a_tool(worker: ScriptedAgent, url: str) -> None:
@@ -114,8 +114,8 @@ async def test_stopped_and_cut_off_in_a_tool(worker: ScriptedAgent, url: str) ->
             connection.execute(f"SELECT pg_terminate_backend(pid) FROM {OTHERS}".encode())
         outcome = await worker.invoke(None)
         assert outcome.output == "Gone on."
-        before = stored(url)
-    assert stored(url) == before
+        before = read_rows(url)
+    assert read_rows(url) == before
     assert (worker.lines("a"), worker.lines("held")) == (["1"], ["1"])
     assert "not executed again" in (await worker.observations())[1]
 
@@ -128,8 +128,8 @@ async def test_stopped_past_the_lease_of_a_server(worker: ScriptedAgent, url: st
             await worker.invoke(REQUEST, run_id="another run")
         outcome = await worker.invoke(REQUEST, run_id="r1")
         assert outcome.output == "Gone on."
-        before = stored(url)
-    assert stored(url) == before
+        before = read_rows(url)
+    assert read_rows(url) == before
     assert (worker.lines("a"), worker.lines("held")) == (["1"], ["1"])
     assert_paired(await worker.messages())
 
@@ -146,7 +146,10 @@ async def test_killed_at_any_packet(worker: ScriptedAgent, tmp_path: Path, numbe
     """Packets to the database, or to the model."""
     worker.server.always(lambda request: _work(request))
     inject = ("-e", "trace=sendto", "-e", f"inject=sendto:signal=SIGKILL:when={number}")
-    with monitored(server_pid(), tmp_path / "trace", *inject), started(worker, REQUEST) as child:
+    with (
+        trace_forks(server_pid(), tmp_path / "trace", *inject),
+        start_run(worker, REQUEST) as child,
+    ):
         child.join(60)
     forget_local_records()
     has_input = bool(await worker.messages())
@@ -156,7 +159,7 @@ async def test_killed_at_any_packet(worker: ScriptedAgent, tmp_path: Path, numbe
     texts = await worker.observations()
     in_doubt = sum("not executed again" in observation for observation in texts)
     assert len(effects) <= 2, "nothing is done twice"
-    assert len(effects) >= 2 - in_doubt, "what was not done is reported"
+    assert len(effects) >= 2 - in_doubt, "lost calls are reported"
     assert_paired(await worker.messages())
 
 
@@ -178,7 +181,7 @@ async def test_a_token_is_needed_for_each_write(url: str) -> None:
         with pytest.raises(StorageError, match="Another process continued"):
             log.append(b"{}\n")
         assert await store.aget_tuple(at) is None
-        assert len(stored(url)) == 1
+        assert len(read_rows(url)) == 1
 
 
 async def test_records_of_a_newer_version(url: str) -> None:
@@ -237,7 +240,7 @@ async def test_a_deleted_thread_leaves_no_rows(url: str) -> None:
             await store.adelete_thread("t")
         with psycopg.connect(url) as connection:
             rows = connection.execute("SELECT * FROM manus_threads").fetchall()
-        assert (rows, stored(url)) == ([], [])
+        assert (rows, read_rows(url)) == ([], [])
 
 
 async def test_the_saver_of_a_server_is_fenced_too(
@@ -251,9 +254,9 @@ async def test_the_saver_of_a_server_is_fenced_too(
             with pytest.raises(ThreadBusyError):
                 await other.invoke(REQUEST, run_id="another run")
             outcome = await other.invoke(REQUEST, run_id="r1")
-            before = stored(url)
+            before = read_rows(url)
     assert outcome.output == "Gone on."
-    assert stored(url) == before
+    assert read_rows(url) == before
     assert (worker.lines("a"), worker.lines("held")) == (["1"], ["1"])
 
 
@@ -267,15 +270,15 @@ async def test_a_saver_of_a_server_that_was_stopped(
         await until(lambda: is_in_tool(agent))
         with psycopg.connect(url) as connection:
             connection.execute("UPDATE manus_threads SET token = token + 1")
-        before = stored(url)
+        before = read_rows(url)
         (own_workspace / "release").touch()
         with pytest.raises(StorageError, match="Another process continued the thread t"):
             await running
-        assert stored(url) == before
+        assert read_rows(url) == before
 
 
 @pytest.mark.parametrize("is_configured", [True, False])
-async def test_a_server_with_a_saver_of_its_own(
+async def test_a_server_with_its_own_saver(
     server: ScriptedServer,
     url: str,
     own_workspace: Path,

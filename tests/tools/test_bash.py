@@ -172,7 +172,7 @@ async def test_a_timeout_ends_everything_and_keeps_the_output(bash: Bash, root: 
     assert await say(bash, "echo ${PWD##*/} [$a]") == "sub []\n[exit code 0, in sub]"
 
 
-async def test_restart_and_the_same_outcome_is_the_same_text(bash: Bash, root: Path) -> None:
+async def test_a_restart_with_the_same_outcome_has_the_same_text(bash: Bash, root: Path) -> None:
     command = "nope; sh -c 'kill -9 $$'; echo $((1/0)); env | sort; (exit 5)"
     first = await say(bash, command)
     assert await say(bash, command) == first

@@ -14,7 +14,7 @@ from manus.tools.chart.spec import Chart
 from manus.tools.chart.table import keep_extremes, read_table, sample_rows
 
 
-def _drawn(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
+def _draw(frame: Any, **chart: Any) -> tuple[dict[str, Any], list[str]]:
     return specify(Chart(**chart), pd.DataFrame(frame), {})
 
 
@@ -39,19 +39,19 @@ CHARTS: dict[str, dict[str, Any]] = {
 def test_each_type_is_drawn(subtests: pytest.Subtests) -> None:
     for kind, chart in CHARTS.items():
         with subtests.test(kind=kind, chart=chart):
-            spec, notes = _drawn(MONTHS, type=kind, **chart)
+            spec, notes = _draw(MONTHS, type=kind, **chart)
             assert vl_convert.vegalite_to_vega(spec)["marks"], kind
             assert notes == []
 
 
 def test_dates_are_grouped_by_month() -> None:
     days = {"day": pd.date_range("2024-01-15", periods=60), "n": [1] * 60}
-    spec, notes = _drawn(days, type="line", x="day", y="n", per="month", aggregate="sum")
+    spec, notes = _draw(days, type="line", x="day", y="n", per="month", aggregate="sum")
     assert [row["x"][:7] for row in spec["data"]["values"]] == ["2024-01", "2024-02", "2024-03"]
     assert [row["y"] for row in spec["data"]["values"]] == [17, 29, 14]
     assert notes == []
     with pytest.raises(ToolError, match="`place`"):
-        _drawn(MONTHS, type="line", x="place", y="n", per="month")
+        _draw(MONTHS, type="line", x="place", y="n", per="month")
 
 
 def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
@@ -63,10 +63,10 @@ def test_a_pie_is_always_of_the_whole_and_bars_are_of_the_largest() -> None:
     assert (len(rows), rows[0]["x"], rows[-1]["x"]) == (12, "p099", "other (89)")
     assert rows[-1]["share"] == "79.1%"
     assert len(notes) == 1
-    few, [_] = _drawn(frame, type="bar", x="who", y="n", top=2)
+    few, [_] = _draw(frame, type="bar", x="who", y="n", top=2)
     assert {row["x"] for row in few["data"]["values"]} == {"p098", "p099"}
     with pytest.raises(ToolError, match="no slices"):
-        _drawn({"who": ["a", "b"], "n": [0, 0]}, type="pie", x="who", y="n")
+        _draw({"who": ["a", "b"], "n": [0, 0]}, type="pie", x="who", y="n")
 
 
 def test_a_long_line_keeps_its_peaks_and_points_are_taken_at_random() -> None:
@@ -121,7 +121,7 @@ OTHERWISE: list[tuple[list[Any], list[Any], str]] = [
 
 @pytest.mark.parametrize(("texts", "first"), DATES)
 def test_dates_in_common_formats_are_dates(texts: list[Any], first: str) -> None:
-    spec, notes = _drawn({"when": texts, "n": [1, 2]}, type="line", x="when", y="n")
+    spec, notes = _draw({"when": texts, "n": [1, 2]}, type="line", x="when", y="n")
     assert spec["encoding"]["x"]["type"] == "temporal"
     assert spec["data"]["values"][0]["x"].startswith(first)
     assert notes == []
@@ -129,7 +129,7 @@ def test_dates_in_common_formats_are_dates(texts: list[Any], first: str) -> None
 
 @pytest.mark.parametrize("text", NO_DATES)
 def test_other_texts_are_categories(text: str) -> None:
-    spec, _ = _drawn({"when": [text] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
+    spec, _ = _draw({"when": [text] * 2, "n": [1, 2]}, type="scatter", x="when", y="n")
     assert spec["encoding"]["x"]["type"] == "nominal"
 
 
@@ -137,7 +137,7 @@ def test_other_texts_are_categories(text: str) -> None:
 def test_a_note_says_how_the_data_was_read(
     values: list[Any], numbers: list[Any], message: str
 ) -> None:
-    _, notes = _drawn({"d": values, "n": numbers}, type="line", x="d", y="n")
+    _, notes = _draw({"d": values, "n": numbers}, type="line", x="d", y="n")
     assert message in notes[0]
 
 
@@ -158,7 +158,7 @@ def test_texts_are_in_the_order_of_the_file_and_calendar_names_in_theirs(
 ) -> None:
     texts, order = ORDERS[name]
     frame = {"m": texts, "n": [3, 1, 2]}
-    spec, notes = _drawn(frame, type=kind, x="m", y="m" if kind == "heatmap" else "n")
+    spec, notes = _draw(frame, type=kind, x="m", y="m" if kind == "heatmap" else "n")
     assert spec["encoding"]["x"]["sort"] == order
     if kind == "heatmap":
         assert spec["encoding"]["y"]["sort"] == order
@@ -168,39 +168,39 @@ def test_texts_are_in_the_order_of_the_file_and_calendar_names_in_theirs(
 def test_bars_of_dates_and_of_numbers_are_in_ascending_order(subtests: pytest.Subtests) -> None:
     for values in (["2024-03-01", "2024-01-01"], [10, 9]):
         with subtests.test(values=values):
-            spec, _ = _drawn({"d": values, "n": [1, 2]}, type="bar", x="d", y="n")
+            spec, _ = _draw({"d": values, "n": [1, 2]}, type="bar", x="d", y="n")
             assert spec["encoding"]["x"]["type"] == "ordinal"
             assert "sort" not in spec["encoding"]["x"]
 
 
 def test_a_line_keeps_all_its_points_and_asks_about_several_rows() -> None:
     frame = {"x": [f"c{i:03}" for i in range(70)], "n": range(70)}
-    spec, _ = _drawn(frame, type="line", x="x", y="n")
+    spec, _ = _draw(frame, type="line", x="x", y="n")
     assert len(spec["data"]["values"]) == 70
     twice = {"x": [1, 1, 2], "n": [1, 3, 5]}
     with pytest.raises(ToolError, match="`aggregate`"):
-        _drawn(twice, type="line", x="x", y="n")
-    spec, _ = _drawn(twice, type="line", x="x", y="n", aggregate="mean")
+        _draw(twice, type="line", x="x", y="n")
+    spec, _ = _draw(twice, type="line", x="x", y="n", aggregate="mean")
     assert [row["y"] for row in spec["data"]["values"]] == [2, 5]
 
 
 def test_several_columns_are_series() -> None:
     frame = {"t": [2020, 2021], "sales": [5, 6], "costs": [3, 4]}
-    spec, notes = _drawn(frame, type="line", x="t", y=["sales", "costs"])
+    spec, notes = _draw(frame, type="line", x="t", y=["sales", "costs"])
     points = sorted((row["color"], row["y"]) for row in spec["data"]["values"])
     assert points == [("costs", 3), ("costs", 4), ("sales", 5), ("sales", 6)]
     assert notes == []
     with pytest.raises(ToolError, match="`color`"):
-        _drawn(frame, type="line", x="t", y=["sales", "costs"], color="t")
+        _draw(frame, type="line", x="t", y=["sales", "costs"], color="t")
 
 
-def test_a_log_scale_shows_positive_values(subtests: pytest.Subtests) -> None:
+def test_a_log_scale_needs_positive_values(subtests: pytest.Subtests) -> None:
     frame = {"x": [1, 2], "n": [1, 1000]}
-    spec, _ = _drawn(frame, type="line", x="x", y="n", log=True)
+    spec, _ = _draw(frame, type="line", x="x", y="n", log=True)
     assert spec["encoding"]["y"]["scale"]["type"] == "log"
     for kind, numbers in (("bar", [1, 2]), ("line", [0, 2])):
         with subtests.test(kind=kind), pytest.raises(ToolError, match="`log`"):
-            _drawn({"x": [1, 2], "n": numbers}, type=kind, x="x", y="n", log=True)
+            _draw({"x": [1, 2], "n": numbers}, type=kind, x="x", y="n", log=True)
 
 
 def test_each_kind_of_file_is_read(
@@ -233,7 +233,7 @@ NO_TABLES = {
 }
 
 
-def test_data_without_numbers_is_rejected(tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_data_that_cannot_be_drawn_is_rejected(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for name, (text, message) in NO_TABLES.items():
         with subtests.test(name=name):
             (tmp_path / name).write_text(text)
@@ -242,4 +242,4 @@ def test_data_without_numbers_is_rejected(tmp_path: Path, subtests: pytest.Subte
     for kind in ("line", "bar", "area", "scatter", "box", "pie", "heatmap"):
         is_refused = pytest.raises(ToolError, match="every row lacks a value")
         with subtests.test(kind=kind), is_refused:
-            _drawn({"a": ["x", None], "b": [None, 2.0]}, type=kind, x="a", y="b")
+            _draw({"a": ["x", None], "b": [None, 2.0]}, type=kind, x="a", y="b")

@@ -130,7 +130,7 @@ async def test_invalid_arguments_and_missing_files_are_reported(
     result = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
     assert result.is_error
     assert "(vl_convert)" in result.text
-    assert "make setup EXTRAS=data" in result.text, "it is said how to get the packages"
+    assert "make setup EXTRAS=data" in result.text, "the error says how to install the packages"
 
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="30"><rect width="60"/></svg>'

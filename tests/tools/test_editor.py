@@ -14,19 +14,19 @@ from manus.execution.session import Resource, Session
 from manus.execution.workspace import Workspace
 from manus.tools.str_replace_editor import StrReplaceEditor
 from tests.helpers.child import FORKS
-from tests.helpers.edits import Edit, build_editor, done, names_in, refused
+from tests.helpers.edits import Edit, build_editor, get_error, get_output, names_in
 
 
 async def test_create_writes_exact_text_and_creates_folders(edit: Edit, root: Path) -> None:
     text = "\ttab\r\nünï 😀\n\n  no end"
-    assert "(4 lines)" in await done(edit("create", "a/b/c.txt", file_text=text))
+    assert "(4 lines)" in await get_output(edit("create", "a/b/c.txt", file_text=text))
     assert (root / "a/b/c.txt").read_bytes() == text.encode()
-    assert "(0 lines)" in await done(edit("create", "empty", file_text=""))
+    assert "(0 lines)" in await get_output(edit("create", "empty", file_text=""))
     (root / "plain").touch()
     assert (root / "empty").stat().st_mode == (root / "plain").stat().st_mode
     (root / "plain").write_text("old\n")
     (root / "plain").chmod(0o750)
-    assert "had 4 bytes" in await done(edit("create", "plain", file_text="new\n"))
+    assert "had 4 bytes" in await get_output(edit("create", "plain", file_text="new\n"))
     assert (root / "plain").read_text() == "new\n"
     assert stat.S_IMODE((root / "plain").stat().st_mode) == 0o750
 
@@ -35,19 +35,19 @@ async def test_a_pipe_is_written_to_and_stays_a_pipe(edit: Edit, root: Path) -> 
     os.mkfifo(root / "pipe")
     reader = os.open(root / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert "Wrote 4 bytes" in await done(edit("create", "pipe", file_text="tea\n"))
+        assert "Wrote 4 bytes" in await get_output(edit("create", "pipe", file_text="tea\n"))
         assert os.read(reader, 100) == b"tea\n"
     finally:
         os.close(reader)
     assert stat.S_ISFIFO((root / "pipe").stat().st_mode)
     assert names_in(root) == [".manus", "pipe"]
-    assert "no program reads" in await refused(edit("create", "pipe", file_text="x"))
+    assert "no program reads" in await get_error(edit("create", "pipe", file_text="x"))
 
 
 async def test_an_edit_through_a_link_keeps_the_link(edit: Edit, root: Path) -> None:
     (root / "a.txt").write_text("old\n")
     (root / "link").symlink_to("a.txt")
-    await done(edit("str_replace", "link", old_str="old", new_str="new"))
+    await get_output(edit("str_replace", "link", old_str="old", new_str="new"))
     assert (root / "link").readlink() == Path("a.txt")
     assert (root / "a.txt").read_text() == "new\n"
 
@@ -59,11 +59,14 @@ async def test_an_exact_edit_names_its_lines_without_repeating_the_text(
     exact = await edit("str_replace", "f", old_str="a\nb\nc\n", new_str="a\nB\nc\n")
     assert exact.text == "Edited f, line 2"
     assert exact.fingerprint == "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d"
-    message = await done(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
+    message = await get_output(edit("insert", "f", insert_line=4, new_str="x\n" * 500))
     assert message == "Edited f, lines 5–504"
-    assert await done(edit("str_replace", "f", old_str="c\nd\n")) == "Edited f, lines 3–4 removed"
+    assert (
+        await get_output(edit("str_replace", "f", old_str="c\nd\n"))
+        == "Edited f, lines 3–4 removed"
+    )
     assert (root / "f").read_text() == "a\nB\n" + "x\n" * 500
-    message = await done(edit("str_replace", "f", old_str="a\nB\n" + "x\n" * 500))
+    message = await get_output(edit("str_replace", "f", old_str="a\nB\n" + "x\n" * 500))
     assert message == "Edited f. It is empty now."
 
 
@@ -90,15 +93,15 @@ async def test_an_edit_with_other_indentation_is_corrected_if_it_is_clear(
 ) -> None:
     (root / "f").write_text(text)
     if after is None:
-        error = await refused(edit("str_replace", "f", old_str=old, new_str=new))
+        error = await get_error(edit("str_replace", "f", old_str=old, new_str=new))
         assert (root / "f").read_text() == text
         assert "Nothing was changed" in error
         return
-    error = await done(edit("str_replace", "f", old_str=old, new_str=new))
+    error = await get_output(edit("str_replace", "f", old_str=old, new_str=new))
     assert (root / "f").read_text() == after
     assert "differed from the file in its indentation" in error
     assert "\n@@ " in error, "what was written is not what was requested, so it is shown"
-    await done(edit("undo_edit", "f"))
+    await get_output(edit("undo_edit", "f"))
     assert (root / "f").read_text() == text
 
 
@@ -117,7 +120,7 @@ async def test_an_edit_within_the_indentation_is_shown_if_its_lines_may_be_wrong
     edit: Edit, root: Path, text: str, old: str, new: str, is_shown: bool
 ) -> None:
     (root / "f").write_text(text)
-    message = await done(edit("str_replace", "f", old_str=old, new_str=new))
+    message = await get_output(edit("str_replace", "f", old_str=old, new_str=new))
     assert ("indentation is right:\n@@ " in message) is is_shown
     assert (root / "f").read_text() == text.replace(old, new)
 
@@ -125,7 +128,10 @@ async def test_an_edit_within_the_indentation_is_shown_if_its_lines_may_be_wrong
 async def test_an_exact_match_is_edited_exactly(edit: Edit, root: Path) -> None:
     """Even if another region differs only in its indentation."""
     (root / "f").write_text("  a\n    b\na\n  b\n")
-    assert await done(edit("str_replace", "f", old_str="a\n  b", new_str="c")) == "Edited f, line 3"
+    assert (
+        await get_output(edit("str_replace", "f", old_str="a\n  b", new_str="c"))
+        == "Edited f, line 3"
+    )
     assert (root / "f").read_text() == "  a\n    b\nc\n"
 
 
@@ -158,9 +164,9 @@ async def test_blanks_line_ends_encoding_and_marks_are_kept(
     for before, old, new, after in KEPT:
         with subtests.test(before=before, old=old):
             (root / "f").write_bytes(before)
-            await done(edit("str_replace", "f", old_str=old, new_str=new))
+            await get_output(edit("str_replace", "f", old_str=old, new_str=new))
             assert (root / "f").read_bytes() == after
-            await done(edit("undo_edit", "f"))
+            await get_output(edit("undo_edit", "f"))
             assert (root / "f").read_bytes() == before
 
 
@@ -189,7 +195,7 @@ async def test_impossible_edits_are_explained_and_change_nothing(
     for before, command, arguments, message in CANNOT:
         with subtests.test(before=before, command=command):
             (root / "f").write_bytes(before)
-            answer = await refused(edit(command, "f", **arguments))
+            answer = await get_error(edit(command, "f", **arguments))
             assert message in answer
             assert len(answer) < 500
             assert (root / "f").read_bytes() == before
@@ -219,7 +225,7 @@ async def test_missing_text_is_answered_with_the_closest_match_and_its_differenc
     for text, old, where, difference in NEAREST:
         with subtests.test(text=text, old=old):
             (root / "f").write_text(text, newline="")
-            error = await refused(edit("str_replace", "f", old_str=old, new_str="z"))
+            error = await get_error(edit("str_replace", "f", old_str=old, new_str="z"))
             lines = text.splitlines()
             place = "\n".join(f"{number:6}\t{lines[number - 1]}" for number in where)
             assert f"\n{place}\n" in error
@@ -245,7 +251,7 @@ async def test_insert_adds_whole_lines_after_a_line(
     for before, line, new, after in INSERTED:
         with subtests.test(before=before, line=line):
             (root / "f").write_bytes(before)
-            await done(edit("insert", "f", insert_line=line, new_str=new))
+            await get_output(edit("insert", "f", insert_line=line, new_str=new))
             assert (root / "f").read_bytes() == after
 
 
@@ -255,7 +261,7 @@ NOWHERE = (
 )
 
 
-async def test_nothing_is_written_to_read_only_paths(
+async def test_nothing_is_written_to_forbidden_paths(
     edit: Edit, root: Path, tmp_path_factory: pytest.TempPathFactory, subtests: pytest.Subtests
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
@@ -264,8 +270,8 @@ async def test_nothing_is_written_to_read_only_paths(
     (root / "f").chmod(0o444)
     for path in NOWHERE:
         with subtests.test(path=path):
-            await refused(edit("create", path, file_text="x"))
-            await refused(edit("undo_edit", path))
+            await get_error(edit("create", path, file_text="x"))
+            await get_error(edit("undo_edit", path))
             assert list(elsewhere.iterdir()) == []
             assert names_in(root) == [".manus", "f", "out"]
             assert (root / "f").read_text() == "a\n"
@@ -278,32 +284,32 @@ async def test_a_link_stays_a_link_and_paths_stay_inside(
     outside.write_text("a\n")
     (root / "real").hardlink_to(outside)
     (root / "link").symlink_to("real")
-    await done(edit("str_replace", "link", old_str="a", new_str="b"))
+    await get_output(edit("str_replace", "link", old_str="a", new_str="b"))
     assert (root / "link").is_symlink()
     assert (root / "real").read_text() == "b\n"
     assert outside.read_text() == "a\n"
     name = "$(touch pwned); `touch pwned` && 'x' \"y\" *\n"  # which is never a command
-    await done(edit("create", name, file_text="x\n"))
-    assert "x" in await done(edit("view", name))
+    await get_output(edit("create", name, file_text="x\n"))
+    assert "x" in await get_output(edit("view", name))
     assert names_in(root) == sorted([".manus", "link", "real", name])
 
 
 async def test_undo_after_a_resume_by_any_name_loses_nothing(edit: Edit, root: Path) -> None:
     (root / "f").write_text("a")
     (root / "link").symlink_to("f")
-    await done(edit("str_replace", "f", old_str="a", new_str="b"))
+    await get_output(edit("str_replace", "f", old_str="a", new_str="b"))
     (root / "f").write_text("from elsewhere")
-    await refused(edit("undo_edit", "f"))
+    await get_error(edit("undo_edit", "f"))
     assert (root / "f").read_text() == "from elsewhere"
     (root / "f").write_text("b")
     again = build_editor(Session(Workspace(root)))
-    await done(again("undo_edit", f"{root}/./link"))
+    await get_output(again("undo_edit", f"{root}/./link"))
     assert (root / "f").read_text() == "a"
     assert (root / "link").is_symlink()
     undo = Workspace(root).records / "undo"
     shutil.rmtree(undo)
     undo.touch()
-    error = await refused(edit("str_replace", "f", old_str="a", new_str="b"))
+    error = await get_error(edit("str_replace", "f", old_str="a", new_str="b"))
     assert "has been written, but" in error, "it cannot be undone"
     assert (root / "f").read_text() == "b"
 
@@ -320,13 +326,13 @@ async def test_as_many_undos_as_edits_lead_back(
             ("insert", {"insert_line": 0, "new_str": "c"}),
             ("str_replace", {"old_str": "b", "new_str": "d"}),
         ):
-            await done(edit(command, "f", **arguments))
+            await get_output(edit(command, "f", **arguments))
             states.append((root / "f").read_bytes())
         for state in reversed(states[:-1]):
             with subtests.test(start=start, state=state):
-                await done(edit("undo_edit", "f"))
+                await get_output(edit("undo_edit", "f"))
                 assert ((root / "f").read_bytes() if (root / "f").exists() else None) == state
-        await refused(edit("undo_edit", "f"))
+        await get_error(edit("undo_edit", "f"))
 
 
 def edit_all(root: Path, name: str, both: Barrier) -> None:
@@ -335,7 +341,9 @@ def edit_all(root: Path, name: str, both: Barrier) -> None:
 
     async def every() -> None:
         for n in range(8):
-            await done(edit("str_replace", "f", old_str=f"<{name} {n}>", new_str=f"[{name} {n}]"))
+            await get_output(
+                edit("str_replace", "f", old_str=f"<{name} {n}>", new_str=f"[{name} {n}]")
+            )
 
     both.wait(60)
     asyncio.run(every())

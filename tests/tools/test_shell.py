@@ -73,7 +73,7 @@ def test_bytes_are_shown_as_on_a_terminal_with_head_and_tail() -> None:
     text = captured(b"0123456789" * 10, head=4, tail=3).text()
     assert text == "0123\n[… 93 bytes left out …]\n789"
     text = captured("é".encode() * 10, head=2, tail=3).text()
-    assert text == "é\n[… 15 bytes left out …]\né", "no half of a character"
+    assert text == "é\n[… 15 bytes left out …]\né", "no partial character"
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ async def create_event(player: Player) -> None:
     await player.drag(begin, (x + 5, y + 4))
     if not player.view.find("textbox", "Event name"):
         # The page draws the event above the half hours, and waits for the mouse's release on it:
-        # go there beside the half hours, which would change it.
+        # move next to the half hours, which would change it.
         await player.do("hover", x=150, y=y + 4)
         await player.do("hover", x=150, y=begin.center[1] - 25)
         await player.click("clickable", "New event")

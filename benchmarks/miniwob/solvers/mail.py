@@ -55,7 +55,7 @@ def _names(instruction: str) -> list[str]:
 async def _find_mail(player: Player, instruction: str) -> Element:
     """Scroll until the mail that the request is about is in view.
 
-    Of several persons, the wording tells which is the sender.
+    Of several people, the wording determines which one is the sender.
     """
     senders = ["".join(groups) for groups in _SENDER.findall(instruction)]
     while True:

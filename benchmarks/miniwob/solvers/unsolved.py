@@ -16,4 +16,4 @@ EXPLAINED = {
     "stock-market": "the price does not fall below the limit within the actions of an episode",
     "drag-items-grid": "an item that is dragged over two columns lands one place before its target",
 }
-"""Pages whose solver fails with some seeds, where the failure itself does not say why."""
+"""Pages whose solver fails with some seeds, where the failure does not explain itself."""

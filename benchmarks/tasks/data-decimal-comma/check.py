@@ -10,7 +10,7 @@ expected = """date,item,price,quantity
 2026-03-10,Retoure,-45.90,-1
 """
 if not Path("clean.csv").is_file():
-    sys.exit("there is no clean.csv")
+    sys.exit("clean.csv does not exist")
 content = Path("clean.csv").read_bytes()
 if content != expected.encode():
     sys.exit(f"clean.csv is {content!r}")

@@ -12,8 +12,8 @@ expected = [
     ["D4", "", "green", "M", "8", "1", "x"],
 ]
 if not Path("products.csv").is_file():
-    sys.exit("there is no products.csv")
+    sys.exit("products.csv does not exist")
 with open("products.csv", newline="", encoding="utf-8") as file:
     result = list(csv.reader(file))
 if result != expected:
-    sys.exit(f"products.csv holds {result}")
+    sys.exit(f"products.csv contains {result}")

@@ -12,7 +12,7 @@ for row in csv.DictReader(dict.fromkeys(lines)):
         rate = Fraction(9, 10) if row["currency"] == "USD" else 1
         sums[row["date"][:7]] += Fraction(row["amount"]) * rate
 if not Path("revenue.json").is_file():
-    sys.exit("there is no revenue.json")
+    sys.exit("revenue.json does not exist")
 data = json.loads(Path("revenue.json").read_text())
 if list(data) != sorted(sums):
     sys.exit(f"the months are {list(data)}")

@@ -10,7 +10,7 @@ with open(Path(__file__).parent / "workspace" / "readings.csv") as file:
         if row["value"] not in ("", "NaN", "-999"):
             values.setdefault(row["sensor"], []).append(float(row["value"]))
 if not Path("summary.json").is_file():
-    sys.exit("there is no summary.json")
+    sys.exit("summary.json does not exist")
 data = json.loads(Path("summary.json").read_text())
 if set(data) != set(values):
     sys.exit(f"the sensors are {sorted(data)}")

@@ -11,6 +11,6 @@ expected = [
     "2026-07-02,close,1",
 ]
 if not Path("days.csv").is_file():
-    sys.exit("there is no days.csv")
+    sys.exit("days.csv does not exist")
 if (lines := Path("days.csv").read_text().splitlines()) != expected:
-    sys.exit(f"days.csv says {lines}")
+    sys.exit(f"days.csv contains {lines}")

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 if not Path("report.html").is_file():
-    sys.exit("there is no report.html")
+    sys.exit("report.html does not exist")
 text = Path("report.html").read_text("utf-8")
 
 

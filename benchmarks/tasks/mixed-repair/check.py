@@ -18,7 +18,7 @@ def run(log, counts, skipped):
     if process.stdout.splitlines() != lines:
         sys.exit(f"it prints {process.stdout.split()}, {process.stderr[-200:]}")
     if process.stderr.split() != ["skipped", str(skipped)]:
-        sys.exit(f"on standard error it says {process.stderr}")
+        sys.exit(f"it prints to standard error {process.stderr}")
     return lines
 
 

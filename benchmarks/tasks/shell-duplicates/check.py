@@ -10,7 +10,7 @@ for path in sorted(files, key=lambda p: str(p).encode()):
     contents.add(data)
 remaining = sorted(str(p) for p in Path("photos").rglob("*") if p.is_file())
 if remaining != sorted(unique):
-    sys.exit(f"left are {remaining}")
+    sys.exit(f"the remaining files are {remaining}")
 if any(Path(p).read_bytes() != (original / p).read_bytes() for p in unique):
     sys.exit("a file was changed")
 if not Path("deleted.txt").is_file() or Path("deleted.txt").read_text().splitlines() != duplicates:

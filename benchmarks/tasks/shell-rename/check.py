@@ -16,4 +16,4 @@ expected = {
 }
 contents = {p.name: p.read_text().strip() for p in Path("scans").iterdir()}
 if contents != expected:
-    sys.exit(f"there are {dict(sorted(contents.items()))}")
+    sys.exit(f"the files are {dict(sorted(contents.items()))}")

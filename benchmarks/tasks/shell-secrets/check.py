@@ -13,6 +13,6 @@ expected = [
     "project/src/app.py:4",
 ]
 if not Path("found.txt").is_file():
-    sys.exit("there is no found.txt")
+    sys.exit("found.txt does not exist")
 if (lines := Path("found.txt").read_text().splitlines()) != expected:
-    sys.exit(f"found.txt says {lines}")
+    sys.exit(f"found.txt contains {lines}")

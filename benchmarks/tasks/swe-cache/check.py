@@ -27,7 +27,7 @@ cache = Cache(2)
 for name in "abc":
     cache.put(name, name)
 if (cache.get("a"), cache.get("b")) != (None, "b"):
-    sys.exit("without reading, not the oldest entry is dropped")
+    sys.exit("without reads, the dropped entry is not the oldest")
 cache = Cache(1)
 cache.put("n", None)
 if cache.get("n", 5) is not None or cache.get("x", 5) != 5:

@@ -29,14 +29,14 @@ for text, expected in [
         sys.exit(f"search({text!r}) is {rows}, not {expected}")
 notes.rename(db, 1, "title", "O'Neill', body='x")
 if titles() != ["O'Neill', body='x", *before[1:]]:
-    sys.exit("rename wrote something else")
+    sys.exit("rename wrote a wrong value")
 before = titles()
 for column in ("id", "title = 'x', body", "rowid", "nothing"):
     try:
         notes.rename(db, 2, column, "7")
-        sys.exit(f"rename took the column {column!r}")
+        sys.exit(f"rename accepted the column {column!r}")
     except ValueError:
         pass
 notes.rename(db, "2 OR 1=1", "title", "x")
 if titles() != before:
-    sys.exit("rename changed what it must not")
+    sys.exit("rename changed other data")

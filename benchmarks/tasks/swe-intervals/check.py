@@ -19,4 +19,4 @@ for spans, expected in [
     if result != expected:
         sys.exit(f"merge({before}) is {result}, not {expected}")
     if spans != before:
-        sys.exit("the given list was changed")
+        sys.exit("the input list was changed")

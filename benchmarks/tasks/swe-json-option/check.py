@@ -30,4 +30,4 @@ for words, code, expected in [
     if list(json.loads(result[1]).items()) != list(expected.items()):
         sys.exit(f"{words}: {result[1]}")
 if not any("--json" in line for line in Path("README.md").read_text().splitlines()):
-    sys.exit("the README says nothing of it")
+    sys.exit("the README does not mention it")

@@ -24,4 +24,4 @@ with warnings.catch_warnings(record=True) as caught:
     old = calc_total([(2, 5.0)], discount=0.5)
     new = order_total([(2, 5.0)], discount=0.5)
 if old != new or [w.category for w in caught] != [DeprecationWarning]:
-    sys.exit("the old name gives no DeprecationWarning, or another result")
+    sys.exit("the old name gives no DeprecationWarning, or a different result")

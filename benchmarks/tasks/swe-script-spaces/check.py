@@ -22,11 +22,11 @@ with tempfile.TemporaryDirectory() as name:
     if sorted(p.name for p in target.iterdir()) != sorted([*names, "in.txt"]):
         sys.exit("not the same files")
     if any((target / filename).read_text() != filename for filename in names):
-        sys.exit("another content")
+        sys.exit("different content")
     other = Path(name, "other")
     (source / "sub dir" / "a b.txt").write_text("the other")
     code, out, stderr = run(str(source), str(other))
     if (code, out, stderr) != (1, "6", "clash: a b.txt"):
         sys.exit(f"with a clash: {code} {out} {stderr}")
     if len(list(other.iterdir())) != 6:
-        sys.exit("with a clash not all others were copied")
+        sys.exit("after a clash some other files were not copied")

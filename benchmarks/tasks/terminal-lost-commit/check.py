@@ -15,16 +15,16 @@ if git("log", "-1", "--format=%s|%an|%at|%ct", "tides") != (
 ):
     sys.exit("the branch tides is not at the lost commit")
 if "twice a day" not in git("show", "tides:tides.md"):
-    sys.exit("the chapter is another one")
+    sys.exit("the chapter differs")
 parents = git("log", "-1", "--format=%P", "main").split()
 if len(parents) != 2 or parents[1] != git("rev-parse", "tides"):
     sys.exit("main does not end with the merge of tides")
 if git("log", "-1", "--format=%s", parents[0]) != "Write Clouds":
-    sys.exit("the first parent of the merge is not main as it was")
+    sys.exit("the first parent of the merge is not the previous main")
 if git("rev-parse", "--abbrev-ref", "HEAD") != "main" or git("status", "--porcelain"):
     sys.exit("the working tree is not main, or not clean")
 if sorted(git("ls-files").split()) != ["clouds.md", "tides.md", "winds.md"]:
-    sys.exit("not all three chapters are there")
+    sys.exit("one of the three chapters is missing")
 subjects = set(git("log", "--all", "--format=%s").splitlines())
 if subjects & {"Draft Tides", "WIP"}:
-    sys.exit("a draft has been brought back")
+    sys.exit("a draft was restored")

@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 if not Path("shop2.db").is_file():
-    sys.exit("there is no shop2.db")
+    sys.exit("shop2.db does not exist")
 old = sqlite3.connect("shop.db")
 fresh = sqlite3.connect(":memory:")
 fresh.executescript((Path(__file__).parent / "workspace" / "shop.sql").read_text())
@@ -35,9 +35,9 @@ for table, rows in EXPECTED.items():
     except sqlite3.Error as error:
         sys.exit(f"{table}: {error}")
     if result != rows:
-        sys.exit(f"{table} holds {result}")
+        sys.exit(f"{table} contains {result}")
 if new.execute("SELECT typeof(cents) FROM orders WHERE id = 10").fetchone() != ("integer",):
-    sys.exit("cents are no integers")
+    sys.exit("cents are not integers")
 new.execute("PRAGMA foreign_keys = ON")
 for statement in (
     "INSERT INTO orders VALUES (90, 99, 1, '2024-01-01', 'open')",

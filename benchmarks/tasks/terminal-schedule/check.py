@@ -15,7 +15,7 @@ never,never,0
 sunday-backup,2026-03-01 23:45,57
 """
 if not Path("next.csv").is_file():
-    sys.exit("there is no next.csv")
+    sys.exit("next.csv does not exist")
 rows = Path("next.csv").read_text().split("\n")
 for row, expected in zip(rows, EXPECTED.split("\n"), strict=False):
     if row.strip() != expected:

@@ -2,6 +2,6 @@ import sys
 from pathlib import Path
 
 if not Path("answer.txt").is_file():
-    sys.exit("there is no answer.txt")
+    sys.exit("answer.txt does not exist")
 if (text := Path("answer.txt").read_text().strip()) != "L-135":
     sys.exit(f"the answer is {text}")

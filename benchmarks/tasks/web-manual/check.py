@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 if not Path("answer.json").is_file():
-    sys.exit("there is no answer.json")
+    sys.exit("answer.json does not exist")
 expected = {
     "queue.limit": {"default": 5000, "since": "4.4"},
     "queue.retry": {"default": 12, "since": "4.3"},

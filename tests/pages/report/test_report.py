@@ -102,7 +102,7 @@ async def test_a_run_can_be_reported_at_any_time(
     assert at_work > 0
 
 
-def _undated(html: str) -> str:
+def _remove_date(html: str) -> str:
     """Return the page without the time at which it was written."""
     return re.sub(r"; written [^<]+", "", html)
 
@@ -155,7 +155,7 @@ def test_a_page(manus: Program, server: ScriptedServer, subtests: pytest.Subtest
     assert not list(manus.home.glob(".*.html*"))
     (manus.home / "stdout").symlink_to("/proc/self/fd/1")  # like /dev/stdout
     result = manus("report", "t", "-o", "stdout")
-    assert _undated(result.out) == _undated(manus("report", "t", "-o", "-").out)
+    assert _remove_date(result.out) == _remove_date(manus("report", "t", "-o", "-").out)
     assert (manus.home / "stdout").is_symlink()
 
 

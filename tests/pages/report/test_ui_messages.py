@@ -37,7 +37,7 @@ async def test_the_composer_is_usable_during_a_run(
         viewer = await view(await asyncio.to_thread(process.line))
         page = viewer.page
         await say(page, "Do it")
-        await server.arrived(1)
+        await server.wait_async(1)
         await expect(page.get_by_role("button", name="Send now")).to_be_enabled()
         await say(page, "use tabs 世界")
         unread = page.locator(".unread")
@@ -82,7 +82,7 @@ async def test_a_run_of_another_process_gets_messages_too(
         manus.start("run", "--thread", "t", "do it") as run,
     ):
         address = await asyncio.to_thread(process.line)
-        await server.arrived(1)
+        await server.wait_async(1)
         page = await view(f"{address}t/t/")
         await say(page.page, "use tabs")
         await expect(page.page.locator(".unread")).to_contain_text("use tabs")

@@ -94,7 +94,7 @@ class Outside:
         stamps["its score"] = Path(f"/proc/{self.process.pid}/oom_score_adj").read_text()
         return stamps
 
-    def heard(self) -> list[str]:
+    def take_messages(self) -> list[str]:
         waiting = select.select([*self.servers.values()], [], [], 0)[0]
         for server in waiting:
             if server.type == socket.SOCK_STREAM:
@@ -189,7 +189,7 @@ async def behind(wall: str, folder: Path) -> AsyncIterator[tuple[Outside, Sandbo
             await proxy.close()
 
 
-async def said_by(outside: Outside, sandbox: Sandbox, script: str) -> str:
+async def run_script(outside: Outside, sandbox: Sandbox, script: str) -> str:
     """Return the output of a script that runs for at most twenty seconds."""
     words = ["bash", "-c", script.format(**outside.words())]
     with TemporaryFile() as output:
@@ -207,14 +207,14 @@ async def said_by(outside: Outside, sandbox: Sandbox, script: str) -> str:
 @pytest.mark.sandboxes("bubblewrap", "landlock")
 async def test_no_attempt_gets_through(tmp_path: Path, sandbox_kind: Kind) -> None:
     before = sleepers()
-    through = await attempted(sandbox_kind, tmp_path)
+    through = await run_attempts(sandbox_kind, tmp_path)
     for pid in sleepers() - before:
         psutil.Process(pid).kill()
     remaining = LEFT_BY_LANDLOCK if sandbox_kind == "landlock" else set()
     assert set(through) == remaining, through
 
 
-async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
+async def run_attempts(wall: str, folder: Path) -> dict[str, list[str]]:
     """Return the successful attempts; they share a sandbox, and each has a clean workspace."""
     through = {}
     async with behind(wall, folder) as (outside, sandbox):
@@ -222,10 +222,10 @@ async def attempted(wall: str, folder: Path) -> dict[str, list[str]]:
         shutil.copytree(outside.workspace, spare)
         for name, script in ALL.items():
             before = outside.state()
-            output = await said_by(outside, sandbox, script)
+            output = await run_script(outside, sandbox, script)
             after = outside.state()
             changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-            messages = outside.heard()
+            messages = outside.take_messages()
             if changed or messages or outside.token in output or "THROUGH" in output:
                 through[name] = [*changed, *messages, output[-200:]]
             fresh(outside.workspace, spare)
@@ -246,7 +246,7 @@ def fresh(workspace: Path, spare: Path) -> None:
 async def test_nothing_is_left_behind(tmp_path: Path, sandbox_kind: Kind) -> None:
     before = sleepers()
     async with behind(sandbox_kind, tmp_path) as (outside, sandbox):
-        await said_by(outside, sandbox, ALL["process: a daemon"])
+        await run_script(outside, sandbox, ALL["process: a daemon"])
     await until(lambda: sleepers() <= before)
     assert str(outside.workspace) not in Path("/proc/mounts").read_text()
 
