@@ -119,32 +119,32 @@ print("exit code of 1 / 0:", main(["1", "/", "0"]))
 """
 SUMMARY = """\
 The calculator is done: `calculator.py` has `add`, `subtract`, `multiply` and `divide`, and a \
-command line (`python calculator.py 6 '*' 7`). The 7 tests in `test_calculator.py` pass; division \
-by zero and input it cannot read end in a clear message and exit code 1.\
+command line (`python calculator.py 6 '*' 7`). The 7 tests in `test_calculator.py` pass. Division \
+by zero and invalid input give a clear message and exit code 1.\
 """
 
 TURNS = [
     calls(
         call("str_replace_editor", command="create", path="calculator.py", file_text=CALCULATOR),
-        text="I begin with the calculator itself: four functions, and a small command line so that "
-        "it can be used as well as imported.",
+        text="I'll start with the calculator itself: four functions, and a small command line, so "
+        "that it can be run as well as imported.",
         usage=tokens(1312, 402),
     ),
     calls(
         call("str_replace_editor", command="create", path="test_calculator.py", file_text=TESTS),
         text="Now the tests, with the cases that usually go wrong: fractions, division by zero and "
-        "input that makes no sense.",
+        "nonsensical input.",
         usage=tokens(1766, 331, cached=1280),
     ),
     calls(
         call("python_execute", code=RUN_TESTS),
-        text="I run the tests.",
+        text="Now run the tests.",
         usage=tokens(2141, 48, cached=1664),
     ),
     calls(
         call("python_execute", code=TRY_OUT),
         call("bash", command="ls calculator.py test_calculator.py"),
-        text="All pass. I try it the way a user would, and look at what is in the workspace.",
+        text="All tests pass. Let me try it as a user would, and check the workspace.",
         usage=tokens(2297, 121, cached=2048),
     ),
     calls(call("terminate", status="success"), text=SUMMARY, usage=tokens(2502, 118, cached=2176)),

@@ -22,7 +22,7 @@ FIGURES = DEMOS["rentals"].request.partition("\n\n")[2]
 
 SAVE = "[data_analysis] Save the figures as rentals.csv and check them"
 DRAW = "[data_analysis] Draw the rentals by month, a line for each bike"
-COUNT = "[data_analysis] Find each bike's best month, and what is needed in spring"
+COUNT = "[data_analysis] Find each bike's best month, and the demand in spring"
 
 PLAN = call(
     "planning",
@@ -45,7 +45,7 @@ with open("rentals.csv", "w") as file:
     file.write(figures)
 rows = list(csv.DictReader(figures.splitlines()))
 is_whole = [int(row["month"]) for row in rows] == [*range(1, 13)]
-print(len(rows), "months;", "none is missing" if is_whole else "some are missing")
+print(len(rows), "months;", "none missing" if is_whole else "some missing")
 for bike in ("city", "cargo", "mountain"):
     print(bike, sum(int(row[bike]) for row in rows), "rentals in the year")
 '''
@@ -57,13 +57,13 @@ for bike in ("city", "cargo", "mountain"):
     best = max(rows, key=lambda row: int(row[bike]))
     spring = {row["month"]: int(row[bike]) for row in rows if row["month"] in ("3", "4", "5")}
     print(f"{bike}: best in month {best['month']} ({best[bike]})")
-    print(f"  spring {spring}, together {sum(spring.values())}")
+    print(f"  spring {spring}, total {sum(spring.values())}")
 """
 STEPS = {
     SAVE: [
         calls(
             call("python_execute", code=SAVING),
-            text="First the file, and whether it is whole.",
+            text="First save the file, and check that it is complete.",
             usage=tokens(1420, 310),
         ),
         calls(
@@ -88,7 +88,7 @@ STEPS = {
                     "height": 240,
                 },
             ),
-            text="One line for each bike shows the seasons best.",
+            text="One line per bike shows the seasons best.",
             usage=tokens(1610, 96),
         ),
         calls(
@@ -101,7 +101,7 @@ STEPS = {
     COUNT: [
         calls(
             call("python_execute", code=COUNTING),
-            text="Now the numbers that were asked for.",
+            text="Now the requested numbers.",
             usage=tokens(1602, 141),
         ),
         calls(
@@ -115,11 +115,11 @@ STEPS = {
 SUMMARY = text(
     "**Best months:** city and cargo bikes June (188 and 41 rentals), mountain bikes August "
     "(151).\n\n"
-    "| Spring | March | April | May | together |\n| --- | ---: | ---: | ---: | ---: |\n"
+    "| Spring | March | April | May | total |\n| --- | ---: | ---: | ---: | ---: |\n"
     "| city | 87 | 132 | 171 | 390 |\n| cargo | 21 | 30 | 38 | 89 |\n"
     "| mountain | 18 | 44 | 81 | 143 |\n\n"
-    "The chart is in `charts/rentals-line.png`. May decides what you need in spring: mountain "
-    "bikes go from 18 to 81 within it.",
+    "The chart is in `charts/rentals-line.png`. Demand in spring peaks in May: mountain bikes "
+    "rise from 18 rentals in March to 81.",
     usage=tokens(1104, 152),
 )
 
@@ -138,7 +138,7 @@ PAGE = """\
 <label>Bill <input id="bill" type="number" step="0.01"></label>
 <label>Tip in percent <input id="percent" type="number" value="10"></label>
 <label>Guests <input id="guests" type="number" value="2"></label>
-<button>Work it out</button>
+<button>Calculate</button>
 <output></output>
 <script>
   const number = id => document.getElementById(id).value
@@ -147,7 +147,7 @@ PAGE = """\
     const total = number("bill") + number("bill") * number("percent") / 100
     const share = total / number("guests")
     document.querySelector("output").textContent =
-      `Together ${money(total)}, each pays ${money(share)}`
+      `Total ${money(total)}, each pays ${money(share)}`
   }
 </script>
 """
@@ -157,21 +157,21 @@ RIGHT = "  const number = id => Number(document.getElementById(id).value)\n"
 
 MAKING = calls(
     call("str_replace_editor", command="create", path="tip.html", file_text=PAGE),
-    text="One file with a small form; the script works out the tip.",
+    text="One file with a small form, and a script that calculates the tip.",
     usage=tokens(1298, 512),
 )
 MENDING = calls(
     call(
         "str_replace_editor", command="str_replace", path="tip.html", old_str=WRONG, new_str=RIGHT
     ),
-    text="It says 808.00: the field gives a text, and a text is joined, not added. I make a number "
-    "of it.",
+    text="It shows 808.00: the field's value is a string, so `+` concatenates. Convert it to a "
+    "number.",
     usage=tokens(2533, 118, cached=2048),
 )
 TIPPED = calls(
     call("terminate", status="success"),
-    text="`tip.html` works out the tip: 80 with 10 % is 88.00 for two, 44.00 each. Trying it "
-    "showed a mistake, which is mended: the bill was joined to the tip as text (808.00).",
+    text="`tip.html` calculates the tip: 80 plus 10 % is 88.00 for two, 44.00 each. Trying it "
+    "revealed a bug, now fixed: the bill and the tip were concatenated as strings (808.00).",
     usage=tokens(3020, 74, cached=2560),
 )
 
@@ -182,13 +182,15 @@ def tip_turns(workspace: str) -> list[object]:
     button = {"action": "click_element", "index": 4}
     return [
         MAKING,
-        _browse("I look at it.", 1874, 31, action="go_to_url", url=f"file://{workspace}/tip.html"),
-        _browse("80 and 10 % for 2: I expect 88, and 44 each.", 2290, 36, **bill),
-        _browse("Now the button.", 2402, 22, **button),
+        _browse(
+            "Let me look at it.", 1874, 31, action="go_to_url", url=f"file://{workspace}/tip.html"
+        ),
+        _browse("80 plus 10 %, for 2: I expect 88, and 44 each.", 2290, 36, **bill),
+        _browse("Now click the button.", 2402, 22, **button),
         MENDING,
-        _browse("Once more from the beginning.", 2710, 18, action="refresh"),
+        _browse("Try again from the start.", 2710, 18, action="refresh"),
         _browse("The same bill.", 2802, 36, **bill),
-        _browse("And the button.", 2911, 22, **button),
+        _browse("And click the button.", 2911, 22, **button),
         TIPPED,
     ]
 

@@ -26,10 +26,10 @@ WRITE = (
 )
 TEST = (
     "[swe] Write test_calculator.py with unittest: the four functions, division by zero, and "
-    "calculate with good and senseless expressions"
+    "calculate with valid and invalid expressions"
 )
-RUN = "Run the tests and mend what fails"
-TRY = "Try the calculator the way a user would"
+RUN = "Run the tests and fix what fails"
+TRY = "Try the calculator as a user would"
 
 CREATE = {"command": "create"}
 
@@ -58,7 +58,7 @@ TURNS = {
         calls(
             call("terminate", status="success"),
             text="calculator.py has add, subtract, multiply and divide, `calculate('6 * 7')` for "
-            "expressions of three words, and a command line.",
+            "expressions with one operator, and a command line.",
             usage=tokens(1944, 52, cached=1408),
         ),
     ],
@@ -75,23 +75,23 @@ TURNS = {
         ),
     ],
     RUN: [
-        calls(call("python_execute", code=RUN_TESTS), text="I run them.", usage=tokens(1712, 44)),
+        calls(call("python_execute", code=RUN_TESTS), text="Now run them.", usage=tokens(1712, 44)),
         calls(
             call("terminate", status="success"),
-            text="All 7 tests pass; nothing had to be mended.",
+            text="All 7 tests pass; nothing needed fixing.",
             usage=tokens(1838, 27, cached=1664),
         ),
     ],
     TRY: [
         calls(
             call("python_execute", code=TRY_OUT),
-            text="Four sums, and a division by zero.",
+            text="Four calculations, and a division by zero.",
             usage=tokens(1790, 102),
         ),
         calls(
             call("terminate", status="success"),
-            text="It calculates as it should (6 * 7 = 42, 1 / 8 = 0.125); 1 / 0 ends in “cannot "
-            "divide by zero” and exit code 1.",
+            text="The results are correct (6 * 7 = 42, 1 / 8 = 0.125); 1 / 0 gives “cannot divide "
+            "by zero” and exit code 1.",
             usage=tokens(1995, 49, cached=1664),
         ),
     ],
@@ -100,8 +100,7 @@ TURNS = {
 SUMMARY = text(
     "The calculator is done: `calculator.py` has `add`, `subtract`, `multiply` and `divide`, and a "
     "command line (`python calculator.py 6 '*' 7`). The 7 tests in `test_calculator.py` pass. "
-    "Tried out, it calculates as it should; division by zero ends in a clear message and exit "
-    "code 1.",
+    "A trial run gave correct results; division by zero gives a clear message and exit code 1.",
     usage=tokens(986, 84),
 )
 

@@ -29,21 +29,21 @@ class Demo:
 
 DEMOS = {
     "calculator": Demo(
-        "write a small program, test it and try it",
+        "write, test and try a small program",
         "create a simple Python calculator with add, subtract, multiply, divide, and test it",
     ),
     "rentals": Demo(
         "plan an analysis: check figures, draw a chart (extra `data`)",
-        "These are a bike shop's rentals of a year (the figures are made up). Draw them, and tell "
-        "me each bike's best month, and how many of each I need in spring (March to May).\n\n"
+        "Here are a bike shop's rentals for a year (invented figures). Chart them, and tell me "
+        "each bike's best month, and how many of each I need in spring (March to May).\n\n"
         "month,city,cargo,mountain\n1,41,12,3\n2,44,15,4\n3,87,21,18\n4,132,30,44\n5,171,38,81\n"
         "6,188,41,117\n7,176,36,140\n8,169,35,151\n9,158,39,96\n10,119,33,52\n11,70,24,11\n"
         "12,52,29,2",
         kind="flow",
     ),
     "tips": Demo(
-        "write a web page, try it in the browser and fix it",
-        "make a page tip.html that works out a tip and the share of each guest, and try it in the "
+        "write a web page, try it in the browser, fix it",
+        "create a page tip.html that calculates a tip and each guest's share, and try it in the "
         "browser",
     ),
 }
