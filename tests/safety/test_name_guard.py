@@ -89,7 +89,7 @@ async def test_what_the_user_changes_during_a_call_is_kept_and_its_place_is_name
     [kept] = (root / ".manus" / "quarantine").rglob(".envrc")
     assert (root / ".envrc").read_text() == "mine\n"
     assert kept.read_text() == "x" * size
-    assert f"kept in `{kept.relative_to(root)}`" in observation.text
+    assert f"changed content is in `{kept.relative_to(root)}`" in observation.text
     assert str(kept) in caplog.text
 
 
