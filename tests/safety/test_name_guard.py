@@ -89,7 +89,7 @@ async def test_the_users_changes_during_a_call_are_kept_and_located(
     [path] = (root / ".manus" / "quarantine").rglob(".envrc")
     assert (root / ".envrc").read_text() == "mine\n"
     assert path.read_text() == "x" * size
-    assert f"kept in `{path.relative_to(root)}`" in observation.text
+    assert f"changed content is in `{path.relative_to(root)}`" in observation.text
     assert str(path) in caplog.text
 
 

@@ -68,7 +68,7 @@ def test_a_record_is_readable_only_by_its_user(
     open_record(path).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(PermissionError, match="somebody else"):
+    with pytest.raises(PermissionError, match="another owner"):
         open_record(path)
 
 
