@@ -107,7 +107,7 @@ async def test_uploads_from_the_workspace(
     (root(driver) / "data.txt").write_text("12345")
     field = driver.number('file field "File"')
     output = await driver.say("upload_file", index=field, path="data.txt")
-    assert output.startswith(f'Gave data.txt to [{field}] file field "File".')
+    assert output.startswith(f'Attached data.txt to [{field}] file field "File".')
     assert "| data.txt 5" in await driver.look()
     (root(driver) / "more.txt").write_text("1234567")
     await driver.say("upload_file", index=driver.number('button "Choose"'), path="more.txt")

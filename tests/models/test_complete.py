@@ -116,7 +116,7 @@ async def test_a_slow_steady_reply_is_waited_for(agent: ScriptedAgent) -> None:
 
 NO_ANSWERS = [
     (text("Half of", finish_reason="length"), "cut off"),
-    (text("So it begins. " + "I will look at the file again. " * 60), "repeats"),
+    (text("So it begins. " + "I will look at the file again. " * 60), "repeat one passage"),
     (text(" ".join(map(str, range(2_000)))), "cut off"),  # endless
 ]
 

@@ -111,7 +111,7 @@ async def test_invalid_input_is_reported(studio: Studio) -> None:
     stream = studio.client.runs.stream(None, "agent", input={"request": "x"}, context=context)
     parts = [part async for part in stream]
     assert parts[-1].event == "error"
-    assert "`max_steps` does not fit" in parts[-1].data["message"]
+    assert "`max_steps` is not valid" in parts[-1].data["message"]
 
 
 class Outer(TypedDict, total=False):
