@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 def print_note(text: str) -> None:
-    """Print lines on stderr; on a terminal they are wrapped between words."""
+    """Print lines on stderr, each wrapped between words on a terminal."""
     from manus.cli.screen import Screen
 
-    Screen().paragraph(text, always=True)
+    screen = Screen()
+    for line in text.splitlines():
+        screen.paragraph(line, always=True)

@@ -151,3 +151,14 @@ def test_verbose_shows_everything(
     for message in ("  First", "  this.", *(f"          {i}" for i in range(1, 21))):
         with subtests.test(message=message):
             assert message in stderr
+
+
+@pytest.mark.parametrize("command", ["doctor", "threads", "trust"])
+def test_lines_are_wrapped_between_words(bare: Program, command: str) -> None:
+    """A line is wider than the terminal only if it has a word that does not fit."""
+    with bare.terminal(command, columns=60) as terminal:
+        terminal.wait()
+    assert terminal.text.strip()
+    for line in terminal.text.splitlines():
+        longest = max(map(cell_len, line.split()), default=0)
+        assert cell_len(line) <= 60 or longest > 60 - 18, line
