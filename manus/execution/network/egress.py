@@ -117,6 +117,13 @@ def classify_private(address: Address) -> str | None:
     return None
 
 
+_NO_SERVER = (
+    "Nothing listens on port {port} of {host}, which is the sandbox's own: start a server there "
+    "first, and wait until it answers. (Servers of the user outside the sandbox need "
+    "`egress.allow_private`.)"
+)
+
+
 class EgressRules:
     """The egress rules of the settings."""
 
@@ -130,6 +137,8 @@ class EgressRules:
         self.inside: Callable[[int], Awaitable[socket.socket | None]] | None = None
         """Connects to a port in the sandbox. If set, loopback is the sandbox's loopback, whose
         servers need no rule."""
+        self.has_sandbox = False
+        """Whether programs run in a sandbox, which may not have been started yet."""
 
     def check_url(self, url: str) -> None:
         """Check the text of an address, without resolving its name.
@@ -211,10 +220,15 @@ class EgressRules:
             raise _refuse(host, "it is not on the allow list (`egress.allow`)")
         if address is None or (kind := classify_private(address)) is None:
             return
-        is_sandbox = inside and self.inside is not None and unwrap_ipv4(address).is_loopback
-        if not is_sandbox and not _matches_any(self._private, host, port, address):
-            subject = "it is" if parse_ip(host) else "the name resolves to"
-            raise _refuse(host, f"{subject} {kind}, which `egress.allow_private` does not allow")
+        if _matches_any(self._private, host, port, address):
+            return
+        if unwrap_ipv4(address).is_loopback:
+            if inside and self.inside is not None:
+                return
+            if self.has_sandbox or self.inside is not None:
+                raise EgressRefusedError(_NO_SERVER.format(host=host, port=port))
+        subject = "it is" if parse_ip(host) else "the name resolves to"
+        raise _refuse(host, f"{subject} {kind}, which `egress.allow_private` does not allow")
 
 
 def _matches_any(entries: list[RuleEntry], host: str, port: int, address: Address | None) -> bool:

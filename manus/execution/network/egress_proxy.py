@@ -233,6 +233,7 @@ async def get_egress_proxy(session: Session) -> EgressProxy:
 
     async def make() -> EgressProxy:
         proxy = await EgressProxy.start(EgressRules(session.settings.egress))
+        proxy.rules.has_sandbox = session.settings.sandbox.kind != "none"
         proxy.guard = session.egress_guard
         return proxy
 
