@@ -85,7 +85,7 @@ async def test_a_batch_continues_if_the_page_redraws_its_list(driver: Driver) ->
     assert error.startswith('Nothing was done: [2] button "Drop" is no longer on the page.')
     text = await driver.look()
     assert text.count("| true") == 2
-    number = int(error.partition("Nearest to it: [")[2].partition("]")[0])
+    number = int(error.partition("The most similar element now: [")[2].partition("]")[0])
     assert f'[{number}] button "Drop"' in text
     await driver.say("click_element", index=number)  # now it is another page
     assert "Nothing was done" in await driver.fail("click_element", index=number)
@@ -247,3 +247,16 @@ async def test_a_reused_element_is_not_acted_on(driver: Driver) -> None:
     await driver.look()
     await driver.say("click_element", index=2)
     assert "Title: Delete B" in await driver.look()
+
+
+async def test_another_button_is_not_similar_because_it_is_a_button(driver: Driver) -> None:
+    await driver.show("""<button onclick="document.body.innerHTML = '<button>Order</button>'">Choose
+      </button>""")
+    await driver.say("click_element", index=1)
+    error = await driver.fail("click_element", index=1)
+    assert error == 'Nothing was done: [1] button "Choose" is no longer on the page.'
+
+
+async def test_an_empty_tab_is_not_reloaded(driver: Driver) -> None:
+    await driver.open("about:blank")
+    assert await driver.fail("refresh") == "There is no page to reload; open one with `go_to_url`."

@@ -101,8 +101,8 @@ async def test_a_form_is_not_sent_after_a_field_that_was_not_filled(
     )
     _, failed, sends, leaving, read, filled, result, _ = await surfer.observations()
     assert "[9] is not on the page" in failed
-    assert sends.startswith("Not executed: an earlier call in the same message failed")
-    assert leaving.startswith("Not executed: an earlier call in the same message failed")
+    assert sends.startswith("Not executed, because an earlier call in the same message failed")
+    assert leaving.startswith("Not executed, because an earlier call in the same message failed")
     assert "Form" in read, "the page is still there, and can be read"
     assert "Typed" in filled
     assert "/sent?a=Ada" in result
@@ -124,3 +124,16 @@ async def test_calls_for_a_page_that_was_left_are_not_executed(
     assert stopped.startswith("Nothing was done: the page has changed since it was shown to you")
     assert back.startswith("Not executed")
     assert "Delete all" in read
+
+
+async def test_a_new_request_reports_that_the_browser_was_closed(
+    surfer: ScriptedAgent, site: Site
+) -> None:
+    site.pages["/"] = SHOP
+    await surfer.run(
+        call("browser_use", action="go_to_url", url=site.base),
+        call("browser_use", action="extract_content"),
+        call("terminate", status="success", answer="It costs 7 euros."),
+    )
+    await surfer.run(text("Seven."), request="How much was it?")
+    assert "The browser was closed" in last_words(surfer.server.requests[-1])

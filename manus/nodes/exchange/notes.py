@@ -58,7 +58,7 @@ async def build_notes(
     page: list[str] = []
     images: tuple[Image, ...] = ()
     if active_run.uses_browser:
-        page, images = await _page(active_run, history)
+        page, images = await _page(active_run, history, is_first=run["step"] == 1)
     plan: list[str] = []
     update: dict[str, Any] = {}
     if state.get("plans") or KEEPS_PLAN in profile.extras:
@@ -100,20 +100,25 @@ def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") ->
     return notes
 
 
+def _is_of_browser(message: AnyMessage) -> bool:
+    return isinstance(message, ToolMessage) and str(message.name).lower() == BROWSER_TOOL
+
+
 async def _page(
-    active_run: ActiveRun, history: Sequence[AnyMessage]
+    active_run: ActiveRun, history: Sequence[AnyMessage], *, is_first: bool
 ) -> tuple[list[str], tuple[Image, ...]]:
     """Return the browser's page, with a screenshot for a model that sees images, if in use."""
     active_run.session.page_is_prompted = True
     is_always_shown = bool(active_run.settings.profile.extras.get(BROWSER_ALWAYS))
     newest = islice(reversed(history), _RECENT)
-    is_in_use = any(
-        isinstance(m, ToolMessage) and str(m.name).lower() == BROWSER_TOOL for m in newest
-    )
-    if not (is_always_shown or is_in_use):
+    is_in_use = any(map(_is_of_browser, newest))
+    is_gone = active_run.session.peek(_BROWSER) is None
+    # a new request on a thread starts without the browser of the one before
+    was_in_use = is_in_use or (is_gone and is_first and any(map(_is_of_browser, history)))
+    if not (is_always_shown or was_in_use):
         return [], ()
-    if active_run.session.peek(_BROWSER) is None:
-        return [browser_prompts.BROWSER_GONE if is_in_use else browser_prompts.NO_PAGE], ()
+    if is_gone:
+        return [browser_prompts.BROWSER_GONE if was_in_use else browser_prompts.NO_PAGE], ()
     # it was imported when the browser was opened
     from manus.tools.browser.state import browser_state
 

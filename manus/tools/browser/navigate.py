@@ -103,6 +103,8 @@ async def go_back(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
 
 async def refresh(browser: Browser, tab: Tab, _: BrowserArgs) -> str:
     """Reload the page."""
+    if tab.page.url == "about:blank":
+        raise ToolError("There is no page to reload; open one with `go_to_url`.")
     await _navigate(browser, tab, tab.page.reload)
     return "Loaded the page again."
 

@@ -134,10 +134,16 @@ async def _find_replacement(tab: Tab, number: int) -> tuple[ElementHandle | None
     numbers = [line.number for line in lines if line.number is not None]
     if equal := _find_equal(numbering, number, numbers):
         return await get_element(numbering.references[equal], ANSWER_SECONDS), ""
-    labels = [numbering.labels[other] for other in numbers]
-    matches = difflib.get_close_matches(numbering.labels[number], labels, n=1)
-    nearest = [f"[{other}]" for other in numbers if numbering.labels[other] in matches]
-    return None, f" Nearest to it: {', '.join(nearest[:3])} {matches[0][:80]}." if matches else ""
+    # without their roles, whose words would make any two buttons similar
+    role, _, name = numbering.labels[number].partition(" ")
+    prefix = f"{role} "
+    names = [numbering.labels[other].removeprefix(prefix) for other in numbers]
+    matches = difflib.get_close_matches(name, names, n=1) if name else []
+    similar = [f"[{n}]" for n, other in zip(numbers, names, strict=True) if other in matches]
+    if not similar:
+        return None, ""
+    label = numbering.labels[numbers[names.index(matches[0])]]
+    return None, f" The most similar element now: {', '.join(similar[:3])} {label[:80]}."
 
 
 def _find_equal(numbering: Numbering, number: int, numbers: list[int]) -> int | None:
@@ -276,7 +282,9 @@ async def scroll_to_text(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report
         locator = frame.get_by_text(text).filter(visible=True)
         matches += [locator.nth(number) for number in range(len(found))]
     if not matches:
-        raise ToolError(f'"{text}" is not on the page. Try fewer words, or `extract_content`.')
+        raise ToolError(
+            f'"{text}" is not on the page. Try fewer words; more may load when you scroll down.'
+        )
     position = visible.index(False) if False in visible else 0
     if tab.last_search[0] == text:
         position = (tab.last_search[1] + 1) % len(matches)

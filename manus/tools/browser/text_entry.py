@@ -111,8 +111,9 @@ async def _fill_formed(target: Target, text: str, requested: str) -> str:
         if "Malformed value" not in str(error) and "Cannot type text" not in str(error):
             raise
     if text and not value:
+        kind = "" if target.type in target.label else f" (a {target.type} field)"
         raise ToolError(
-            f"{target.label} (a {target.type} field) does not accept {requested!r}; write "
+            f"{target.label}{kind} does not accept {requested!r}; write "
             f"{_FORMATS.get(target.type, 'a number')}."
         )
     return value
