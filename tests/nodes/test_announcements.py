@@ -156,6 +156,13 @@ async def test_nothing_is_sent_back_in_a_conversation(agent: ScriptedAgent) -> N
     assert (outcome.stop_reason, len(agent.server.requests)) == ("answered", 2)
 
 
+async def test_a_run_after_a_finished_task_is_not_a_conversation(agent: ScriptedAgent) -> None:
+    await agent.run(call("terminate", status="success", answer="Fixed."))
+    outcome = await agent.run(text(ANNOUNCES), text("It is fine."), request="Check it again.")
+    assert is_sent_back(agent.server.requests[-1])
+    assert outcome.output == "It is fine."
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 
 from manus.nodes.active_run import ActiveRun
 from manus.state.agent import AgentState, Loop, Run
@@ -168,14 +168,18 @@ def was_hinted(loop: Loop | None, run: Run) -> bool:
 
 
 def _is_conversation(state: AgentState, active_run: ActiveRun) -> bool:
-    """Return whether a person can reply, as the caller declares or earlier requests show.
+    """Return whether a person can reply, as the caller declares or an earlier answer shows.
 
-    A nested run has its own namespace, and nobody who could reply.
+    A run that ended with `terminate` was a task, not a part of a conversation. A nested run has its
+    own namespace, and nobody who could reply.
     """
     if active_run.is_inside:
         return False
+    if active_run.settings.conversation:
+        return True
     earlier = takewhile(lambda m: m.id != state["run"]["request_id"], state["messages"])
-    return active_run.settings.conversation or any(isinstance(m, HumanMessage) for m in earlier)
+    replies = [message for message in earlier if isinstance(message, AIMessage)]
+    return bool(replies) and not has_calls(replies[-1])
 
 
 def _has_open_plan(state: AgentState) -> bool:
