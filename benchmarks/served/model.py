@@ -20,7 +20,7 @@ _STEPS = re.compile(r" in (\d+) steps")
 _CURRENT_STEP = re.compile(r"Your step is number \d+: (.*)")
 _DOUBTS = ("may have taken effect", "its outcome is unknown")
 _PLANNER = "You plan work that others carry out"
-_SUMMARY = "You sum up finished work"
+_SUMMARY = "You summarize finished work"
 Message = dict[str, Any]
 
 

@@ -131,6 +131,7 @@ def _describe_problem(details: ErrorDetails, schema: type[BaseModel]) -> str:
     label = f"`{'.'.join(map(str, location)) or 'arguments'}`"
     problem = f"{label}: {details['msg']}"
     if details["type"] == "extra_forbidden":
+        problem = f"{label} is not an argument"
         value = location[-1]
         candidates = list(schema.model_fields)
     elif details["type"] != "missing":
@@ -153,14 +154,16 @@ def is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
 
 
 def _describe_arguments(schema: type[BaseModel]) -> str:
-    """List the arguments of a schema, optional ones with `?`, and nested ones in parentheses."""
-    descriptions = []
+    """List the arguments of a schema, optional ones last, and nested ones in parentheses."""
+    required = []
+    optional = []
     for name, field in schema.model_fields.items():
         inner = field.annotation
         nested = f" ({_describe_arguments(inner)})" if is_model(inner) else ""
-        mark = "" if field.is_required() else "?"
-        descriptions.append(f"`{field.alias or name}{mark}`{nested}")
-    return ", ".join(descriptions) or "no arguments"
+        kind = required if field.is_required() else optional
+        kind.append(f"`{field.alias or name}`{nested}")
+    parts = [", ".join(required), f"optional: {', '.join(optional)}" if optional else ""]
+    return "; ".join(filter(None, parts)) or "no arguments"
 
 
 class AgentTool(BaseTool):

@@ -111,7 +111,7 @@ def step_details(plan: Plan) -> list[str]:
     """Return the results of each step that was tried; steps dropped by a revision come first."""
     details = []
     for step in plan.get("dropped", []):
-        title = f"Tried and left out by a revision: {flat(step['text'])}"
+        title = f"Attempted, then replaced when the plan was revised: {flat(step['text'])}"
         details.append(f"{title}\nNotes: {flat(step['notes'])}")
     for index, step in enumerate(plan["steps"]):
         if step["result"] or step["notes"]:

@@ -11,15 +11,15 @@ _MANY_LINES = 20
 """Characters and lines of a preview after which the reason may be out of view."""
 CHANGES = "it may change something"
 NOT_WHAT_WAS_ASKED = (
-    "Not executed: the person was asked about another call, or the page has changed since. "
-    "Call again if it is still needed; the person will then be asked about that call."
+    "Not executed: the user was asked about another call, or the page has changed since. "
+    "Call again if it is still needed; the user will then be asked about that call."
 )
 UNTRUSTED_TEXT = "untrusted text has been read"
 UNTRUSTED_FOLDER = "the files of this folder are not trusted (`manus trust`)"
 SERVER_TEXT = "the descriptions of an MCP server's tools are untrusted text"
 DOWNLOADS = "files that a run has downloaded have been read"
 NOBODY_TO_ASK = (
-    "Not executed: it asks a person, and this run refuses all questions. Decide yourself, or do "
+    "Not executed: it asks the user, and this run refuses all questions. Decide yourself, or do "
     "without it; state in your answer what you assumed."
 )
 
@@ -50,7 +50,7 @@ def subject(name: str, why: str, preview: str, problem: str = "") -> str:
     lines = "\n".join(f"  │ {line}" for line in text.split("\n"))
     is_long = len(text) > _LONG_PREVIEW or text.count("\n") > _MANY_LINES
     again = f"\n(That was the whole call of `{visible(name)}`. {reason})" if is_long else ""
-    return f"{problem}May it call `{visible(name)}`? {reason}\n{lines}{again}"
+    return f"{problem}May the agent call `{visible(name)}`? {reason}\n{lines}{again}"
 
 
 def question(
@@ -64,12 +64,10 @@ def question(
     """
     lasting = [*map(host_name, hosts), *(["changes to git repositories"] if changes_git else [])]
     until = f"; for {', '.join(lasting)} until the run ends" if lasting else ""
-    choices = [f"`yes` (once{until})"]
+    choices = [f"`yes` (this call{until})"]
     if rules:
         calls = visible(", ".join(rules))
-        choices.append(
-            f"`run` or `always` (without asking again about {calls}, in this run or in this folder)"
-        )
+        choices.append(f"`run` or `always` (all calls of {calls}, in this run or in this folder)")
     choices += ["`edit {…}` (with these arguments changed)", "or `no: REASON`"]
     return f"{about}\nAnswer {', '.join(choices)}."
 
@@ -131,13 +129,13 @@ def held_for_good(host: str) -> str:
 
 def denied(rule: str) -> str:
     """Return the observation of a call that a rule denies."""
-    return f"Not executed: the rule `{rule}` in the person's settings denies it. Do without it."
+    return f"Not executed: the rule `{rule}` in the user's settings denies it. Do without it."
 
 
 def refused(reason: str) -> str:
     """Return the observation of a call that the user has refused."""
     details = f": {reason.rstrip('.')}" if reason else ""
-    return f"Not executed: the person said no{details}. Do not try the same in another way."
+    return f"Not executed: the user declined{details}. Do not attempt the same in another way."
 
 
 def refused_before(hosts: Sequence[str]) -> str:
@@ -160,7 +158,7 @@ def refused_network() -> str:
 def refused_by_mode(why: str) -> str:
     """Return the observation of a call in a run that refuses all questions."""
     return (
-        f"Not executed: a person would be asked, since {why}, and this run refuses all questions. "
+        f"Not executed: the user would be asked, since {why}, and this run refuses all questions. "
         "Do without it, and say in your answer what was left out."
     )
 
@@ -168,11 +166,11 @@ def refused_by_mode(why: str) -> str:
 def asked_elsewhere(hosts: Sequence[str]) -> str:
     """Return the observation of another call to hosts that the user is being asked about."""
     return (
-        f"Not executed: the person is being asked about {', '.join(hosts)} for another call in the "
+        f"Not executed: the user is being asked about {', '.join(hosts)} for another call in the "
         "same message. Call again after the answer if it is still needed."
     )
 
 
 def changed(args: str) -> str:
     """Return the note on a call that the user has edited."""
-    return f"[The person has edited the call; it was made with {args}]\n"
+    return f"[The user has edited the call; it was made with {args}]\n"

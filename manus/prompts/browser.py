@@ -40,9 +40,9 @@ USE = """\
 Use a real browser. Only its current page is shown, before each step: write down what is worth \
 keeping (prices, names, addresses) beside the call. `index` is an element's number in brackets. \
 Calls in one message run in order, until one fails or the page changes.
-- go_to_url(url): also page.html in the workspace; once a page was read, an address that you made \
-up needs the user's approval, while links and search results are free
-- click_element(index); click_at(x, y), in pixels of the view, where none is listed; \
+- go_to_url(url): also page.html in the workspace; once you have read a page, addresses that you \
+make up need the user's approval, links and search results do not
+- click_element(index); click_at(x, y), in pixels of the view, for what has no index; \
 hover(index or x, y)
 - drag(index or x, y; to): to=[index], or [x, y, …] along points
 - input_text(index, text or path of a file): replaces the value, or only old_text in it; \
@@ -61,7 +61,8 @@ SEARCH = (
 
 NO_PAGE = "No page is open in the browser."
 BROWSER_GONE = (
-    "The browser that was open is gone, with its pages and logins; the next action opens a new one."
+    "The browser was closed; its pages and logins are gone, as are servers started in the shell. "
+    "Open the page again with `go_to_url`."
 )
 STATE_HEAD = "The browser now:"
 

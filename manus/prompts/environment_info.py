@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 _PROXY = (
-    "; if the proxy of their network refuses a host, say so and do not try to work around it. "
-    "127.0.0.1 is their own: "
+    ". 127.0.0.1 is the sandbox's own, with the servers that you start there, also for the "
+    "browser; "
 )
+_REFUSED = " If the network's proxy refuses another host, say so and do not work around it."
 _NETWORK = {"off": "; they have no network.", "open": "."}
 _USER_SERVERS = {
     True: "reach a server of the user in the browser, or with `curl --noproxy ''`.",
-    False: "a server of the user can be reached only if `egress.allow_private` in manus.toml names "
+    False: "a server of the user is reachable only if `egress.allow_private` in manus.toml names "
     "it.",
 }
 
@@ -87,7 +88,7 @@ def programs(network: str, hidden: Sequence[str] = (), *, has_servers: bool = Fa
     `hidden`: the user's folders that it hides. `has_servers`: a server of the user may be reached.
     """
     scope = "They run in a sandbox and can write only in the workspace and in temporary folders"
-    rules = f"{scope}{_NETWORK.get(network) or _PROXY + _USER_SERVERS[has_servers]}"
+    rules = f"{scope}{_NETWORK.get(network) or _PROXY + _USER_SERVERS[has_servers] + _REFUSED}"
     if not hidden:
         return rules
     return (

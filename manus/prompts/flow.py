@@ -22,10 +22,10 @@ understands it without having seen the work of other steps;
 - ends with a check of the whole, where a check makes sense;
 - uses names, paths and values from the request verbatim, and covers each of its requirements.
 
-Steps are numbered from 0. Each step starts when the step before it is completed. A step that \
-needs other ones, or none, is an object whose `depends_on` lists their numbers; steps that do not \
-need each other run in parallel. The `writes` of such a step lists the files that it creates or \
-changes: steps that write the same file take turns, while any number may read it.
+Steps are numbered from 0. By default, a step starts when the one before it is completed. To \
+change that, write the step as an object whose `depends_on` lists the steps that it needs (`[]` \
+for none); steps that do not need each other run in parallel. Its `writes` lists the files that it \
+creates or changes: steps that write the same file take turns, while any number may read it.
 {_list_executors(executors) if len(executors) > 1 else ""}
 {place}
 
@@ -159,7 +159,7 @@ def _steps(titles: Sequence[str]) -> str:
 
 
 SUMMARIZER = """\
-You sum up finished work for the person who requested it. You write the answer to the request, \
+You summarize finished work for the user who requested it. You write the answer to the request, \
 plainly and honestly: state what was not done as clearly as what was.\
 """
 

@@ -208,6 +208,6 @@ def test_the_approval_mode_of_a_run_is_kept(manus: Program, server: ScriptedServ
     assert "enough" in str(server.requests[-1].messages)
     assert (manus.workspace / "said").read_text() == "hi\n"
     listing = manus("show", "t").out
-    assert listing.count("asked: May it call `bash`") == 2
+    assert listing.count("asked: May the agent call `bash`") == 2
     assert "enough" in listing
     assert manus("run", "--approve", "never", "say hi").code == 2

@@ -92,11 +92,11 @@ async def test_invalid_arguments_are_explained_one_by_one(
     for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):
         with subtests.test(fact=fact):
             assert fact in error
-    assert error.endswith("It takes: `colour`, `size`, `tags?`.")
+    assert error.endswith("It takes: `colour`, `size`; optional: `tags`.")
     assert tool.calls == []
     editor = StrReplaceEditor(session=session)
     error = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text
-    assert "`line`: Extra inputs are not permitted; did you mean `insert_line`?" in error
+    assert "`line` is not an argument; did you mean `insert_line`?" in error
     enormous = {"colour": "X" * 10_000_000, "size": [1] * 1_000_000}
     assert len((await execute_alone(session, tool, enormous, key="large")).message.text) < 1_000
 
@@ -104,7 +104,7 @@ async def test_invalid_arguments_are_explained_one_by_one(
 # Names that are ambiguous or empty, and a path whose target cannot be determined.
 UNFIT: list[tuple[dict[str, Any], str]] = [
     ({"file": "a.txt", "filename": "b.txt"}, "`path`: Field required"),
-    ({"path": "a.txt", "file": "b.txt"}, "`file`: Extra inputs are not permitted"),
+    ({"path": "a.txt", "file": "b.txt"}, "`file` is not an argument"),
     ({"path": 7}, "`path`: Input should be a valid string (got 7)"),
 ]
 

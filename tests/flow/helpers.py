@@ -66,7 +66,7 @@ class ScriptedFlow(ScriptedAgent):
 
 
 is_planner = mentions("You plan work that others carry out")
-is_summary = mentions("You sum up finished work")
+is_summary = mentions("You summarize finished work")
 
 
 def is_step(words: str) -> Any:

@@ -66,7 +66,7 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
     assert [s["text"] for s in plan["dropped"]] == ["beta"]
     assert len(flow.requests_for(is_step("alpha"))) == 1
     assert outcome.results[0].startswith("Step left out: beta")
-    assert "by a revision: beta" in flow.requests_for(is_summary)[0].text
+    assert "when the plan was revised: beta" in flow.requests_for(is_summary)[0].text
 
 
 ONE: dict[str, tuple[Any, list[str], list[list[int]]]] = {

@@ -20,7 +20,7 @@ from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.server import Call, call, calls, text
 
 EDITOR = "str_replace_editor"
-NOT_EXECUTED = "Not executed: an earlier call in the same message failed"
+NOT_EXECUTED = "Not executed, because an earlier call in the same message failed"
 
 
 class Stuck(tools.Append):
@@ -111,7 +111,7 @@ async def test_a_failed_call_stops_dependent_ones(worker: ScriptedAgent, name: s
     assert outcome.stop_reason == "answered"
     failed, stopped = await worker.observations()
     assert NOT_EXECUTED in stopped
-    assert not failed.startswith("Not executed: an earlier")
+    assert not failed.startswith("Not executed, because")
     assert not (worker.workspace / "mark").exists()
     assert outcome.usage["tool_calls"] <= 1, "calls that were not executed do not count"
     assert_paired(await worker.messages())
@@ -198,7 +198,7 @@ async def test_calls_wait_with_one_that_waits_for_a_person(
         assert "KEY=1\ntext" in shell
         assert worker.lines("mark") == ["done"]
     else:
-        assert "the person said no" in env
+        assert "the user declined" in env
         assert "KEY" not in viewed
         assert NOT_EXECUTED in shell
         assert not (worker.workspace / "mark").exists()

@@ -20,6 +20,7 @@ from manus.execution.environment.repository import (
 from manus.execution.safe_open import open_file
 from manus.execution.workspace import Workspace
 from manus.prompts import environment_info as prompts
+from manus.tools.bash import BASH
 from manus.tools.editor.view import list_folder
 from manus.tools.remember import read_memory
 from manus.tools.skill import SKILL, find_skills
@@ -54,7 +55,13 @@ def describe_environment(
     """
     root = workspace.root
     sections = [
-        _overview(root, settings, own_python=own_python, runs_programs=runs_programs),
+        _overview(
+            root,
+            settings,
+            own_python=own_python,
+            runs_programs=runs_programs,
+            has_shell=tools is None or tools.find(BASH) is not None,
+        ),
         _instructions(root),
         "" if tools is None else _skills(root, tools),
         prompts.memory(read_memory()[:MOST_INSTRUCTIONS] if settings.memory else ""),
@@ -64,13 +71,18 @@ def describe_environment(
 
 
 def _overview(
-    root: Path, settings: RunSettings, *, own_python: bool | None, runs_programs: bool
+    root: Path,
+    settings: RunSettings,
+    *,
+    own_python: bool | None,
+    runs_programs: bool,
+    has_shell: bool,
 ) -> str:
     """Return the facts about the system and the listing of the workspace."""
     hosts = {name: secret.host for name, secret in settings.secrets.items()}
     repository = find_repository(root)
     if runs_programs:
-        programs = _describe_programs(root, settings, own_python=own_python)
+        programs = _describe_programs(root, settings, own_python=own_python, has_shell=has_shell)
     else:
         network = settings.sandbox.network if settings.sandbox.kind != "none" else ""
         programs = {"System": _system(), "Programs": prompts.programs_of_others(network)}
@@ -88,7 +100,7 @@ def _overview(
 
 
 def _describe_programs(
-    root: Path, settings: RunSettings, *, own_python: bool | None
+    root: Path, settings: RunSettings, *, own_python: bool | None, has_shell: bool
 ) -> dict[str, str]:
     """Return the facts about the programs that the agent can start."""
     tools = report_tools(root, settings.sandbox)
@@ -100,8 +112,9 @@ def _describe_programs(
         has_servers = bool(settings.egress.allow_private)
         rules = prompts.programs(settings.sandbox.network, tools.hidden, has_servers=has_servers)
     program_names = ", ".join(tools.programs) or "none of the usual programs"
+    label = "shell: bash; found" if has_shell else "programs that Python can call"
     return {
-        "System": f"{_system()}; shell: bash; found: {program_names}",
+        "System": f"{_system()}; {label}: {program_names}",
         "Python": prompts.python(tools.python, runs_own=runs_own),
         "Tools": prompts.tools(tools.others, tools.problems),
         "Programs": rules,

@@ -182,7 +182,9 @@ class Editor:
     def _read(self) -> bytes:
         if look_at(self.real) is None:
             names = view.find_similar_names(self._workspace.root, self.real)
-            hint = f" Did you mean {' or '.join(names)}?" if names else ""
+            *others, last = names or [""]
+            alternatives = f"{', '.join(others)} or {last}" if others else last
+            hint = f" Did you mean {alternatives}?" if names else ""
             raise ToolError(f"There is no {self._label} in the workspace.{hint}")
         return read_file(self.real, self._label)
 

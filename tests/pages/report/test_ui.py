@@ -147,7 +147,7 @@ async def test_a_server_that_dies_loses_nothing_and_comes_back_at_its_address(
         )
         await say(page, "Do it")
         question = page.locator(".ask .words")
-        await expect(question).to_contain_text("May it call `str_replace_editor`?")
+        await expect(question).to_contain_text("May the agent call `str_replace_editor`?")
         await expect(question).not_to_contain_text("Answer `yes`")
         assert sorted(path.name for path in manus.workspace.glob("*.py")) == ["app.py"]
         assert not (manus.workspace / "uploads").exists()
