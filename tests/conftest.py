@@ -116,16 +116,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 # The slowest files start first, so that no process is left alone with one at the end.
 _LONGEST = (
-    *("test_injection.py", "test_git.py", "test_carriers.py", "test_waiting_threads.py"),
-    *("test_everyday.py", "test_tasks.py", "test_rewind.py", "test_queue.py", "test_ui.py"),
-    *("test_miniwob.py", "test_changes.py", "test_postgres.py", "test_transfer.py"),
-    *("test_escape.py", "test_langgraph_dev.py", "test_lifecycle.py", "test_sessions.py"),
-    *("test_notebooks.py", "test_releases.py", "test_client.py", "test_work_inside.py"),
-    *("test_lines.py", "test_hard_pages.py", "test_report.py", "test_sandbox.py"),
-    *("test_supervisor.py", "test_files.py", "test_store.py", "test_serve.py", "test_bash.py"),
-    *("test_long_fields.py", "test_user_tools.py", "test_forms.py", "test_setup.py"),
-    *("test_data_visualization.py", "test_folder_trust.py", "test_chat_uis.py"),
-    *("test_takeover.py", "test_ui_messages.py", "test_time_travel.py"),
+    *("test_carriers.py", "test_everyday.py", "test_git.py", "test_injection.py", "test_docs.py"),
+    *("test_escape.py", "test_tasks.py", "test_lines.py", "test_notebooks.py", "test_ui.py"),
+    *("test_report.py", "test_setup.py", "test_changes.py", "test_langgraph_dev.py"),
+    *("test_waiting_threads.py", "test_work_inside.py", "test_takeover.py", "test_queue.py"),
+    *("test_postgres.py", "test_serve.py", "test_miniwob.py", "test_reading.py"),
+    *("test_transfer.py", "test_sessions.py", "test_lifecycle.py", "test_user_tools.py"),
+    *("test_data_visualization.py", "test_long_fields.py", "test_rewind.py", "test_releases.py"),
+    *("test_files.py", "test_conversation.py", "test_folder_trust.py", "test_sandbox.py"),
+    *("test_hard_pages.py", "test_wheel.py", "test_client.py", "test_supervisor.py"),
+    *("test_store.py", "test_bash.py"),
 )
 
 

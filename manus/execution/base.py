@@ -162,8 +162,9 @@ def _describe_arguments(schema: type[BaseModel]) -> str:
         nested = f" ({_describe_arguments(inner)})" if is_model(inner) else ""
         kind = required if field.is_required() else optional
         kind.append(f"`{field.alias or name}`{nested}")
-    parts = [", ".join(required), f"optional: {', '.join(optional)}" if optional else ""]
-    return "; ".join(filter(None, parts)) or "no arguments"
+    if optional:
+        optional[0] = f"optionally {optional[0]}"
+    return ", ".join([*required, *optional]) or "no arguments"
 
 
 class AgentTool(BaseTool):

@@ -92,7 +92,7 @@ async def test_invalid_arguments_are_explained_one_by_one(
     for fact in ("valid integer", "got 'big'", "did you mean `colour`?"):
         with subtests.test(fact=fact):
             assert fact in error
-    assert error.endswith("It takes: `colour`, `size`; optional: `tags`.")
+    assert error.endswith("It takes: `colour`, `size`, optionally `tags`.")
     assert tool.calls == []
     editor = StrReplaceEditor(session=session)
     error = (await execute_alone(session, editor, {"line": 1}, key="part")).message.text

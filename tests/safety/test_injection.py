@@ -423,7 +423,7 @@ async def test_ordinary_work_causes_few_questions(agent: ScriptedAgent, internet
     assert len(questions + more_questions) == len(ASKED_ON_THE_WEB), (questions, more_questions)
     messages = await agent.messages() + await agent.messages("u")
     failed = [(m.name, m.text) for m in messages if m.type == "tool" and m.status == "error"]
-    assert ["said no" in text for _, text in failed] == [True] * len(ASKED_ON_THE_WEB), failed
+    assert ["user declined" in text for _, text in failed] == [True] * len(ASKED_ON_THE_WEB), failed
     assert internet.at("docs.example")[-1].startswith("docs.example/manual")
 
 

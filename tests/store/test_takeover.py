@@ -209,9 +209,9 @@ async def test_checkpoints_of_a_newer_version(url: str) -> None:
 
 async def test_a_role_that_may_not_create_the_tables(url: str) -> None:
     with psycopg.connect(url) as connection:
-        connection.execute("DROP ROLE IF EXISTS guest")
-        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
-    guest = re.sub("//[^@]*@", "//guest:guest@", url)
+        connection.execute("DROP ROLE IF EXISTS visitor")
+        connection.execute("CREATE ROLE visitor LOGIN PASSWORD 'visitor'")
+    guest = re.sub("//[^@]*@", "//visitor:visitor@", url)
     with pytest.raises(StorageError) as error:
         async with open_store(Settings(checkpoint=guest)):
             pass
