@@ -155,8 +155,8 @@ def is_model(kind: Any) -> TypeGuard[type[BaseModel]]:
 
 def _describe_arguments(schema: type[BaseModel]) -> str:
     """List the arguments of a schema, optional ones last, and nested ones in parentheses."""
-    required = []
-    optional = []
+    required: list[str] = []
+    optional: list[str] = []
     for name, field in schema.model_fields.items():
         inner = field.annotation
         nested = f" ({_describe_arguments(inner)})" if is_model(inner) else ""
