@@ -14,7 +14,7 @@ from benchmarks.miniwob.solvers.unsolved import UNSOLVED
 from tests.browser.driver import Driver
 
 PAGES = (
-    "book-flight",
+    pytest.param("book-flight", marks=pytest.mark.exhaustive),  # much longer than the others
     "choose-date-easy",
     "click-checkboxes",
     "email-inbox-delete",

@@ -205,6 +205,7 @@ async def run_script(outside: Outside, sandbox: Sandbox, script: str) -> str:
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
+@pytest.mark.sample(landlock=())
 async def test_no_attempt_gets_through(tmp_path: Path, sandbox_kind: Kind) -> None:
     before = sleepers()
     through = await run_attempts(sandbox_kind, tmp_path)
