@@ -25,6 +25,10 @@ from tests.helpers import sandboxes
 from tests.helpers.child import ROOT, Process, fork
 from tests.helpers.processes import processes_in
 
+NO_BYTECODE = "export PYTHONDONTWRITEBYTECODE=1"
+"""Shell command before a limit of file sizes: some releases of CPython would store truncated .pyc
+files (https://github.com/python/cpython/issues/126606)."""
+
 _LIMIT = 60.0
 """Seconds after which a process that does not end or print anything is considered hung."""
 

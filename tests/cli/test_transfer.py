@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from manus.execution.snapshots.tree import blob_id
-from tests.cli.program import Program, wait_for_file
+from tests.cli.program import NO_BYTECODE, Program, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import ScriptedServer, call, hang, text
 from tests.store.postgres_server import PostgresServer
@@ -304,7 +304,7 @@ def test_bad_input(manus: Program, server: ScriptedServer, subtests: pytest.Subt
 def test_a_full_disk_leaves_no_half_file(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="head -c 3000000 /dev/urandom > big.bin"), text("Done."))
     manus("run", "--thread", "t", "Write")
-    limited = ["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash"]
+    limited = ["bash", "-c", f'{NO_BYTECODE}; ulimit -f 1000; exec "$@"', "bash"]
     before = sorted(path.name for path in manus.home.iterdir())
     result = manus.cold("export", "t", "t.zip", "--files", by=limited)
     assert (result.code, result.err.count("Traceback")) == (1, 0), result.err

@@ -4,10 +4,10 @@ from tests.providers.turns import Json, Refusal, Turn, pieces, sse
 
 
 class Google:
-    """Writes version v1beta, where arguments are objects and never arrive in chunks."""
+    """Writes versions v1beta and v1, where arguments are objects and never arrive in chunks."""
 
     content_type = "text/event-stream"
-    path = "/v1beta/models/gemini-scripted:streamGenerateContent"
+    path = "/v1(beta)?/models/gemini-scripted:streamGenerateContent"
 
     def stream(self, turn: Turn) -> list[bytes]:
         parts = [[part] for part in turn.blocks]

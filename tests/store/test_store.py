@@ -24,7 +24,7 @@ from manus.store.dictionary import DICTIONARY
 from manus.store.open_store import open_store
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
-from tests.cli.program import Program, Result, wait_for_file
+from tests.cli.program import NO_BYTECODE, Program, Result, wait_for_file
 from tests.server import ScriptedServer, call, text
 
 CONFIG: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
@@ -211,7 +211,7 @@ def test_a_file_size_limit(manus: Program, server: ScriptedServer) -> None:
     # another large result each time
     server.always(lambda request: call("bash", command=f"seq {len(request.messages)} 2200"))
     # kilobytes
-    limited = ["bash", "-c", 'ulimit -f 300; exec "$@"', "bash"]
+    limited = ["bash", "-c", f'{NO_BYTECODE}; ulimit -f 300; exec "$@"', "bash"]
     _sentence(manus.cold("run", "--max-steps", "40", "--thread", "t", "count", by=limited), "disk")
     assert len(manus("show", "--json", "t").json["messages"]) > 3
     server.script(text("Now there is room."))
