@@ -62,7 +62,6 @@ async def stuck_check(
 
 async def _check(state: AgentState, runtime: Runtime[Context], active_run: ActiveRun) -> Update:
     """Count the newest step of a run that has started."""
-    emit = runtime.stream_writer
     run = state["run"]
     before = state.get("loop")
     history = messages_since(state["messages"], run["request_id"])
@@ -101,7 +100,7 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
         update["trail"] = newest.entries
     if loop != before:
         update["loop"] = loop
-        _emit_loop(loop, before, emit)
+        _emit_loop(loop, before, runtime.stream_writer)
     if reason is None:
         return {**update, "status": "thinking"}
     update |= await _changed_files(run, active_run)
@@ -109,7 +108,7 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
     end = final_update(reason, special, text, run["max_steps"], over)
     if direct is None:
         end["output"] = await _add_note(end, update.get("run", run), active_run)
-    emit(StatusEvent(type="status", status=end["status"], stop_reason=reason))
+    runtime.stream_writer(StatusEvent(type="status", status=end["status"], stop_reason=reason))
     return {**update, **end}
 
 

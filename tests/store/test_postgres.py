@@ -60,7 +60,9 @@ async def test_connections_that_the_server_ends_are_replaced(url: str) -> None:
 
 async def test_several_processes_create_the_tables_at_once(url: str) -> None:
     async with AsyncExitStack() as stack:
-        await asyncio.gather(*(stack.enter_async_context(_open(url)) for _ in range(6)))
+        opened = (stack.enter_async_context(_open(url)) for _ in range(6))
+        stores = await asyncio.gather(*opened)
+        assert [await store.recent(1) for store in stores] == [[]] * 6
 
 
 HELD_UP = "echo a >> runs; until [ -e go ]; do sleep 0.05; done"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -180,6 +180,21 @@ class PageBackend:
         approve_plan = kind == "flow" and mode != "refuse"
         args = replace(self._args, profile=profile, approve_plan=approve_plan)
 
+        async def create() -> Job:
+            return await create_job(
+                kind, thread, request.text, graph_input, args, self._settings, self._store
+            )
+
+        await self._start(thread, existing, create, at)
+
+    async def _start(
+        self,
+        thread: str,
+        existing: Thread | None,
+        create: Callable[[], Awaitable[Job]],
+        at: str | None,
+    ) -> None:
+        """Start a job, from the checkpoint `at` if there is one."""
         notices: list[str] = []
 
         async def prepare() -> Job:
@@ -189,10 +204,7 @@ class PageBackend:
                 if rewound is not None:
                     notices.extend(describe_rewound(rewound, self._settings.currency))
                     checkpoint = None
-            job = await create_job(
-                kind, thread, request.text, graph_input, args, self._settings, self._store
-            )
-            return replace(job, checkpoint_id=checkpoint)
+            return replace(await create(), checkpoint_id=checkpoint)
 
         await self.jobs.start(thread, prepare)
         if notices:
