@@ -16,6 +16,8 @@ from manus.state.errors import ManusError
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
 
+STOPPED_IN_CHAT = "Stopped. Say how to go on, or press Enter to leave it."
+
 _GAP = re.compile(r"\n(?:(?:\x1b\[[\d;]*m|[ ])*\n){2,}")
 """Blank lines; rich adds several around lists, tables and code."""
 

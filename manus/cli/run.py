@@ -229,7 +229,10 @@ class JobRunner:
         steps = max(len(outcome.results), self._progress.steps)
         spent = in_words({**outcome.usage}, self._settings.currency) or count(0, "token")
         took = f"{count(steps, 'step')}, {spent}, {outcome.usage['seconds']:.1f} s"
-        if self._args.chat:
+        was_stopped = self._stopping.exit_code is not None and outcome.stop_reason is None
+        if self._args.chat and was_stopped:
+            self._screen.paragraph(f"{report.STOPPED_IN_CHAT}\n")
+        elif self._args.chat:
             self._screen.paragraph(f"{report.headline(outcome)}: {took}", "dim")
             if refused := report.refused_lines(outcome):
                 self._screen.paragraph(refused, always=True)
@@ -261,7 +264,10 @@ class JobRunner:
         self._screen.end_live()
         if self._store is not None:
             self._store.stop_waiting()
-        self._screen.paragraph("\nStopping … (press again to exit immediately)", always=True)
+        if self._screen.can_redraw:
+            self._screen.busy("stopping (press Ctrl-C again to exit immediately)")
+        else:
+            self._screen.paragraph("\nStopping … (press again to exit immediately)", always=True)
 
     def _report_failure(self, error: Exception) -> None:
         """Report a run that failed while its state cannot be read."""

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from manus.graph.chat_state import FILES, TODOS
 from manus.graph.outcome import is_over
 from manus.prompts import flow as prompts
+from manus.prompts.agent import STOPPED_REPLY
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
 from manus.state.messages import append_messages
@@ -120,6 +121,17 @@ async def reopen(graph: RunGraph, config: RunnableConfig) -> bool:
         node = _reopen_agent(values, update)
     await graph.aupdate_state(config, update, as_node=node)
     return True
+
+
+async def keep_stopped_reply(graph: RunGraph, config: RunnableConfig, text: str) -> None:
+    """Append the text that an agent had streamed when its run was stopped to the thread.
+
+    The person has read it, so the model must know it, too. The run continues with `think`.
+    """
+    reply = AIMessage(f"{text.rstrip()}\n\n{STOPPED_REPLY}")
+    update: Update = {"status": "idle", "stop_reason": None, "success": None}
+    update |= {"messages": [reply], "output": text.strip()}
+    await graph.aupdate_state(config, update, as_node="stuck_check")
 
 
 def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:

@@ -6,6 +6,7 @@ set.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -28,6 +29,7 @@ log = logging.getLogger("manus")
 
 _ERROR = "__error__"
 """LangGraph's channel for the exception of a task."""
+_CANCELLED = asyncio.CancelledError.__name__
 
 
 def with_task_status(snapshot: StateSnapshot) -> StateSnapshot:
@@ -36,13 +38,15 @@ def with_task_status(snapshot: StateSnapshot) -> StateSnapshot:
     if not isinstance(values, dict) or not snapshot.tasks:
         return snapshot
     ending: dict[str, Any] = {}
-    errors = [task.error for task in snapshot.tasks if task.error is not None]
+    errors = [_describe(task.error) for task in snapshot.tasks if task.error is not None]
     if snapshot.interrupts:
         questions = "\n".join(map(_format, snapshot.interrupts))
         ending = {"status": "idle", "stop_reason": "interrupted", "output": questions}
+    elif errors and all(error.startswith(_CANCELLED) for error in errors):
+        ending = {"status": "idle", "stop_reason": None, "output": ""}  # someone stopped the run
     elif errors:
         ending = {"status": "error", "stop_reason": "error", "success": False}
-        ending["output"] = _describe(errors[0])
+        ending["output"] = errors[0]
     if not ending:
         return snapshot
     if values.get("stop_reason"):  # the channels still have the results of the previous run

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+STOPPED_REPLY = "[The user stopped this reply here.]"
+
 _WORK = """\
 - Use names, paths and values from the request verbatim.
 - A question calls for an answer, not a change.

@@ -17,9 +17,10 @@ from manus.config.context import HELD, Context
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.graph.outcome import Outcome, build_outcome, is_over
-from manus.graph.state_update import reopen
+from manus.graph.state_update import keep_stopped_reply, reopen
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
 from manus.runs.graphs import build_graph
+from manus.runs.message_chunks import StreamedText
 from manus.runs.messages import create_next_job
 from manus.runs.options import RunOptions, stored_options
 from manus.runs.rewind import Rewinder
@@ -243,11 +244,12 @@ async def run_job(
 
     With `control` the run can be stopped between two steps; it then raises `GraphDrained`.
 
-    The caller handles cancellation. The resources of a paused run are always closed, since this
-    process will not resume it.
+    The caller handles cancellation; the text that was streamed until then is kept in the thread.
+    The resources of a paused run are always closed, since this process will not resume it.
     """
     outcome = job.pending
     context = job.context
+    streamed = StreamedText()
     try:
         while True:
             if outcome is None:
@@ -258,7 +260,9 @@ async def run_job(
                     job.graph_input, job.config(), context=job.context, **options
                 )
                 async with aclosing(stream) as parts:
-                    async for _, mode, data in parts:
+                    async for namespace, mode, data in parts:
+                        if job.kind == "agent" and not namespace:
+                            streamed.read(mode, data)
                         await show(mode, data)
                 job = replace(job, checkpoint_id=None)
                 outcome = build_outcome(await job.graph.aget_state(job.config()))
@@ -276,6 +280,10 @@ async def run_job(
                     start_next(next_job, outcome)
             job = replace(next_job, started=_now(), paused_at=paused_at)
             outcome = None
+    except asyncio.CancelledError:
+        if streamed.text.strip():
+            await keep_stopped_reply(job.graph, job.config(), streamed.text)
+        raise
     finally:
         await job.graph.close_waiting()
 

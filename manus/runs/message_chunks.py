@@ -8,6 +8,26 @@ from typing import Any
 from manus.state.messages import readable_thoughts
 
 
+class StreamedText:
+    """The text of the reply that the agent is streaming; empty once the reply is stored."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._id = ""
+
+    def read(self, mode: str, data: Any) -> None:
+        """Read one part of the stream of an agent's graph."""
+        if mode == "custom":
+            if isinstance(data, dict) and data.get("type") == "thought":
+                self.text = ""
+            return
+        for text_id, kind, _, text in text_chunks(*data, "think"):
+            if kind == "says":
+                before = self.text if text_id == self._id else ""
+                self._id = text_id
+                self.text = before + text
+
+
 def text_chunks(
     message: Any, metadata: Mapping[str, Any], *nodes: str
 ) -> Iterator[tuple[str, str, str, str]]:

@@ -53,7 +53,7 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         ask(terminal, "hello", "Hello.")
         ask(terminal, "think", "thinking 1 s", "")
         terminal.type("\x03")
-        terminal.expect("/resume continues")
+        terminal.expect("Say how to go on")
         assert terminal.text.count("Hello.") == 1  # earlier output is not the answer to this
         ask(terminal, "/resume", "Thought.")
         ask(terminal, "/resume", "Nothing to resume")
@@ -67,6 +67,45 @@ def test_ctrl_c_stops_the_run_and_not_the_conversation(
         terminal.type("\x03")
         assert terminal.wait() == 0
     assert user_messages(server) == ["hello", "think"]
+
+
+def test_a_stopped_reply_stays_on_the_screen_and_in_the_thread(
+    manus: Program, server: ScriptedServer
+) -> None:
+    long_reply = hang(reply=text("The first planet is Mercury. " * 20), after_chunks=3)
+    server.script(text("Hello."), long_reply, text("Jupiter."))
+    with manus.terminal() as terminal:
+        ask(terminal, "hello", "Hello.")
+        ask(terminal, "name the planets", "The first planet", "")
+        terminal.type("\x03")
+        terminal.expect("Say how to go on, or press Enter to leave it.")
+        terminal.expect_last("> ")
+        ask(terminal, "", "> ")
+        shown = terminal.text
+        ask(terminal, "only the largest", "Jupiter.")
+    assert shown.count("The first planet is Mercury.") >= 1
+    assert "Cancelled" not in shown
+    assert "exit immediately" not in shown
+    [streamed] = [m["content"] for m in server.requests[2].messages if m["role"] == "assistant"][1:]
+    assert streamed.startswith("The first planet is Mercury.")
+    assert streamed.endswith("[The user stopped this reply here.]")
+    assert user_messages(server) == ["hello", "name the planets", "only the largest"]
+
+
+def test_a_run_stopped_before_any_text_has_no_answer(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("Hello."), hang(reply=text("Never."), after_chunks=0), text("Resumed."))
+    with manus.terminal() as terminal:
+        ask(terminal, "hello", "Hello.")
+        ask(terminal, "think", "thinking 1 s", "")
+        terminal.type("\x03")
+        terminal.expect("Say how to go on")
+    with manus.terminal("-c") as terminal:
+        terminal.expect("> think")
+        terminal.expect_last("> ")
+        assert "Cancelled" not in terminal.text
+        ask(terminal, "/resume", "Resumed.")
 
 
 def test_an_open_question_is_answered_by_the_next_input(
