@@ -84,6 +84,21 @@ def is_folder(path: Path) -> bool:
     return status is not None and stat.S_ISDIR(status.st_mode)
 
 
+def list_names(folder: Path) -> list[str]:
+    """Return the sorted names of the entries of a folder.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    with enter(folder) as at:
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
+    try:
+        with os.scandir(descriptor) as scan:
+            return sorted(entry.name for entry in scan)
+    finally:
+        os.close(descriptor)
+
+
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file for reading.
 

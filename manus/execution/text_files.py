@@ -1,18 +1,17 @@
-"""Read and replace whole files of the workspace, and decode and encode their text.
-
-Encoding, byte order mark and line endings are preserved. All functions are blocking.
-"""
+"""Read and replace whole files of the workspace. All functions are blocking."""
 
 from __future__ import annotations
 
-import codecs
+import contextlib
 import mimetypes
 import os
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from manus.config.files import write_atomically
-from manus.execution.safe_open import enter, look_at, open_file
+from manus.execution.safe_open import enter, list_names, look_at, open_file
+from manus.execution.text_encoding import TextFile, decode
 from manus.state.errors import ToolError
 
 MAX_BYTES = 32 * 2**20
@@ -23,16 +22,9 @@ _IMAGES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_LEGACY_ENCODINGS = (
-    *("cp1252", "cp1251", "cp1250", "cp1253", "cp1256", "koi8_r", "latin_1"),
-    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
-)
-"""Encodings of files that are not in Unicode, the most common first."""
+_MAX_NEIGHBOURS = 50
+_MAX_NEIGHBOUR_BYTES = 2**16
+"""Limits of the files of a folder that are read to find the encoding of one of them."""
 
 
 def read_file(path: Path, label: str) -> bytes:
@@ -88,44 +80,16 @@ def image_type(data: bytes) -> str | None:
     return next((kind for start, kind in _IMAGES if data.startswith(start)), None)
 
 
-class TextFile(NamedTuple):
-    """The text of a file, and how it is encoded."""
-
-    text: str
-    encoding: str = "utf-8"
-    mark: bytes = b""
-    """The byte order mark, if the file has one."""
-    line_end: str = "\n"
-    """CRLF if every line of the file ends with it, otherwise a line feed."""
-
-    def encoded(self, text: str) -> bytes:
-        """Encode another text in the same way.
-
-        Raises:
-            UnicodeEncodeError: the encoding lacks one of its characters.
-        """
-        return self.mark + text.replace("\n", self.line_end).encode(self.encoding)
-
-    def typed(self, text: str) -> str:
-        """Convert a text from the model to the line endings of this file."""
-        return text.replace(self.line_end, "\n")
-
-    def form(self) -> str:
-        """Describe the encoding; empty for plain UTF-8."""
-        if self.mark:
-            return f"{self.encoding.upper()} with a byte order mark"
-        return "" if self.encoding == "utf-8" else self.encoding
-
-
-def as_text(label: str, data: bytes) -> TextFile:
-    """Decode the text of a file.
+def as_text(label: str, data: bytes, path: Path | None = None) -> TextFile:
+    """Decode the text of a file; other files in the folder of its `path` help to do so.
 
     Raises:
         ToolError: the file is binary; the message gives its type and size.
     """
     mime = image_type(data)
+    neighbours = partial(_read_neighbours, path) if path else tuple
     # the beginning of a PDF may look like text
-    file = None if mime or data.startswith(b"%PDF-") else _decode(data)
+    file = None if mime or data.startswith(b"%PDF-") else decode(data, neighbours)
     if file is None:
         kind = mime or mimetypes.guess_type(label)[0] or "unknown type"
         raise ToolError(
@@ -135,31 +99,10 @@ def as_text(label: str, data: bytes) -> TextFile:
     return file
 
 
-def _decode(data: bytes) -> TextFile | None:
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return _decode_exactly(data, encoding, mark)
-    if b"\0" in data:
-        return None
-    return _decode_exactly(data, "utf-8") or _guess_encoding(data)
-
-
-def _guess_encoding(data: bytes) -> TextFile | None:
-    from charset_normalizer import from_bytes  # imported late: most files are UTF-8
-
-    best = from_bytes(data, cp_isolation=list(_LEGACY_ENCODINGS)).best()
-    if best is None:
-        return None
-    # several may decode to the same text; use the most common one
-    return _decode_exactly(data, min(best.could_be_from_charset, key=_LEGACY_ENCODINGS.index))
-
-
-def _decode_exactly(data: bytes, encoding: str, mark: bytes = b"") -> TextFile | None:
-    """Decode bytes; return None unless the text encodes back to the same bytes."""
-    try:
-        text = data.removeprefix(mark).decode(encoding)
-        line_end = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
-        file = TextFile(text.replace(line_end, "\n"), encoding, mark, line_end)
-        return file if "\0" not in file.text and file.encoded(file.text) == data else None
-    except UnicodeError:
-        return None
+def _read_neighbours(path: Path) -> Iterator[bytes]:
+    """Yield the beginnings of other files in the folder, which end with a whole line."""
+    with contextlib.suppress(OSError):
+        for name in list_names(path.parent)[:_MAX_NEIGHBOURS]:
+            with contextlib.suppress(OSError), open_file(path.parent / name) as file:
+                data = file.read(_MAX_NEIGHBOUR_BYTES)
+                yield data[: data.rfind(b"\n") + 1] if name != path.name else b""

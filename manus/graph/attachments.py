@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from manus.execution.result import Image
+from manus.execution.text_encoding import decode
 from manus.execution.text_files import image_type, replace_file
 from manus.execution.workspace import Workspace
 from manus.state.errors import UsageError
@@ -47,7 +48,7 @@ def find_mentioned_files(text: str, folder: str) -> tuple[tuple[Path, ...], tupl
                 continue
             if _IMAGE_SUFFIX.fullmatch(path.suffix):
                 images.append(path)
-            elif at and path.stat().st_size <= _MAX_TEXT_FILE and b"\0" not in path.read_bytes():
+            elif at and path.stat().st_size <= _MAX_TEXT_FILE and decode(path.read_bytes()):
                 files.append(path)
         except OSError:  # not a valid path, or not readable: leave it as a word
             continue
@@ -65,11 +66,10 @@ def attach_files(request: Request, files: Sequence[Path], trusted: Path | None =
     parts = [request.text]
     is_tainted = request.is_tainted
     for path in files:
-        data = _read(path)
-        if b"\0" in data:
+        file = decode(_read(path))
+        if file is None:
             raise UsageError(f"{path} is not a text file; attach an image with --image.")
-        text = data.decode("utf-8", "replace").rstrip()
-        parts.append(f'<file name="{path}">\n{text}\n</file>')
+        parts.append(f'<file name="{path}">\n{file.text.rstrip()}\n</file>')
         is_tainted = is_tainted or not _is_in(path, trusted)
     return Request("\n\n".join(parts), request.user_text, is_tainted)
 

@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from manus.execution.base import AgentTool, Arguments
 from manus.execution.result import Observation
-from manus.execution.text_files import image_type, read_file, replace_file
+from manus.execution.text_files import as_text, image_type, read_file, replace_file
 from manus.execution.workspace import WORKSPACE, Workspace
 from manus.prompts.data import REPORT
 from manus.prompts.markdown import build_parser
@@ -117,10 +117,7 @@ def _read_markdown(request: MakeReportArgs, workspace: Workspace) -> tuple[str, 
         source = workspace.readable(request.source)
         label = workspace.show(source)
         folder = source.parent
-        try:
-            text = _read(source, label).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise ToolError(f"{label} is not UTF-8 text; convert the Markdown to UTF-8.") from None
+        text = as_text(label, _read(source, label), source).text
     if len(text) > MAX_CHARACTERS:
         size = f"{label} has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}"
         raise ToolError(f"{size}; leave the data in files and refer to those.")

@@ -112,7 +112,7 @@ class StrReplaceEditor(AgentTool):
         workspace = self.session.workspace
         try:
             real = workspace.readable(str(args.get("path")))
-            return as_text(args["path"], read_file(real, args["path"])).text
+            return as_text(args["path"], read_file(real, args["path"]), real).text
         except (ToolError, OSError):  # it does not exist yet, or is not text
             return ""
 

@@ -170,6 +170,51 @@ async def test_blanks_line_ends_encoding_and_marks_are_kept(
             assert (root / "f").read_bytes() == before
 
 
+LEGACY = ("def f(a):\n    return a  # 求和\n", "# 计算两个数字的总和并返回结果\n" * 12)
+
+
+async def test_an_edit_in_an_uncertain_encoding_is_refused_unless_a_neighbour_decides(
+    edit: Edit, root: Path
+) -> None:
+    before, long = (text.encode("gbk") for text in LEGACY)
+    (root / "f").write_bytes(before)
+    await get_output(edit("str_replace", "f", old_str="def f", new_str="def g"))
+    renamed = before.replace(b"def f", b"def g")
+    assert (root / "f").read_bytes() == renamed, "ASCII is written the same in any case"
+    error = await get_error(edit("insert", "f", insert_line=2, new_str="# 返回结果"))
+    assert "uncertain: its bytes fit " in error
+    assert "iconv" in error
+    assert (root / "f").read_bytes() == renamed
+    (root / "long").write_bytes(long)
+    await get_output(edit("insert", "f", insert_line=2, new_str="# 返回结果"))
+    assert (root / "f").read_bytes() == renamed + "# 返回结果\n".encode("gbk")
+
+
+OVERWRITTEN: list[tuple[bytes, str, bytes, str]] = [
+    (b"a\r\nb\r\n", "c\nd\n", b"c\r\nd\r\n", ""),
+    (b"a\r\n", "c\r\n", b"c\r\n", ""),
+    (b"a\n", "c\r\n", b"c\r\n", "was UTF-8 with line feeds"),
+    (b"\xef\xbb\xbfa\n", "\xe9\n", b"\xef\xbb\xbf\xc3\xa9\n", ""),
+    ("\ufeffa\n".encode("utf-16-le"), "→\n", "\ufeff→\n".encode("utf-16-le"), ""),
+    (RUSSIAN.encode("cp1251") * 9, "мир\n", "мир\n".encode("cp1251"), ""),
+    (RUSSIAN.encode("cp1251") * 9, "→\n", "→\n".encode(), "was probably cp1251"),
+    (LEGACY[0].encode("gbk"), "# 返回\n", "# 返回\n".encode(), "was probably "),
+    (b"\x89PNG\r\n\x1a\n\0", "text\n", b"text\n", ""),
+]
+
+
+async def test_create_keeps_the_form_of_a_file_or_says_that_it_changes(
+    edit: Edit, root: Path, subtests: pytest.Subtests
+) -> None:
+    for before, text, after, change in OVERWRITTEN:
+        with subtests.test(before=before, text=text):
+            (root / "f").write_bytes(before)
+            message = await get_output(edit("create", "f", file_text=text))
+            assert (root / "f").read_bytes() == after
+            assert change in message
+            assert ("The old content was" in message) is bool(change)
+
+
 CANNOT: list[tuple[bytes, str, dict[str, Any], str]] = [
     (b"x\ny x\n\nx\n", "str_replace", {"old_str": "x"}, "3 times in f, on lines 1, 2, 4."),
     (b"x\n" * 100_000, "str_replace", {"old_str": "x\n"}, "on lines 1, 2, 3,"),

@@ -21,7 +21,7 @@ async def test_view_numbers_lines_and_mentions_omitted_ones(
     views = {
         "4 lines, no newline at the end": (b"one\n\ttwo\n\nfour", ["one", "\ttwo", "", "four"]),
         "2 lines, UTF-16-LE with a byte order mark, lines end with CRLF": (utf_16, ["a", "b"]),
-        "1 line, cp1252": (b"caf\xe9 \x93q\x94\n", ["café “q”"]),
+        "1 line, probably cp1252, a guess": (b"caf\xe9 \x93q\x94\n", ["café “q”"]),
     }
     for title, (data, lines) in views.items():
         with subtests.test(title=title, data=data):

@@ -8,14 +8,13 @@ from playwright.async_api import Error as PlaywrightError
 
 from manus.execution.downloads import add_downloads
 from manus.execution.safe_open import write_file
-from manus.execution.text_files import read_file
+from manus.execution.text_files import as_text, read_file
 from manus.execution.workspace import Workspace
 from manus.prompts.sources import is_foreign
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, Target
 from manus.tools.browser.tab import SCRIPTS, Tab, script
-from manus.tools.web.parser import decode
 
 SECONDS_PER_KEY = 0.02
 """Maximum time that a key press takes on a busy machine."""
@@ -130,9 +129,7 @@ async def read_text_file(workspace: Workspace, path: str) -> str:
         data = await asyncio.to_thread(read_file, real_path, path)
     except OSError:
         raise ToolError(f"{path} is not a file in the workspace.") from None
-    if b"\0" in data[:8192]:
-        raise ToolError(f"{path} is not a text file.")
-    return decode(data, None).removeprefix("\ufeff").replace("\r\n", "\n")
+    return as_text(path, data, real_path).text
 
 
 async def keep_text(browser: Browser, path: str, text: str, source: str) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from manus.config.files import is_stream
 from manus.execution.result import Observation
 from manus.execution.safe_open import is_folder, look_at, open_file, remove, write_private
-from manus.execution.text_files import TextFile, as_text, image_type, read_file, replace_file
+from manus.execution.text_encoding import TextFile, find_line_end
+from manus.execution.text_files import as_text, image_type, read_file, replace_file
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.tools.editor import view
@@ -58,7 +59,7 @@ class Editor:
         data = self._read()
         if mime := image_type(data):
             return view.render_picture(self._label, data, mime)
-        file = as_text(self._label, data)
+        file = as_text(self._label, data, self.real)
         return Observation(view.render_text(self._label, file, lines, self._room))
 
     def create(self, text: str) -> Observation:
@@ -69,20 +70,41 @@ class Editor:
         if status is not None and is_stream(status):
             return self._write_to_stream(self._encode(TextFile(""), text))
         before = self._read_if_exists()
-        self._write("create", before, self._encode(TextFile(""), text))
+        old, file = self._find_form(before, text)
+        text = file.typed(text)
+        self._write("create", before, self._encode(file, text))
+        if file.line_end == "\n":
+            file = file._replace(line_end=find_line_end(text))
         lines = len(split_lines(text))
-        size = f"{lines:,} line{'s' * (lines != 1)}"
+        facts = ", ".join([f"{lines:,} line{'s' * (lines != 1)}", *file.facts()])
         if before is None:
-            return Observation(f"Created {self._label} ({size}).")
+            return Observation(f"Created {self._label} ({facts}).")
+        was = ", ".join(old.facts()) or "UTF-8 with line feeds"
+        change = f" The old content was {was}." if old.facts() != file.facts() else ""
         return Observation(
-            f"Overwrote {self._label}, which had {len(before):,} bytes ({size} now); `undo_edit` "
-            "brings the old content back."
+            f"Overwrote {self._label}, which had {len(before):,} bytes ({facts} now); `undo_edit` "
+            f"brings the old content back.{change}"
         )
+
+    def _find_form(self, before: bytes | None, text: str) -> tuple[TextFile, TextFile]:
+        """Return the form of the previous content, and that of the new one: the same if it can be.
+
+        A text that the old encoding cannot write for certain is written as UTF-8.
+        """
+        try:
+            old = as_text(self._label, before or b"", self.real)
+        except ToolError:  # binary
+            old = TextFile("")
+        try:
+            old.encoded(text)
+        except UnicodeEncodeError:
+            return old, TextFile("", line_end=old.line_end)
+        return old, TextFile("", line_end=old.line_end) if old.is_ambiguous(text) else old
 
     def replace(self, old: str, new: str) -> Observation:
         """Replace the only occurrence of `old`."""
         data = self._read()
-        file = as_text(self._label, data)
+        file = as_text(self._label, data, self.real)
         old = file.typed(old)
         new = file.typed(new)
         reindented = reindent(file.text, old, new) if old not in file.text else None
@@ -101,7 +123,7 @@ class Editor:
     def insert(self, after: int, new: str) -> Observation:
         """Insert whole lines after a line."""
         data = self._read()
-        file = as_text(self._label, data)
+        file = as_text(self._label, data, self.real)
         lines = len(split_lines(file.text))
         if not 0 <= after <= lines:
             raise ToolError(
@@ -219,6 +241,13 @@ class Editor:
     def _encode(self, file: TextFile, text: str) -> bytes:
         if "\0" in text:
             raise ToolError("The text contains a NUL character; write binary files with a program.")
+        if file.is_ambiguous(text):
+            raise ToolError(
+                f"The encoding of {self._label} is uncertain: its bytes fit "
+                f"{', '.join(file.fitting)}, which would write the new text differently. Nothing "
+                "was changed. If you know the encoding, convert the file to UTF-8 first "
+                "(`iconv -f ENCODING -t UTF-8`), or edit it with a program."
+            )
         try:
             return file.encoded(text)
         except UnicodeEncodeError as error:

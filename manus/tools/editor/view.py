@@ -11,7 +11,7 @@ from pathlib import Path
 
 from manus.execution.result import Image, Observation
 from manus.execution.safe_open import enter
-from manus.execution.text_files import TextFile
+from manus.execution.text_encoding import TextFile
 from manus.state.errors import ToolError
 from manus.tools.editor.editing import split_lines
 
@@ -152,12 +152,10 @@ def _render_title(label: str, file: TextFile, first: int, last: int, count: int)
     if (first, last) != (1, count):
         selection = f"line {first}" if first == last else f"lines {first} to {last}"
         size = f"{selection} of {count:,}"
-    facts = [size, file.form()]
-    if file.line_end == "\r\n":
-        facts.append("lines end with CRLF")
+    facts = [size, *file.facts()]
     if not file.text.endswith("\n"):
         facts.append("no newline at the end")
-    return f"{label} ({', '.join(fact for fact in facts if fact)}):"
+    return f"{label} ({', '.join(facts)}):"
 
 
 def render_picture(label: str, data: bytes, mime: str) -> Observation:
