@@ -19,10 +19,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 
-from manus.config.model_settings import ModelSettings, Price
+from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
 from manus.models.ledger import UsageLedger
+from manus.models.prices import Pricing
 from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
@@ -84,7 +85,7 @@ class ModelClient:
 
     chain_of: Callable[[str], list[ModelSettings]]
     """Returns the endpoint of a role, followed by its fallbacks."""
-    find_price: Callable[[str], Price | None]
+    find_price: Callable[[ModelSettings], Pricing | None]
     workspace: Path
     ledger: UsageLedger
     recorder: Recorder | None = None
@@ -267,7 +268,7 @@ class ModelClient:
         )
         if counts.cache_write:
             spending["cache_write_tokens"] = counts.cache_write
-        price = self.find_price(model)
+        price = self.find_price(endpoint)
         if price is not None:
             spending["cost"] = price.cost(
                 counts.input, counts.output, counts.cached, counts.cache_write

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 
 from manus.config.run_settings import RunSettings
+from manus.models.prices import find_price
 from manus.models.providers import DEFAULT_MODEL, select_endpoint
 from manus.state.errors import BudgetError, UsageError
 from manus.state.usage import (
@@ -145,8 +146,8 @@ def check_prices(settings: RunSettings) -> None:
         return
     for role in (settings.profile.role, *settings.settings_source.roles):
         for endpoint in select_endpoint(settings, role).with_fallbacks():
-            model = endpoint.model or DEFAULT_MODEL
-            if settings.settings_source.find_price(model) is None:
+            if find_price(settings.settings_source, endpoint) is None:
+                model = endpoint.model or DEFAULT_MODEL
                 raise UsageError(
                     f"The cost cannot be limited because `{model}` has no price: add "
                     f'[prices."{model}"] to manus.toml, or limit tokens instead.'

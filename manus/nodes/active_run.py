@@ -42,6 +42,7 @@ from manus.execution.workspace import Workspace
 from manus.models.client import ModelClient
 from manus.models.endpoint_call import RequestCache
 from manus.models.ledger import UsageLedger, check_prices
+from manus.models.prices import find_price
 from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
@@ -121,7 +122,7 @@ class ActiveRun:
         self.has_vision_role = settings.has_own_model(VISION)
         self.client = ModelClient(
             cache(lambda role: self.model_settings(role).with_fallbacks()),
-            cache(settings.settings_source.find_price),
+            cache(partial(find_price, settings.settings_source)),
             self.session.workspace.root,
             self.ledger,
             self.recorder,
