@@ -8,6 +8,7 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from manus.execution.changed_files import changed_since
 from manus.execution.result import Image
@@ -91,6 +92,21 @@ def changed_during(run: TraceRun) -> list[str]:
             if os.lstat(root / path).st_ctime <= end:
                 paths.append(path)
     return paths
+
+
+def locate_file(run: TraceRun, address: str, *, is_live: bool) -> str | None:
+    """Return the URL of a workspace file that a text of a run names by its path. Blocking.
+
+    On a live page, the server sends the file. A report embeds an image and has no URL for others.
+    """
+    file = ChangedFile(unquote(address.partition("#")[0]))
+    if not (file.path and run.workspace and Path(run.workspace).is_dir()):
+        return None
+    with contextlib.suppress(OSError, ToolError):
+        _read_details(file, Path(run.workspace), embeds_images=not is_live)
+    if is_live:
+        return f"files/{quote(file.path)}" if file.size is not None else None
+    return f"data:{file.image.mime};base64,{file.image.data}" if file.image is not None else None
 
 
 def _read_details(file: ChangedFile, root: Path, *, embeds_images: bool) -> None:

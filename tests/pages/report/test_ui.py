@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import signal
 from urllib.parse import urlsplit
@@ -191,3 +192,70 @@ async def test_nobody_else_can_use_it(
             answered = await client.post(f"{here.path}t/abc/answer", json=[1])
         assert (response.status_code, answered.status_code) == (403, 409)
         assert server.requests == []
+
+
+ANSWER = r"""The area is $a^2 \le \frac{b}{2}$, as in [the data](data.csv) and https://example.org/a_b.
+
+| name | amount |
+|:--|--:|
+| tide | 12 |
+
+- [x] measured
+
+Checked twice[^1].
+
+[^1]: On Monday.
+
+```python
+def area(side: int) -> int:
+    return side**2  # squared
+```
+
+![the chart](chart.png) ![elsewhere](https://example.org/b.png) ![no such file](gone.png)
+"""
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+async def test_an_answer_is_rendered_without_breaking_the_policy_of_the_page(
+    manus: Program, server: ScriptedServer, view: View
+) -> None:
+    manus.workspace.mkdir()
+    (manus.workspace / "chart.png").write_bytes(PIXEL)
+    (manus.workspace / "data.csv").write_text("a,b\n1,2\n")
+    server.script(text(ANSWER))
+    with manus.start("ui", "--no-open", "--workspace", "workspace") as process:
+        viewer = await view(await asyncio.to_thread(process.line))
+        page = viewer.page
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await say(page, "What about the tide?")
+        answer = page.locator("#r1-answer")
+        await expect(answer.locator(".hl-k").first).to_have_text("def")
+        await expect(answer.locator("math mfrac")).to_have_count(1)
+        await expect(answer.get_by_role("checkbox", name="measured")).to_be_checked()
+        await expect(answer.locator(".footnotes")).to_contain_text("On Monday.")
+        await expect(answer.locator("td.right")).to_have_css("text-align", "right")
+        await expect(answer.locator("a[href='https://example.org/a_b']")).to_have_count(1)
+        await expect(answer.get_by_text("[image: no such file]")).to_be_visible()
+        image = answer.locator("img")
+        await expect(image).to_have_count(1)
+        assert await image.evaluate("one => one.decode().then(() => one.naturalWidth)") == 1
+        async with page.expect_download() as download:
+            await answer.get_by_text("the data").click()
+        assert (await (await download.value).path()).read_text() == "a,b\n1,2\n"
+        await answer.get_by_role("button", name="Copy").click()
+        await expect(answer.get_by_role("button", name="Copied")).to_be_visible()
+        copied = await page.evaluate("navigator.clipboard.readText()")
+        assert copied == "def area(side: int) -> int:\n    return side**2  # squared\n"
+        sizes = "all => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
+        [code] = await answer.locator("pre code").evaluate_all(sizes)
+        prose = (await answer.locator("p").evaluate_all(sizes))[0]
+        assert code >= 0.9 * prose
+        assert viewer.complaints == []
+    thread = urlsplit(page.url).path.split("/")[-2]
+    report = manus.home / "report.html"
+    assert manus("report", thread, "-o", str(report)).code == 0
+    static = await view(report.as_uri())
+    await expect(static.page.locator(".answer img[src^='data:image/png']")).to_have_count(1)
+    assert (static.complaints, static.requests) == ([], [])

@@ -10,6 +10,16 @@
     for (const one of folds()) if (one.closest(".step, .files")) one.open = open;
     unfold.textContent = open ? "Fold" : "Unfold";
   });
+  const showCopyButtons = () => {
+    for (const one of document.querySelectorAll("button.copy[hidden]")) one.hidden = false;
+  };
+  document.addEventListener("click", async ({ target }) => {
+    if (!target.matches?.("button.copy")) return;
+    const code = target.closest(".code").querySelector("code").textContent;
+    target.textContent = await navigator.clipboard.writeText(code).then(() => "Copied", () => "Not copied");
+  });
+  document.addEventListener("patched", showCopyButtons);
+  showCopyButtons();
   addEventListener("beforeprint", () => { for (const one of folds()) one.open = true; });
 
   // a live page: what the server has now is put in place of what was there
