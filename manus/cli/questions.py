@@ -102,6 +102,25 @@ def _replace_undecodable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def take_typed() -> str:
+    """Return what was typed at the terminal before anything asked for it."""
+    import termios
+    import tty
+
+    if not sys.stdin.isatty():
+        return ""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    typed = b""
+    try:
+        tty.setcbreak(descriptor, termios.TCSANOW)  # a line without its end can be read, too
+        while select.select([descriptor], [], [], 0)[0] and (chunk := os.read(descriptor, 4096)):
+            typed += chunk
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+    return typed.decode("utf-8", "replace")
+
+
 def ask_text(question: str, *, hidden: bool = False, choices: Sequence[str] = ()) -> str:
     """Ask for a line, with Tab completion of `choices`; raise EOFError at the end of input."""
     from prompt_toolkit.completion import WordCompleter

@@ -73,6 +73,23 @@ def test_a_conversation_asks_at_its_start(
     assert is_sent(internet)
 
 
+@pytest.mark.parametrize("end", ["\r", ""], ids=["sent", "unsent"])
+def test_text_typed_during_the_start_is_the_request_and_no_answer(
+    project: Program, server: ScriptedServer, end: str
+) -> None:
+    server.script(text("Read."))
+    with project.terminal("chat", "--workspace", "workspace") as terminal:
+        terminal.type(f"yes, read the notes{end}")
+        terminal.expect("Trust it? [y/N]")
+        terminal.type("n\r")
+        terminal.expect("> yes, read the notes")
+        terminal.type("\r" if not end else "")
+        terminal.expect("Finished")
+    [request] = server.requests
+    assert request.messages[-2]["content"] == "yes, read the notes"
+    assert terminal.text.count("Trust it?") == 1
+
+
 def test_an_empty_folder_is_trusted_in_later_runs_too(
     project: Program, server: ScriptedServer, internet: Internet
 ) -> None:
