@@ -25,7 +25,6 @@ from manus.config.trust import approve_rules
 from manus.execution.base import AgentTool
 from manus.execution.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.execution.egress_guard import HOST, Access
-from manus.execution.git_guard import GIT
 from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Resource, Session
 from manus.prompts import approval as prompts
@@ -35,6 +34,8 @@ from manus.state.text import one_line
 
 log = logging.getLogger("manus")
 
+GIT = "git"
+"""The rule that allows programs to change repositories; in `deny` it forbids that."""
 APPROVE = "approve"
 """The kind of the question about a call."""
 _MAX_CALL = 200
@@ -75,8 +76,6 @@ class Verdict:
     """The note for the model about edited arguments."""
     digest: str = ""
     """The digest of the call; empty if no decision was needed."""
-    may_change_git: bool = False
-    """Whether its programs may change repositories that existed before the run."""
     refused: Refusal | None = None
     """The entry for the run's list of refusals."""
 
@@ -94,7 +93,7 @@ class _CallFacts(NamedTuple):
     """Hosts that the call sends data to, or tried to in an earlier attempt."""
     digest: str
     changes_git: bool = False
-    """Whether it changes a repository that existed before the run, or tried to."""
+    """Whether its programs may change a repository that existed before the run."""
 
 
 async def judge(call: Call) -> Verdict:
@@ -107,14 +106,14 @@ async def judge(call: Call) -> Verdict:
     if _is_undisputed(call):
         return Verdict()
     facts = await asyncio.to_thread(_collect_facts, call)
-    facts = facts._replace(changes_git=await _changes_git(call, facts.digest))
+    facts = facts._replace(changes_git=await _changes_git(call))
     rule = _find_denying_rule(session.settings.approve.deny, call.tool.name, facts)
     if rule is not None:
         return Verdict(prompts.denied(rule))
     accesses = tuple(filter(session.egress_guard.needs_approval, facts.accesses))
     reasons, rules = _find_reasons(call, facts, accesses)
     if not reasons or call.config is None:
-        return Verdict(digest=facts.digest, may_change_git=facts.changes_git)
+        return Verdict(digest=facts.digest)
     reason = " and ".join(reasons)
     verdict = _refuse_without_question(call, accesses, reason)
     if verdict is None:
@@ -123,9 +122,7 @@ async def judge(call: Call) -> Verdict:
         return verdict
     if prompts.CHANGES_GIT in reasons:  # one answer is valid until the run ends
         verdict = replace(verdict, rules=(*verdict.rules, GIT))
-    return replace(
-        verdict, accesses=accesses, digest=facts.digest, may_change_git=facts.changes_git
-    )
+    return replace(verdict, accesses=accesses, digest=facts.digest)
 
 
 def _is_undisputed(call: Call) -> bool:
@@ -152,23 +149,19 @@ async def digest_call(call: Call) -> str:
     return facts.digest
 
 
-async def _changes_git(call: Call, digest: str) -> bool:
-    """Return whether a call changes, or tried to change, a repository read-only for programs."""
+async def _changes_git(call: Call) -> bool:
+    """Return whether a call may change a repository that is read-only for other programs."""
     tool = call.tool
     session = call.session
     if call.config is None or not isinstance(tool, AgentTool):
         return False
-    if session.git_guard.was_held(digest):
-        return True
-    if type(tool).changes_repository is AgentTool.changes_repository:  # saves a thread switch
-        return False
-    if not await asyncio.to_thread(tool.changes_repository, call.args):
+    if not tool.changes_repository(call.args):
         return False
     try:
         sandbox = await get_sandbox(session)
     except ToolUnavailableError:  # the call itself will report it
         return False
-    return sandbox.git is not None and sandbox.git.guards_repository
+    return sandbox.guards_repository
 
 
 def _collect_facts(call: Call) -> _CallFacts:
@@ -227,8 +220,10 @@ def _find_reasons(
         explain = prompts.first_use if is_first_use else prompts.sends
         reasons.append(explain(hosts, guard.why_tainted))
         rules += tuple(f"{HOST}({glob.escape(host)})" for host in hosts)
+    is_free = session.settings.approve.mode == "yolo" or is_covered(allowed, GIT, [""])
+    asks_git = facts.changes_git and not is_free
     is_covered_command = is_covered(allowed, call.tool.name, facts.allowed_subjects or [""])
-    if facts.changes_git and session.git_guard.needs_approval() and not is_covered_command:
+    if asks_git and not is_covered_command:
         reasons.append(prompts.CHANGES_GIT)
         rules += (GIT,)
     if not reasons and session.asked.get(call.key) == facts.digest:

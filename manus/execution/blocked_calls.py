@@ -8,8 +8,6 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.execution.approval import Call, Verdict, digest_call
 from manus.execution.egress_guard import RunningCall
-from manus.execution.git_guard import GIT
-from manus.execution.siblings import describe_call
 from manus.prompts import approval as prompts
 from manus.state.agent import Refusal
 from manus.state.text import one_line
@@ -37,14 +35,11 @@ async def note_end(call: Call, running_call: RunningCall, verdict: Verdict) -> N
     """Inform the guards what the programs of a call have fetched, and what was blocked."""
     session = call.session
     session.egress_guard.taint_by_fetch()
-    if not (running_call.blocked or running_call.is_git_blocked):
+    if not running_call.blocked:
         return
     session.was_blocked = True
     digest = verdict.digest or await digest_call(call)
-    if running_call.blocked:
-        session.egress_guard.note_blocked(digest, running_call)
-    if running_call.is_git_blocked:
-        session.git_guard.note_blocked(digest)
+    session.egress_guard.note_blocked(digest, running_call)
 
 
 def _join_questions(error: GraphInterrupt) -> str:
@@ -65,7 +60,4 @@ def list_refusals(call: Call, running_call: RunningCall) -> tuple[Refusal, ...]:
         connection = f"{call.tool.name}: a connection to {access.host}"
         reason = prompts.sends([access.host], why)
         refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[access.rule]))
-    if running_call.is_git_blocked:
-        about = one_line(describe_call(call.tool.name, call.args), _MAX_QUESTION)
-        refusals.append(Refusal(call=about, reason=prompts.CHANGES_GIT, by="mode", rules=[GIT]))
     return tuple(refusals)

@@ -193,13 +193,6 @@ async def _inform_guards(task: ToolTask, session: Session, config: RunnableConfi
     is_free = config is None or approve.mode == "yolo"
     asks = approve.mode != "refuse"
     await guard.begin(task, session.settings, is_free=is_free, asks=asks)
-    session.git_guard.begin(
-        [*approve.allow, *task.get("approved", ()), *session.approved],
-        approve.deny,
-        words=guard.words,
-        is_free=is_free,
-        asks=asks,
-    )
     session.guarded_facts = facts
 
 
@@ -246,7 +239,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         claim = Claim(call.tool.name, snapshot=head, acts_outside=call.acts_outside)
         await session.journal.abegin(call.key, claim)
     started_at = time.clock_gettime_ns(FILE_CLOCK)
-    running_call = RunningCall(frozenset(verdict.accesses), verdict.may_change_git)
+    running_call = RunningCall(frozenset(verdict.accesses))
     session.running_calls.append(running_call)
     try:
         watcher = call_watcher.get()
@@ -258,7 +251,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         return replace(result, refused=(entry,))
     finally:
         session.running_calls.remove(running_call)
-        if running_call.has_fetched or running_call.blocked or running_call.is_git_blocked:
+        if running_call.has_fetched or running_call.blocked:
             await note_end(call, running_call, verdict)
     if running_call.has_fetched or session.downloads or observation.source == COMMAND:
         has_fetched = running_call.has_fetched

@@ -65,12 +65,8 @@ class RunningCall:
 
     admitted: frozenset[Access]
     """Accesses that the user has approved for it."""
-    may_change_git: bool
-    """Whether its programs may change repositories."""
     blocked: list[Access] = field(default_factory=list)
     """Accesses of its programs that were blocked."""
-    is_git_blocked: bool = False
-    """Whether a program was blocked from changing a repository."""
     has_fetched: bool = False
     """Whether a program received a response from a host."""
 

@@ -78,6 +78,7 @@ def _end(root: int, returncode: int | None) -> None:
     remaining = _find_processes(root)
     # killing the sandbox would kill its programs at once; it exits after them
     _signal([process for process in remaining if not _is_sandbox(process)], signal.SIGTERM)
+    _signal(remaining, signal.SIGCONT)  # they may be stopped until the next call
     deadline = time.monotonic() + _GRACE_SECONDS
     while remaining and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -136,21 +137,22 @@ async def start(
     extra: Mapping[str, str] | None = None,
     sandbox: Sandbox | None = None,
     read: Sequence[Path] = (),
+    writes_git: bool = False,
 ) -> asyncio.subprocess.Process:
     """Start a program in its own session; stdout and stderr go to `output`, in order.
 
     `extra` is added to the result of `scrub_environment`. `descriptors` are inherited with their
     numbers. Without a sandbox, the program must be one of our own; in a sandbox, it may also read
-    the files and folders in `read`.
+    the files and folders in `read`, and with `writes_git` change repositories.
 
     Raises:
         ToolUnavailableError: the program or the directory is missing, or must not be used.
     """
     try:
         words, environment = await asyncio.to_thread(
-            _confine, argv, extra or {}, directory, sandbox, read
+            _confine, argv, extra or {}, directory, sandbox, read, writes_git
         )
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *words,
             cwd=directory,
             env=environment,
@@ -160,6 +162,9 @@ async def start(
             pass_fds=descriptors,
             start_new_session=True,
         )
+        if sandbox is not None:
+            sandbox.register(process)
+        return process
     except OSError as error:
         raise ToolUnavailableError(
             f"Cannot start {argv[0]} ({error.filename or argv[0]}: {error.strerror}); "
@@ -173,12 +178,13 @@ def _confine(
     directory: Path,
     sandbox: Sandbox | None,
     read: Sequence[Path],
+    writes_git: bool,
 ) -> Confined:
     own = {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8", **extra}
     environment = scrub_environment(os.environ) | own
     if sandbox is None:
         return Confined(tuple(argv), environment)
-    confined = sandbox.confine(argv, environment, directory, read)
+    confined = sandbox.confine(argv, environment, directory, read, writes_git=writes_git)
     if shutil.which(argv[0], path=confined.environment["PATH"]) is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), argv[0])
     return confined

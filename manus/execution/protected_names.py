@@ -1,12 +1,13 @@
-"""Names of files in a workspace that configure programs outside the sandbox.
+"""Files in a workspace that programs outside the sandbox start by themselves.
 
-A user who opens the folder in an editor, a shell or git executes what these files configure. The
-editor tool needs approval to write one, programs in a sandbox cannot change existing ones, and new
-ones are moved to quarantine.
+A user who opens the folder in an editor, a shell or an agent, or who calls git or a package
+manager, executes what these files configure. The editor tool needs approval to write one of the
+patterns; what programs in a sandbox write to one of either kind is looked at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
@@ -14,23 +15,46 @@ PRIVATE = ".manus"
 """The agent's own records in a workspace."""
 _FOLDERS = frozenset(
     {
-        *(".git", ".hg", ".svn", ".husky", ".githooks", ".devcontainer"),
-        *(".vscode", ".idea", ".fleet", ".zed", ".claude", ".cursor", ".codex", ".gemini"),
-        *(".ssh", ".gnupg", ".direnv", ".cargo"),
+        *(".git", ".hg", ".svn", ".husky", ".githooks"),  # hooks and settings of version control
+        *(".vscode", ".idea", ".fleet", ".zed", ".devcontainer"),  # tasks and settings of editors
+        *(".claude", ".cursor", ".codex", ".gemini"),  # hooks and servers of other agents
+        *(".ssh", ".gnupg", ".direnv", ".cargo"),  # programs of ssh, gpg, shells and compilers
     }
 )
 _FILES = (
-    *(".env", ".env.*", ".envrc", "manus.toml", ".mcp.json", ".pre-commit-config.yaml"),
-    *(".gitconfig", ".gitmodules", ".npmrc", ".yarnrc*", ".pypirc", ".netrc"),
+    *(".env", ".env.*", ".envrc", ".mise.toml", "mise.toml"),  # loaded by shells on `cd`
     *(".profile", ".bashrc", ".bash_*", ".zshrc", ".zshenv", ".zprofile", ".zlog*", ".inputrc"),
-    *(".mise.toml", "mise.toml", "sitecustomize.py", "usercustomize.py"),
+    *("manus.toml", ".mcp.json"),  # settings of agents
+    *(".pre-commit-config.yaml", "lefthook.y*ml", ".gitconfig", ".gitmodules"),  # of git
+    *(".npmrc", ".yarnrc*", ".pnpmfile.*", ".pypirc", ".netrc", "bunfig.toml"),  # of packages
+    *(".exrc", ".nvimrc", ".vimrc", ".dir-locals.el", "*.code-workspace"),  # of editors
+    *("sitecustomize.py", "usercustomize.py"),  # imported by every Python
 )
 _PATHS = (".github/workflows/*", ".circleci/config.yml", ".gitlab-ci.yml")
 _EXAMPLES = (".example", ".sample", ".template")
+_INERT = (
+    *(".gitignore", ".gitattributes", ".gitmodules", ".gitkeep", ".keep", ".mailmap"),
+    *(".git-blame-ignore-revs", ".dockerignore", ".prettierignore", ".eslintignore", ".npmignore"),
+    *(".editorconfig", ".nojekyll", ".DS_Store", ".python-version", ".nvmrc", ".node-version"),
+    *(".ruby-version", ".tool-versions", ".coverage", ".coverage.*", ".*cache", ".*history"),
+    *(
+        ".venv",
+        ".tox",
+        ".nox",
+        ".hypothesis",
+        ".ipynb_checkpoints",
+        ".nyc_output",
+        ".next",
+        ".nuxt",
+    ),
+    *(".turbo", ".svelte-kit", ".gradle", ".terraform", ".sass-cache", ".pnpm-store", ".npm"),
+    *(".fuse_hidden*", ".nfs*", ".~lock*", ".*.sw?", PRIVATE),
+)
+"""Names that begin with a dot and start nothing: caches, lists of files, versions."""
 
 
 def is_protected(path: str) -> bool:
-    """Return whether a path, relative to the workspace, is protected.
+    """Return whether a path, relative to the workspace, matches one of the patterns.
 
     The check is case-insensitive, like some file systems. Texts for agents (`AGENTS.md`) are not
     protected, since agents are asked to write them, and the diff shows them.
@@ -46,3 +70,30 @@ def is_protected(path: str) -> bool:
     if any(fnmatchcase(name, pattern) for pattern in _FILES):
         return True
     return any(fnmatchcase("/".join(parts), pattern) for pattern in _PATHS)
+
+
+def starts_by_itself(path: str, folders: Collection[str]) -> bool:
+    """Return whether a file may be started by another program that the user runs.
+
+    It matches a pattern, or it is, or is in, an entry that begins with a dot and is not inert, in
+    one of `folders`: the workspace's root (empty), and the folders above a git directory.
+    """
+    for folder, name in _iterate_dot_entries(path):
+        if folder in folders and not _is_inert(name.lower()):
+            return True
+    name = path.rpartition("/")[2]
+    return name != ".gitmodules" and is_protected(path)
+
+
+def _iterate_dot_entries(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a path that begin with a dot, each with the folder that it is in."""
+    if not path.startswith(".") and "/." not in path:
+        return
+    parts = path.split("/")
+    for index, name in enumerate(parts):
+        if name.startswith("."):
+            yield "/".join(parts[:index]), name
+
+
+def _is_inert(name: str) -> bool:
+    return name.endswith(_EXAMPLES) or any(fnmatchcase(name, pattern) for pattern in _INERT)

@@ -19,7 +19,6 @@ from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import Settings
 from manus.execution.archive import Archive
 from manus.execution.egress_guard import EgressGuard, RunningCall
-from manus.execution.git_guard import GitGuard
 from manus.execution.journal import Journal
 from manus.execution.siblings import Siblings, collide
 from manus.execution.workspace import Workspace
@@ -140,7 +139,6 @@ class Session:
         self.egress_guard = EgressGuard(
             workspace.root, trusts_folder=trusts_folder, running_calls=self.running_calls
         )
-        self.git_guard = GitGuard(self.running_calls)
         self.guarded_facts: list[Any] = []
         """The facts about a call that the guards received last."""
         self.siblings = Siblings()

@@ -163,6 +163,13 @@ class Workspace:
         return str(path)
 
 
+def iterate_workspaces() -> Iterator[Path]:
+    """Yield the workspaces of all runs so far whose records exist. Blocking."""
+    for owner_file in (state_folder() / "workspaces").glob(f"*/{_OWNER_FILE}"):
+        with contextlib.suppress(OSError):
+            yield Path(os.fsdecode(owner_file.read_bytes()))
+
+
 def _remove_stale_records(folder: Path) -> None:
     """Remove the records of deleted workspaces that have not been used for a long time."""
     for owner_file in folder.glob(f"*/{_OWNER_FILE}"):

@@ -25,12 +25,14 @@ NOBODY_TO_ASK = (
 
 
 CHANGES_GIT = "it changes your git repository"
-GIT_HELD = "the user is asked before their repository is changed. Repeat the call to ask the user"
-GIT_REFUSED = "the user would be asked, and this run refuses all questions"
-GIT_DENIED = "the rule `git` in the user's settings denies changes to their repositories"
 NOTHING_TO_EDIT = (
     'The edit names no arguments: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
 )
+
+
+def sets_git_config(lines: Sequence[str]) -> str:
+    """Return why the user is asked about settings of a repository, which may start programs."""
+    return f"it sets {', '.join(lines)} in the configuration of your git repository"
 
 
 def fetched(host: str) -> str:

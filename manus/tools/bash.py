@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
@@ -10,9 +11,11 @@ from typing_extensions import override
 from manus.execution.base import AgentTool, Arguments
 from manus.execution.process import exit_state
 from manus.execution.result import Observation
-from manus.execution.sandbox.git_arguments import changes_repository
+from manus.execution.sandbox.failure_notes import describe_git
+from manus.execution.sandbox.git_config import ConfigChange, plan_change
 from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.workspace import WORKSPACE, Workspace
+from manus.prompts.approval import sets_git_config
 from manus.prompts.sources import COMMAND
 from manus.state.errors import ToolError
 from manus.state.text import one_line
@@ -32,6 +35,7 @@ _EXITED = (
     "[{how}; the shell itself exited, so variables, functions and options are lost; the next "
     "command gets a fresh shell in {where}]"
 )
+_SET = "\n[set in the configuration of the repository: {lines}]"
 _STOPPED = (
     "[stopped: timed out after {seconds:g} s; the command and all background jobs were killed, "
     "variables, functions and options are lost, and the next command gets a fresh shell in "
@@ -53,6 +57,16 @@ class BashArgs(Arguments):
         description="Seconds until the command and all jobs of the shell are stopped",
     )
     restart: bool = Field(False, description="Start a fresh shell first, which ends all jobs")
+    writes_git: bool = Field(
+        False,
+        description="Needed to change a repository (commit, stash, rebase, push); runs in a shell "
+        "of its own",
+    )
+    git_config: dict[str, str | None] | None = Field(
+        None,
+        description="Entries to set first in `.git/config`, which commands cannot change: remotes, "
+        "upstream branches",
+    )
 
 
 class Bash(AgentTool):
@@ -76,7 +90,23 @@ class Bash(AgentTool):
 
     @override
     def changes_repository(self, args: dict[str, Any]) -> bool:
-        return any(map(changes_repository, self.subjects(args)))
+        return bool(args.get("writes_git") or args.get("git_config"))
+
+    @override
+    def leaves(self, args: dict[str, Any]) -> str:
+        if not args.get("git_config"):
+            return ""
+        try:
+            change = self._plan_change(args["git_config"])
+        except ToolError:  # the call itself will report it
+            return ""
+        return "" if change.is_ordinary else sets_git_config(change.lines)
+
+    def _plan_change(self, settings: dict[str, str | None]) -> ConfigChange:
+        """Return the change of the repository's configuration. Blocking."""
+        root = self.session.workspace.root
+        shell = self.session.peek("shell")
+        return plan_change(root, shell.directory if shell is not None else root, settings)
 
     @override
     def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
@@ -85,26 +115,35 @@ class Bash(AgentTool):
     @override
     async def observe(self, **arguments: Any) -> Observation:
         request = BashArgs.model_construct(**arguments)
-        if request.command is None and not request.restart:
+        if request.command is None and not (request.restart or request.git_config):
             raise ToolError(
                 "`command` is missing; give the command to execute, or `restart`: true."
             )
         shell = await self.session.obtain("shell", self._open)
         if request.restart:
             await shell.restart()
-        if request.command is None:
-            return Observation(_RESTARTED)
         sandbox = await get_sandbox(self.session)
+        before = _RESTARTED if request.restart else ""
+        if request.git_config:
+            change = await asyncio.to_thread(self._plan_change, request.git_config)
+            await asyncio.to_thread(sandbox.set_git_config, change)
+            before += _SET.format(lines=", ".join(change.lines) or "nothing new")
+        if request.command is None:
+            return Observation(before.lstrip())
         mark = sandbox.mark
-        if sandbox.names is not None:
-            await sandbox.names.begin()
         text = request.command.encode("utf-8", "surrogatepass")  # bash reports invalid characters
-        outcome = await shell.run(text, request.timeout)
+        run = shell.run_with_git if request.writes_git else shell.run
+        async with sandbox.looking() as notes:
+            outcome = await run(text, request.timeout)
         output = _describe(outcome, self.session.workspace, request.timeout)
         output += sandbox.describe_failures(mark, outcome.output)
-        if sandbox.names is not None:
-            output += await sandbox.names.finish()
-        output = f"{_RESTARTED}\n{output}" if request.restart else output
+        if sandbox.guards_repository:
+            is_failure = outcome.status != 0
+            output += describe_git(
+                request.command, outcome.output, is_failure=is_failure, writes=request.writes_git
+            )
+        output += "".join(notes)
+        output = f"{before}\n{output}".lstrip() if before else output
         return Observation(
             output,
             is_error=outcome.status != 0,

@@ -70,22 +70,20 @@ class PythonExecute(AgentTool):
         python, is_own = await asyncio.to_thread(self._choose_python)
         sandbox = await get_sandbox(self.session)
         mark = sandbox.mark
-        if sandbox.names is not None:
-            await sandbox.names.begin()
-        finished = await run(
-            [python, str(script)],
-            workspace=workspace,
-            seconds=request.timeout,
-            extra={"PYTHONPATH": str(workspace.root)},
-            sandbox=sandbox,
-        )
+        async with sandbox.looking() as notes:
+            finished = await run(
+                [python, str(script)],
+                workspace=workspace,
+                seconds=request.timeout,
+                extra={"PYTHONPATH": str(workspace.root)},
+                sandbox=sandbox,
+            )
         # Tracebacks name the file relative to the workspace, so they are the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
         text = _describe(output, finished, request.timeout)
         text += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
         text += sandbox.describe_failures(mark, finished.output)
-        if sandbox.names is not None:
-            text += await sandbox.names.finish()
+        text += "".join(notes)
         return Observation(
             text,
             is_error=finished.returncode != 0,

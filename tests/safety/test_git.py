@@ -164,20 +164,23 @@ async def session(repository: Path, sandbox_kind: Kind) -> AsyncIterator[Session
     await session.close()
 
 
-async def run(session: Session, script: str) -> str:
+async def run(session: Session, script: str, *, writes_git: bool = True) -> str:
     """Run a script in the session's shell, and return what the model reads."""
-    return (await Bash(session=session).observe(command=script)).text
+    return (await Bash(session=session).observe(command=script, writes_git=writes_git)).text
 
 
 @SANDBOXES
 @pytest.mark.sample(landlock=("a setting", "a hook", "a submodule", "a filter by hand", "an alias"))
+@pytest.mark.parametrize("writes_git", [False, True])
 @pytest.mark.parametrize("name", PLANTS)
-async def test_nothing_planted_runs(session: Session, name: str, tmp_path: Path) -> None:
+async def test_nothing_planted_runs(
+    session: Session, name: str, writes_git: bool, tmp_path: Path
+) -> None:
     root, mark = session.workspace.root, tmp_path / "mark"
     program = root / "run.sh"
     program.write_text(f"#!/bin/sh\necho ran >> {mark}\n")
     program.chmod(0o755)
-    await run(session, PLANTS[name].replace("{run}", str(program)))
+    await run(session, PLANTS[name].replace("{run}", str(program)), writes_git=writes_git)
     for folder in (root, *(root / each for each in ("nested", "sub", "tree", "bare", "new"))):
         if folder.exists():
             for command in USER:
@@ -223,22 +226,9 @@ WORKS = {
         "git log -1 --format=%an:%ce",
         "Ana:a@b.example",
     ),
-    "a renamed branch": ("git branch -m trunk; git branch --show-current", "trunk"),
     "a new branch": ("git checkout -qb next; git branch --show-current", "next"),
     "switch": ("git switch -qc next; git switch -q main; git branch --show-current", "main"),
-    "a tracked branch": ("git branch next; git branch -u main next; git branch -vv", "[main"),
     "a deleted branch": ("git branch next; git branch -qd next; git branch", "* main"),
-    "a setting": ("git config user.name Ana; git config user.name", "Ana"),
-    "an unset setting": (
-        "git config --unset user.name; git config --local user.name || echo none",
-        "none",
-    ),
-    "a remote": ("git remote add o https://git.example/a; git remote -v", "https://git.example/a"),
-    "a changed remote": (
-        "git remote add o https://a.example/a; git remote rename o p; "
-        "git remote set-url p https://b.example/b; git remote -v",
-        "p\thttps://b.example/b",
-    ),
     "a tag": ("git tag v1; git tag -a v2 -m Two; git tag", "v1\nv2"),
     "a stash": ("echo 2 > a; git stash -q; cat a; git stash pop -q; cat a", "1\n2"),
     "a merge": (
@@ -277,7 +267,6 @@ WORKS = {
         "echo 2 > a; git diff > p; git checkout -q a; git apply --cached < p; git status -s a",
         "MM a",
     ),
-    "init once more": ("git init -q && echo fine", "fine"),
     "a new repository": (
         f"mkdir n; cd n; git init -q; {WHO}; echo 1 > x; git add .; git commit -qm One; "
         "git branch -m trunk; git log --format=%s",
@@ -345,7 +334,7 @@ async def test_the_whole_directory_is_read_only(session: Session) -> None:
         "echo x > $d/new && echo open; done; echo x > sub/.git && echo open; "
         "rm tree/.git && echo open"
     )
-    observation = await run(session, script)
+    observation = await run(session, script, writes_git=False)
     assert "open" not in observation.splitlines()
     assert "Read-only file system" in observation
 
@@ -358,11 +347,12 @@ async def test_a_repository_created_in_the_run_is_read_only_for_later_programs(
     code = (
         "import subprocess, os\nos.chdir('new')\n"
         "try: open('.git/x', 'w')\nexcept OSError as error: print(error.strerror)\n"
-        "subprocess.run(['git', 'commit', '-q', '--allow-empty', '-m', 'Two'], check=True)\n"
         "print(subprocess.check_output(['git', 'log', '-1', '--format=%s'], text=True))"
     )
     observation = await PythonExecute(session=session).observe(code=code)
-    assert observation.text.startswith("Read-only file system\nTwo")
+    assert observation.text.startswith("Read-only file system\nOne")
+    script = "git -C new commit -q --allow-empty -m Two; git -C new log -1 --format=%s"
+    assert (await run(session, script)).startswith("Two")
 
 
 @ALL
@@ -374,17 +364,6 @@ async def test_an_alias_of_the_user(session: Session) -> None:
 
 
 @CLOSED
-async def test_hooks_are_skipped_and_listed(session: Session) -> None:
-    root = session.workspace.root
-    hook = root / ".git" / "hooks" / "pre-commit"
-    hook.write_text("#!/bin/sh\ntouch ran\n")
-    hook.chmod(0o755)
-    observation = await run(session, "git commit --allow-empty -qm X; git log -1 --format=%s")
-    assert "hooks were not run (pre-commit)" in observation
-    assert not (root / "ran").exists()
-
-
-@CLOSED
 async def test_a_worktree_of_a_repository_elsewhere(tmp_path: Path) -> None:
     main, tree, other = tmp_path / "main", tmp_path / "tree", tmp_path / "other"
     for folder in (main, other):
@@ -393,11 +372,10 @@ async def test_a_worktree_of_a_repository_elsewhere(tmp_path: Path) -> None:
     git(main, "git worktree add -q ../tree")
     session = session_in(tree, settings=Settings(sandbox=SandboxSettings(kind="bubblewrap")))
     try:
-        script = (
-            f"git commit -q --allow-empty -m Tree && git log -1 --format=%s; touch {main}/.git/x"
-        )
-        assert (await run(session, script)).startswith("Tree")
+        await run(session, f"touch {main}/.git/x; touch .git", writes_git=False)
         assert not (main / ".git" / "x").exists()
+        script = "git commit -q --allow-empty -m Tree && git log -1 --format=%s"
+        assert (await run(session, script)).startswith("Tree")
         # a planted file leads to no repository that does not know this folder
         planted = f"mkdir sub; echo gitdir: {other}/.git > sub/.git; git -C sub log --format=%s"
         assert "Secret" not in await run(session, planted)
@@ -458,23 +436,75 @@ async def test_content_committed_by_the_run_is_not_restored(repository: Path, na
 
 
 @CLOSED
-async def test_a_refusal_names_the_alternative(session: Session) -> None:
-    observation = await run(session, "git config core.hooksPath h")
-    assert "`core.hooksPath` is not known to be harmless" in observation
-    assert "their own terminal" in observation
-
-
-@CLOSED
 async def test_a_command_ends_with_the_call(session: Session) -> None:
     """A program that has stopped reading is ended, and the repository stays usable."""
     git(session.workspace.root, "git config filter.slow.clean 'sleep 60'")
     script = "echo '* filter=slow' > .gitattributes; echo 2 > a; git add a"
-    observation = await Bash(session=session).observe(command=script, timeout=2)
+    observation = await Bash(session=session).observe(command=script, timeout=2, writes_git=True)
     assert "stopped" in observation.text
     await run(session, "rm .gitattributes; rm -f .git/index.lock; git add a; git status -s")
 
 
-@pytest.mark.parametrize("depth", ["..", "../.."])
+CONFIGURED = {
+    "a remote": (
+        {
+            "remote.o.url": "https://git.example/a",
+            "remote.o.fetch": "+refs/heads/*:refs/remotes/o/*",
+        },
+        "git remote -v",
+        "https://git.example/a (fetch)",
+    ),
+    "an upstream branch": (
+        {"branch.next.remote": ".", "branch.next.merge": "refs/heads/main"},
+        "git branch next; git branch -vv",
+        "[main",
+    ),
+    "a submodule": (
+        {"submodule.more.url": "./nested", "submodule.more.active": "true"},
+        "git -c protocol.file.allow=always submodule -q add ./nested more; git submodule status",
+        "more",
+    ),
+    "a name": (
+        {"user.name": "Ana"},
+        "git commit -q --allow-empty -m X; git log -1 --format=%an",
+        "Ana",
+    ),
+    "a removed entry": ({"user.name": None}, "git config --local user.name || echo none", "none"),
+}
+
+
+@ALL
+@pytest.mark.sample(landlock=("a remote",), none=("a remote",))
+@pytest.mark.parametrize("name", CONFIGURED)
+async def test_the_host_sets_the_configuration(session: Session, name: str) -> None:
+    settings, script, expected = CONFIGURED[name]
+    arguments = {"command": script, "git_config": settings, "writes_git": True}
+    observation = await Bash(session=session).observe(**arguments)
+    assert "[set in the configuration of the repository: " in observation.text
+    assert expected in observation.text
+    key, value = next(iter(settings.items()))
+    assert git(session.workspace.root, f"git config --local {key}").strip() == (value or "")
+
+
 @CLOSED
-async def test_a_worktree_outside_is_refused(session: Session, depth: str) -> None:
-    assert "not accessible" in await run(session, f"git worktree add {depth}/elsewhere")
+@pytest.mark.parametrize(
+    "command", ["git branch -u main next", "git config user.name X", "git remote add o x"]
+)
+async def test_nothing_is_claimed_that_was_not_set(session: Session, command: str) -> None:
+    before = git(session.workspace.root, "git branch next; cat .git/config")
+    assert "nothing was set" in await run(session, command)
+    assert git(session.workspace.root, "cat .git/config") == before
+
+
+@CLOSED
+@pytest.mark.parametrize("command", ["git stash", "git commit -qam X", "git -C nested tag v1"])
+async def test_a_failed_command_names_the_argument(session: Session, command: str) -> None:
+    assert "`writes_git`" in await run(session, f"echo 2 > a; {command}", writes_git=False)
+
+
+@CLOSED
+async def test_the_second_shell_has_the_folder_and_the_variables(session: Session) -> None:
+    await run(session, "cd nested; export A='x y' B=$'1\\n2'; C=3", writes_git=False)
+    observation = await run(session, 'echo "$A/$B/$C"; git tag v1; git tag')
+    assert observation.startswith("x y/1\n2/\nv1\n")
+    assert "in nested" in observation

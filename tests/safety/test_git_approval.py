@@ -20,12 +20,12 @@ COMMIT = "git commit -q --allow-empty -m {}"
 DONE = text("Done.")
 
 
-def bash(command: str) -> Any:
-    return call("bash", command=command)
+def bash(command: str, *, writes_git: bool = False) -> Any:
+    return call("bash", command=command, writes_git=writes_git)
 
 
 def commit(message: str) -> Any:
-    return bash(COMMIT.format(message))
+    return bash(COMMIT.format(message), writes_git=True)
 
 
 @pytest.fixture
@@ -60,7 +60,9 @@ async def test_one_approval_applies_to_the_run(agent: ScriptedAgent) -> None:
     assert "it changes your git repository" in question.value["question"]
     assert "changes to git repositories until the run ends" in question.value["question"]
     assert log(agent) == ["First"]
-    outcome = await agent.invoke(Command(resume="yes"), commit("B"), bash("git tag v1"), DONE)
+    outcome = await agent.invoke(
+        Command(resume="yes"), commit("B"), bash("git tag v1", writes_git=True), DONE
+    )
     assert outcome.stop_reason == "answered"
     assert log(agent) == ["B", "A", "First"]
     assert git(agent, "tag") == "v1\n"
@@ -82,37 +84,47 @@ async def test_a_no_changes_nothing(agent: ScriptedAgent) -> None:
     assert log(agent) == ["First"]
 
 
-@pytest.mark.parametrize("request_text", ["Fix it and commit it.", "Run git commit.", "修好后提交"])
-async def test_explicitly_requested_changes_need_no_question(
-    agent: ScriptedAgent, request_text: str
-) -> None:
-    outcome = await agent.run(commit("A"), DONE, request=request_text)
-    assert outcome.stop_reason == "answered"
-    assert log(agent) == ["A", "First"]
-
-
 async def test_read_only_commands_need_no_question(agent: ScriptedAgent) -> None:
     script = "git status && git diff && git log -1 && git branch -a && git config user.name"
     outcome = await agent.run(bash(script), DONE)
     assert outcome.stop_reason == "answered"
 
 
-async def test_a_program_is_held_back_and_asked_about_when_it_is_called_again(
-    agent: ScriptedAgent,
-) -> None:
+async def test_a_program_that_may_not_is_refused_by_the_kernel(agent: ScriptedAgent) -> None:
     code = "import subprocess\nsubprocess.run(['git', 'tag', 'v1'])"
-    python = call("python_execute", code=code)
-    waiting = await agent.run(python, python)
-    assert waiting.stop_reason == "interrupted"
-    assert "Repeat the call" in (await agent.observations())[0]
-    assert git(agent, "tag") == ""
-    outcome = await agent.invoke(Command(resume="yes"), DONE)
+    outcome = await agent.run(call("python_execute", code=code), bash("g=git; $g tag v2"), DONE)
     assert outcome.stop_reason == "answered"
-    assert git(agent, "tag") == "v1\n"
+    assert git(agent, "tag") == ""
+
+
+SETTINGS = {
+    "covered by the approval of git": {"branch.main.remote": "origin"},
+    "of a new remote": {"remote.o.url": "https://o.example/a"},
+    "a program": {"core.fsmonitor": "./x"},
+    "a helper": {"remote.o.url": "ext::./x"},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+async def test_settings_are_asked_about_with_their_lines(agent: ScriptedAgent, name: str) -> None:
+    settings = SETTINGS[name]
+    await agent.run(commit("A"))
+    is_asked = name in ("a program", "a helper")
+    replies = [call("bash", git_config=settings), *([] if is_asked else [DONE])]
+    after = await agent.invoke(Command(resume="yes"), *replies)
+    [(key, value)] = settings.items()
+    if is_asked:
+        [question] = after.questions
+        assert f"it sets {key}={value}" in question.value["question"]
+        after = await agent.invoke(Command(resume="no"), DONE)
+        value = ""
+    assert after.stop_reason == "answered"
+    listing = git(agent, "config", "--local", "--list")
+    assert (f"{key}={value}" in listing) is bool(value)
 
 
 async def test_a_run_without_a_person_refuses_and_lists_it(agent: ScriptedAgent) -> None:
-    hidden = bash("g=git; $g tag v2")
+    hidden = bash("g=git; $g tag v2", writes_git=True)
     outcome = await agent.run(commit("A"), hidden, DONE, approve="refuse")
     assert outcome.stop_reason == "answered"
     assert log(agent) == ["First"]

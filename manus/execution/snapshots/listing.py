@@ -30,6 +30,7 @@ CACHES = frozenset(
 )
 """Folders that programs can recreate, and that are often larger than everything else."""
 CACHE = "a cache"
+_MAX_DEPTH = 200
 REPOSITORY = ".git"
 _TICK = 20_000_000
 """Nanoseconds, longer than a tick of the clock of file timestamps. A file that has changed within
@@ -72,12 +73,17 @@ class Listing:
     """What is not recorded, with the reason."""
     excluded: set[str] = field(default_factory=lambda: {PRIVATE})
     """Our own folders."""
+    repositories: set[str] = field(default_factory=set)
+    """Entries named `.git`, which are not listed, and folders with the layout of a git directory,
+    which are."""
     settled_before: int = 0
     """Time in nanoseconds; a file that changed later may have changed again since."""
 
 
-def list_workspace(root: Path, own_folder: Path) -> Listing:
+def list_workspace(root: Path, own_folder: Path, limit: float = MAX_FILES) -> Listing:
     """List a workspace, except for repositories' `.git`, caches and our own folders. Blocking.
+
+    `limit`: the maximum number of files and folders.
 
     Raises:
         TooManyFilesError: the workspace has too many entries.
@@ -88,7 +94,7 @@ def list_workspace(root: Path, own_folder: Path) -> Listing:
         listing.excluded.add(str(own_folder.relative_to(root)))
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _list_folder(descriptor, "", listing)
+        _list_folder(descriptor, "", listing, limit)
     finally:
         os.close(descriptor)
     return listing
@@ -109,7 +115,7 @@ def list_paths(root: Path, paths: Iterable[str]) -> Listing:
     return listing
 
 
-def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
+def _list_folder(descriptor: int, prefix: str, listing: Listing, limit: float) -> None:
     """List a folder. Most of a listing's time is spent in this loop."""
     files = listing.files
     is_empty = True
@@ -119,7 +125,7 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
             path = prefix + entry.name
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    _list_subfolder(entry, descriptor, path, listing)
+                    _list_subfolder(entry, descriptor, path, listing, limit)
                     continue
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # it has just been deleted
@@ -128,6 +134,7 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
                 listing.skipped[path] = error.strerror or "unreadable"
                 continue
             if entry.name == REPOSITORY:
+                listing.repositories.add(path)
                 continue
             kind = stat.S_IFMT(status.st_mode)
             if kind == stat.S_IFREG and status.st_size > MAX_FILE_BYTES:
@@ -136,14 +143,30 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing) -> None:
                 files[path] = Status.of(status)
             else:
                 listing.skipped[path] = "not a file, folder or link"
-            if len(files) + len(listing.folders) > MAX_FILES:
+            if len(files) + len(listing.folders) > limit:
                 raise TooManyFilesError
+    if f"{prefix}HEAD" in files and _is_git_directory(prefix, listing):
+        listing.repositories.add(prefix[:-1])
     if prefix and not is_empty:
         listing.occupied.add(prefix[:-1])
 
 
-def _list_subfolder(entry: os.DirEntry[str], parent: int, path: str, listing: Listing) -> None:
-    if entry.name == REPOSITORY or path in listing.excluded:
+def _is_git_directory(prefix: str, listing: Listing) -> bool:
+    """Return whether git considers a folder with a file `HEAD` to be a repository."""
+    has_data = f"{prefix}objects" in listing.folders and f"{prefix}refs" in listing.folders
+    return has_data or f"{prefix}commondir" in listing.files
+
+
+def _list_subfolder(
+    entry: os.DirEntry[str], parent: int, path: str, listing: Listing, limit: float
+) -> None:
+    if path in listing.excluded:
+        return
+    if entry.name == REPOSITORY:
+        listing.repositories.add(path)
+        return
+    if path.count("/") > _MAX_DEPTH:
+        listing.skipped[path] = "nested too deeply"
         return
     if entry.name in CACHES:
         listing.skipped[path] = CACHE
@@ -152,6 +175,6 @@ def _list_subfolder(entry: os.DirEntry[str], parent: int, path: str, listing: Li
     listing.folders[path] = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
     descriptor = os.open(entry.name, flags, dir_fd=parent)
     try:
-        _list_folder(descriptor, f"{path}/", listing)
+        _list_folder(descriptor, f"{path}/", listing, limit)
     finally:
         os.close(descriptor)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
+from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.snapshots.tree import Entry, Tree, apply_manifest, blob_id
 from manus.state.errors import StorageError
 
@@ -64,7 +65,7 @@ class SnapshotStore:
     @classmethod
     def open(cls, folder: Path) -> SnapshotStore | None:
         """Open the store in a folder, and create it if it is missing; None without git."""
-        git = shutil.which("git")
+        git = find_host_program("git")
         if git is None:
             return None
         store = cls(folder, git)
@@ -246,7 +247,7 @@ class SnapshotStore:
 
     def _environment(self) -> dict[str, str]:
         return {
-            "PATH": os.environ.get("PATH", os.defpath),
+            "PATH": os.defpath,
             "GIT_DIR": str(self.folder),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,

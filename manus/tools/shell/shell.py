@@ -30,6 +30,7 @@ from manus.state.errors import ToolUnavailableError
 _OUTPUT_DELAY = 0.1
 """Seconds to wait for background jobs that hold the output open, so that the output of `echo a &`
 is always captured rather than depending on a race."""
+_EXPORT_SECONDS = 10.0
 _MIN_DESCRIPTOR = 200
 """The lowest descriptor number of the pipe in bash, above those that commands use."""
 
@@ -128,7 +129,7 @@ class BashProcess:
         self._last = 0
 
     @classmethod
-    async def launch(cls, directory: Path, sandbox: Sandbox) -> BashProcess:
+    async def launch(cls, directory: Path, sandbox: Sandbox, *, writes_git: bool) -> BashProcess:
         """Start bash in a directory.
 
         Raises:
@@ -142,6 +143,7 @@ class BashProcess:
                 stdin=stdin,
                 descriptors=[status],
                 sandbox=sandbox,
+                writes_git=writes_git,
             )
         bash = cls(process, pipes, directory, sandbox)
         bash._send("shopt -s expand_aliases\n")
@@ -210,14 +212,26 @@ class Shell:
     directory of the old one after its last command.
     """
 
-    def __init__(self, workspace: Workspace, sandbox: Sandbox) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        sandbox: Sandbox,
+        *,
+        directory: Path | None = None,
+        writes_git: bool = False,
+    ) -> None:
+        """Create a shell that starts in a directory [default: the root of the workspace].
+
+        `writes_git`: its programs may change repositories.
+        """
         self._workspace = workspace
+        self._writes_git = writes_git
         self._sandbox = sandbox
         # outside the workspace if possible, or `grep -r` would find its own command line
         folders = sandbox.shell_folder or (workspace.private / "shell", workspace.private / "shell")
         self._folder, self._folder_inside = folders
         self._name = secrets.token_hex(4)
-        self._directory = workspace.root
+        self._directory = directory or workspace.root
         self._bash: BashProcess | None = None
         self._was_lost = False
         """Whether the shell has exited and no result has reported it yet."""
@@ -255,6 +269,25 @@ class Shell:
             output = _CRASH.sub(r"\1 ", printed.replace(str(inside), "bash"))
             return CommandResult(output, status, exited, self._directory, fresh)
 
+    @property
+    def directory(self) -> Path:
+        """Return the directory of the next command."""
+        return self._directory
+
+    async def run_with_git(self, command: bytes, seconds: float) -> CommandResult:
+        """Run a command in a shell of its own that may change repositories.
+
+        It has this shell's directory and exported variables, and ends with the command.
+        """
+        exports = await self.run(b"export -p", _EXPORT_SECONDS)
+        shell = Shell(self._workspace, self._sandbox, directory=self._directory, writes_git=True)
+        try:
+            before = exports.output.encode("utf-8", "surrogatepass")
+            # some variables, such as those that are read-only, cannot be set
+            return await shell.run(b"{\n%s\n} 2>/dev/null\n%s" % (before, command), seconds)
+        finally:
+            await shell.close()
+
     async def restart(self) -> None:
         """Kill everything the shell started; the next command runs in the root, in a fresh one."""
         async with self._turn:
@@ -273,7 +306,9 @@ class Shell:
             self._was_lost = True
             await self._update_directory(self._bash)
         if self._bash is None:
-            self._bash = await BashProcess.launch(self._directory, self._sandbox)
+            self._bash = await BashProcess.launch(
+                self._directory, self._sandbox, writes_git=self._writes_git
+            )
         return self._bash
 
     async def _update_directory(self, bash: BashProcess) -> None:

@@ -181,7 +181,7 @@ async def behind(wall: str, folder: Path) -> AsyncIterator[tuple[Outside, Sandbo
     settings = SandboxSettings.model_validate({"kind": wall})
     proxy = await EgressProxy.start(EgressRules(EgressSettings()))
     with laid_out(folder) as outside:
-        sandbox = await open_sandbox(settings, outside.workspace, proxy)
+        sandbox = await open_sandbox(settings, outside.workspace, proxy, folder / "records")
         try:
             yield outside, sandbox
         finally:
