@@ -445,7 +445,7 @@ async def test_a_command_ends_with_the_call(session: Session) -> None:
     await run(session, "rm .gitattributes; rm -f .git/index.lock; git add a; git status -s")
 
 
-CONFIGURED = {
+CONFIGURED: dict[str, tuple[dict[str, str | None], str, str]] = {
     "a remote": (
         {
             "remote.o.url": "https://git.example/a",
@@ -478,8 +478,9 @@ CONFIGURED = {
 @pytest.mark.parametrize("name", CONFIGURED)
 async def test_the_host_sets_the_configuration(session: Session, name: str) -> None:
     settings, script, expected = CONFIGURED[name]
-    arguments = {"command": script, "git_config": settings, "writes_git": True}
-    observation = await Bash(session=session).observe(**arguments)
+    observation = await Bash(session=session).observe(
+        command=script, git_config=settings, writes_git=True
+    )
     assert "[set in the configuration of the repository: " in observation.text
     assert expected in observation.text
     key, value = next(iter(settings.items()))

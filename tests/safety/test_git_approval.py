@@ -110,7 +110,7 @@ async def test_settings_are_asked_about_with_their_lines(agent: ScriptedAgent, n
     settings = SETTINGS[name]
     await agent.run(commit("A"))
     is_asked = name in ("a program", "a helper")
-    replies = [call("bash", git_config=settings), *([] if is_asked else [DONE])]
+    replies: list[Any] = [call("bash", git_config=settings), *([] if is_asked else [DONE])]
     after = await agent.invoke(Command(resume="yes"), *replies)
     [(key, value)] = settings.items()
     if is_asked:

@@ -208,7 +208,9 @@ async def test_a_port_that_another_program_has_taken_over(session: Session) -> N
 @contextlib.asynccontextmanager
 async def opened(workspace: Path) -> AsyncIterator[Sandbox]:
     proxy = await EgressProxy.start(EgressRules(EgressSettings()))
-    sandbox = await open_sandbox(SandboxSettings(kind="landlock"), workspace, proxy, workspace / "r")
+    sandbox = await open_sandbox(
+        SandboxSettings(kind="landlock"), workspace, proxy, workspace / "r"
+    )
     yield sandbox
     await sandbox.close()
     await proxy.close()
