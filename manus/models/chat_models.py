@@ -24,6 +24,9 @@ from manus.state.text import one_line
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+LONGEST_THOUGHT = 3_600.0
+"""Seconds for which a server may keep a reply alive without adding to it."""
+
 Models = tuple[dict[ModelSettings, "BaseChatModel"], asyncio.Lock]
 # Runs on one event loop share chat models. A client's connections refer to their loop, so weak keys
 # would never be dropped.
@@ -105,8 +108,8 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
         "stream_usage": True,
         "http_async_client": client,
         "http_socket_options": (),  # the default causes a warning that it hides a proxy
-        # measured between chunks: comments that keep the connection open do not count
-        "stream_chunk_timeout": settings.timeout,
+        # comments and empty chunks that keep the connection open during a long thought
+        "stream_chunk_timeout": max(settings.timeout, LONGEST_THOUGHT),
     }
     if provider == "azure":
         return _build_azure(settings, name, values)

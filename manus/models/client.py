@@ -22,6 +22,7 @@ from langgraph.config import get_stream_writer
 from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
+from manus.models.errors import ReplyFaultError
 from manus.models.ledger import UsageLedger
 from manus.models.prices import Pricing
 from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
@@ -35,7 +36,13 @@ from manus.models.tokens import (
     estimate_message,
     get_window,
 )
-from manus.models.window_watch import check_reply, find_server, look_up_window, warn_of_small_window
+from manus.models.window_watch import (
+    check_reply,
+    find_server,
+    look_up_window,
+    warn_of_calls_in_text,
+    warn_of_small_window,
+)
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import (
     BudgetError,
@@ -45,7 +52,15 @@ from manus.state.errors import (
     ModelUnavailableError,
 )
 from manus.state.events import RetryEvent
-from manus.state.messages import CUT_OFF, ended_at_limit, get_finish_reason, is_empty
+from manus.state.messages import (
+    CALLS_IN_TEXT,
+    CUT_OFF,
+    broke_off,
+    ended_at_limit,
+    find_end_fault,
+    get_finish_reason,
+    is_empty,
+)
 from manus.state.usage import Spending
 
 log = logging.getLogger("manus")
@@ -246,6 +261,15 @@ class ModelClient:
                 f"reply of `{endpoint.model or DEFAULT_MODEL}` ({get_finish_reason(message)}); "
                 "rephrase the request, or use another model."
             )
+        fault = find_end_fault(message)
+        if fault is not None:
+            # an outage is waited for; further attempts at anything else do not help
+            is_outage = broke_off(get_finish_reason(message))
+            raise (
+                ValueError({"message": f"a reply {fault}"}) if is_outage else ReplyFaultError(fault)
+            )
+        if message.additional_kwargs.get(CALLS_IN_TEXT):
+            warn_of_calls_in_text(endpoint)
         return Reply(message, spending, time.monotonic() - start)
 
     def _measure_spending(

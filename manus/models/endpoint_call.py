@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.config.model_settings import ModelSettings
-from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_prompted_calls
+from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_text_calls
 from manus.models.provider_packages import OTHER, ProviderPackage, find_package
 from manus.models.reasoning import (
     drop_foreign_reasoning,
@@ -136,7 +136,11 @@ async def ask_endpoint(
         reply = await asyncio.to_thread(chat_model.invoke, messages, **options)
     else:
         reply = await chat_model.ainvoke(messages, **options)
-    reply = _normalize_reply(reply, package, has_prompted_tools=has_prompted_tools)
+    reply = _normalize_reply(reply, package)
+    if request.tools:
+        reply = with_text_calls(reply, request.tools, is_prompted=has_prompted_tools)
+    if reply.invalid_tool_calls:
+        reply = with_repairs(reply)
     return _sanitize_message(with_origin(reply, endpoint))
 
 
@@ -181,18 +185,13 @@ def _to_wire(tool_choice: Any) -> Any:
     return {"type": "function", "function": {"name": tool_choice}}
 
 
-def _normalize_reply(
-    reply: AIMessage, package: ProviderPackage | None, *, has_prompted_tools: bool
-) -> AIMessage:
-    """Return the reply with its thoughts separated and its calls parsed and repaired."""
+def _normalize_reply(reply: AIMessage, package: ProviderPackage | None) -> AIMessage:
+    """Return the reply with its thoughts separated and truncated calls malformed."""
     if package is not None:
         _normalize_package_reply(reply)
     reply = separate_reasoning(reply)
-    if has_prompted_tools:
-        return with_repairs(with_prompted_calls(reply))
     reports_end = package is None or package.reports_end
-    reply = with_cut_off_calls(reply, has_raw_calls=package is None, reports_end=reports_end)
-    return with_repairs(reply) if reply.invalid_tool_calls else reply
+    return with_cut_off_calls(reply, has_raw_calls=package is None, reports_end=reports_end)
 
 
 def _normalize_package_reply(reply: AIMessage) -> None:

@@ -25,25 +25,33 @@ from manus.state.text import one_line
 
 _MESSAGE_LIMIT = 300
 """Characters of a server's message that a user sees."""
+_WORDS_LIMIT = 2_000
+"""Characters of it in which words are searched."""
+_MIN_OUTPUT = 16
+"""Tokens: the smallest limit of a reply that makes sense."""
+_MIN_INPUT = 500
+"""Tokens: a smaller number in a message is not taken for the size of a request."""
+_OUTPUT = re.compile(
+    r"max_\w*tokens|completion|output tokens|maximum tokens you requested|\bnum_predict",
+    re.IGNORECASE,
+)
 _READ_LIMIT = 100_000
 """Characters of a server's message that are read."""
 _HTML_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
-# Providers' error names by status, for errors without a status, usually in the middle of a stream.
-_ERROR_NAMES = {
-    400: "invalid_request_error validationexception data_inspection_failed content_filter",
-    401: "authentication_error",
-    402: "billing_error servicequotaexceededexception",
-    403: "permission_error accessdeniedexception unrecognizedclientexception "
-    "invalidsignatureexception missingauthenticationtokenexception expiredtokenexception",
-    404: "not_found_error resourcenotfoundexception",
-    413: "request_too_large",
-    429: "rate_limit_error throttlingexception toomanyrequestsexception",
-    500: "api_error modelerrorexception modelstreamerrorexception internalserverexception",
-    503: "modelnotreadyexception serviceunavailableexception",
-    504: "timeout_error modeltimeoutexception",
-    529: "overloaded_error",
+# Status by words in the name of an error, for errors without a status, usually in a stream.
+_STATUS_BY_WORDS = {
+    402: "billing|arrear|insufficient.?(?:balance|quota|credit)|servicequota",
+    413: "too.?large",
+    429: "rate.?limit|throttl|too.?many|exhausted",
+    404: "not.?found",
+    401: "authentication|unauthenticated|unauthorized|api.?key",
+    403: "permission|access.?denied|unrecognizedclient|signature|token|forbidden",
+    529: "overload",
+    504: "timeout|deadline",
+    503: "not.?ready|unavailable",
+    400: "invalid|validation|inspection|content_filter|bad.?request|unsupported",
+    500: "api_error|model.*error|internal|server.?error",
 }
-_STATUS_BY_NAME = {name: status for status, names in _ERROR_NAMES.items() for name in names.split()}
 _TRANSIENT_STATUSES = (408, 409, 425, 429)
 _TRANSPORT = {"aiohttp", "anthropic", "botocore", "httpcore", "httpcore2", "httpx", "httpx2"}
 _TRANSPORT |= {"groq", "ollama", "openai", "urllib3"}
@@ -55,22 +63,47 @@ _AWS_TRANSPORT = {"ConnectionError", "HTTPClientError", "IncompleteReadError"}
 _AWS_TRANSPORT |= {"ResponseStreamingError"}
 """Transient errors of botocore; its other own errors concern the configuration."""
 _CREDENTIALS = re.compile("Credential|Token")
-_OUT_OF_QUOTA = re.compile(r"insufficient_quota|billing|credit balance", re.IGNORECASE)
-_TOO_LARGE = re.compile(
-    r"context[_ ](?:length|size|window|limit)|maximum (?:context|model length|prompt length)"
-    r"|(?:input|prompt) is too long|(?:input|prompt|model) token (?:count|limit)|too many tokens"
-    r"|range of input length|n_keep.{0,20}n_ctx|reduce the length of the (?:messages|prompt|input)"
-    r"|prompt (?:exceeds max|超长)",
+_OUT_OF_CREDIT = re.compile(
+    r"insufficient.{0,12}(?:quota|balance|credit|fund)|billing|\bcredits?\b|balance|arrear|overdue"
+    r"|payment|recharge|top.?up|spend(?:ing)? (?:limit|cap)|余额|欠费|额度|充值",
     re.IGNORECASE,
 )
+_RATE_LIMITED = re.compile(
+    r"try again in|rate.?limit|per.?(?:min|second|hour)|\b[rt]p[ms]\b|too many requests|throttl",
+    re.IGNORECASE,
+)
+_OVERFLOW_CODE = re.compile(
+    r"context.?(?:length|window|size|exceed)|(?:request|prompt|input|payload|content).?too.?(?:large|long)"
+    r"|max.?(?:model.?)?prompt.?tokens|tokens.?limit",
+    re.IGNORECASE,
+)
+_CONTEXT = r"context.{0,3}(?:length|size|window|limit|budget)|n_ctx|上下文"
+_CONTENT = (
+    rf"{_CONTEXT}|tokens?(?![a-z])|prompt|inputs?\b|conversation|messages\b|request|sequence|输入"
+)
+_EXCESS = (
+    r"exceed|too (?:long|large|many|big)|(?:longer|greater|larger|more|bigger) than|overflow|beyond"
+    r"|over the (?:limit|max)|(?:max\w*|limit|at most|up to)\b.{0,40}\d[\d,]{3}|range of|reduc"
+    r"|must (?:be|have) (?:less|at most|<)|does(?: not|n't) fit|shorten|超|过长|>=? ?(?:\d|n_)"
+)
+_TOO_LARGE = re.compile(
+    rf"(?:{_CONTENT}).{{0,120}}?(?:{_EXCESS})|(?:{_EXCESS}).{{0,80}}?(?:{_CONTENT})"
+    rf"|\bmaximum .{{0,20}}(?:{_CONTENT})",
+    re.IGNORECASE | re.DOTALL,
+)
+_IN_CONTEXT = re.compile(_CONTEXT, re.IGNORECASE)
+_OTHER_LIMIT = re.compile(
+    r"description|\bids?\b|[._]name|\bname\b|schema|enum|tools?\b|function"
+    r"|image (?:exceed|size|dim)|temperature|top_|penalty|logprob|\bparameter|cache_control|per.?(?:min|day|second)",
+    re.IGNORECASE,
+)
+"""Subjects of limits other than that of the whole input."""
 _TOO_LARGE_FOR_RATE = re.compile(r"request too large|tokens must be reduced", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?![\w-]|\.\d)")
 
 
-class NoChoicesError(Exception):
-    """A complete reply in which `choices` is empty or missing."""
-
-    def __init__(self) -> None:
-        super().__init__("the reply contains no choices")
+class ReplyFaultError(Exception):
+    """A complete reply that is none: without choices, or ended by a reason that means no end."""
 
 
 class ErrorFacts:
@@ -134,9 +167,9 @@ class ErrorFacts:
         return ""
 
     @cached_property
-    def summary(self) -> str:
-        """Return the code, type and message of the server's error as one searchable text."""
-        return f"{self.details.get('code')} {self.details.get('type')} {self.message}"
+    def code(self) -> str:
+        """Return the code and the type of the server's error as one searchable text."""
+        return f"{self.details.get('code')} {self.details.get('type')}"
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
@@ -167,16 +200,22 @@ def _get_package(link: BaseException) -> str:
 def _read_status(link: BaseException) -> int | None:
     details = _get_details(link)
     response = getattr(link, "response", None)
-    status_by_name = _STATUS_BY_NAME.get(str(details.get("Code") or details.get("type")).lower())
+    names = " ".join(str(details.get(key) or "") for key in ("Code", "code", "type", "status"))
+    status_by_name = None
+    for status, words in _STATUS_BY_WORDS.items():
+        if re.search(words, names, re.IGNORECASE):
+            status_by_name = status
+            break
     if isinstance(response, dict):  # AWS sends one status for several errors
         metadata = response.get("ResponseMetadata") or {}
         candidates = [status_by_name, metadata.get("HTTPStatusCode")]
     else:
+        code = str(details.get("code"))
         candidates = [
             getattr(link, "status_code", None),
             getattr(response, "status_code", None),
             getattr(link, "code", None),
-            details.get("code"),
+            int(code) if code.isdecimal() else None,
             status_by_name,
         ]
     for candidate in candidates:
@@ -196,14 +235,48 @@ def _get_details(link: BaseException) -> dict[str, Any]:
     return {}
 
 
-def _is_too_large(facts: ErrorFacts) -> bool:
-    """Return whether a request exceeds what the model, or a proxy, accepts."""
+def is_too_large(facts: ErrorFacts) -> bool:
+    """Return whether a request exceeds what the model, or a proxy, accepts: by code, or by words.
+
+    Words are read as a content (tokens, prompt, …) near an excess (exceeds, too long, …), and not
+    as the limit of a part or of a parameter, unless they name the context.
+    """
     is_overflow = any(name.endswith("ContextOverflowError") for name in facts.class_names)
     if is_overflow or facts.status == 413:
         return True
     if facts.status == 429:  # a request larger than the per-minute limit never succeeds
         return bool(_TOO_LARGE_FOR_RATE.search(facts.message))
-    return facts.status not in (401, 403, 404) and bool(_TOO_LARGE.search(facts.summary))
+    if facts.status in (401, 402, 403, 404):
+        return False
+    if _OVERFLOW_CODE.search(facts.code):
+        return True
+    message = facts.message[:_WORDS_LIMIT]
+    if not _TOO_LARGE.search(message):
+        return False
+    return bool(_IN_CONTEXT.search(message)) or not _OTHER_LIMIT.search(message)
+
+
+def find_lower_limit(error: Exception, max_tokens: int) -> int | None:
+    """Return the `max_tokens` that a server which refused a larger one accepts; None if unknown.
+
+    That is the rest of the window if the message names the window and the input, otherwise the
+    largest number in it that is smaller.
+    """
+    facts = ErrorFacts(error)
+    message = facts.message[:_WORDS_LIMIT]
+    if not _OUTPUT.search(message) or facts.status in _TRANSIENT_STATUSES:
+        return None
+    numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(message)]
+    numbers = [number for number in numbers if number != max_tokens]
+    rests = [
+        window - size
+        for window in numbers
+        for size in numbers
+        if size >= _MIN_INPUT and size < window < size + max_tokens
+    ]
+    limits = rests or [number for number in numbers if _MIN_OUTPUT <= number < max_tokens]
+    limit = max(limits, default=0)
+    return limit if _MIN_OUTPUT <= limit < max_tokens else None
 
 
 def _has_no_key(facts: ErrorFacts) -> bool:
@@ -220,14 +293,18 @@ def _is_key_refused(facts: ErrorFacts) -> bool:
     return facts.status == 400 and "api key" in facts.message.lower()
 
 
-def _is_out_of_quota(facts: ErrorFacts) -> bool:
+def _is_out_of_credit(facts: ErrorFacts) -> bool:
     """Return whether waiting does not help; Google reports minute and day quotas alike."""
-    if facts.status != 429:
-        return facts.status == 402
+    if facts.status == 402:
+        return True
     details = facts.details.get("details")
-    if details:
+    if facts.status == 429 and details:
         return "PerDay" in str(details) or "retryDelay" not in str(details)
-    return bool(_OUT_OF_QUOTA.search(facts.summary))
+    if _OUT_OF_CREDIT.search(facts.code):
+        return True
+    is_possible = facts.status in (400, 403, 429, 500, 503) and not facts.headers.get("retry-after")
+    is_rate_limit = facts.status == 429 and _RATE_LIMITED.search(f"{facts.code} {facts.message}")
+    return is_possible and not is_rate_limit and bool(_OUT_OF_CREDIT.search(facts.message))
 
 
 def _is_aws_configuration(facts: ErrorFacts) -> bool:
@@ -248,13 +325,13 @@ R = ModelRefusedError
 U = ModelUnavailableError
 # The first rule that matches applies.
 _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = (
-    (_is_too_large, ContextOverflowError, "The request is larger than the context window of "
+    (is_too_large, ContextOverflowError, "The request is larger than the context window of "
      "`{model}`: {message}"),
+    (_is_out_of_credit, R, "{server} reports that the account has no credit left: {message}"),
     (_has_no_key, R, "{server} requires an API key; check {key}."),
     (_is_key_refused, R, "{server} refused the key{number}{because}; check {key}."),
     (lambda facts: facts.status == 404, R, "{server} does not have the model `{model}`, or the "
      "address is wrong (404){because}; check MANUS_MODEL and MANUS_BASE_URL."),
-    (_is_out_of_quota, R, "{server} reports that the account has no credit left: {message}"),
     (lambda facts: facts.status == 429, U, "{server}: rate limit exceeded (429): {message}"),
     (_is_final, R, "{server} refused the request{number}: {message}"),
     (lambda facts: facts.status, U, "{server} failed{number}: {message}"),
@@ -267,8 +344,8 @@ _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = 
      "SSL_CERT_FILE to a file with all trusted certificates, including that of its authority."),
     (lambda facts: facts.class_names & _NEVER_CONNECTED, U, "{server} cannot be reached ({cause}); "
      "check MANUS_BASE_URL and the network."),
-    (lambda facts: "NoChoicesError" in facts.class_names, U, "{server} sent a reply "
-     "without choices; try again, or use another model."),
+    (lambda facts: "ReplyFaultError" in facts.class_names, U, "{server} sent a reply "
+     "{message}; try again, or use another model."),
     (lambda facts: "timeout" in str(facts.class_names).lower(), U, "{server} timed out; if it is "
      "only slow, increase MANUS_TIMEOUT."),
     (lambda facts: facts.details or facts.body, U, "{server} returned an error: {message}"),

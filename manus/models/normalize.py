@@ -1,14 +1,16 @@
 """Normalize the stream of one reply to the chat completions protocol.
 
 Deviations observed in servers: calls without an index or all with the same one
-(github.com/ollama/ollama/issues/7881, /15457); name, id, finish reason or usage with each chunk;
-arguments as an object or null, ids as numbers or missing, text in blocks; an error where the reply
-should be; one JSON body instead of a stream; usage as text or null, or without reasoning tokens.
+(github.com/ollama/ollama/issues/7881, /15457), or without ids; names in pieces; name, id, finish
+reason or usage with each chunk; arguments as an object or null, ids as numbers or missing, text in
+blocks; several choices; an error where the reply should be; one JSON body instead of a stream;
+usage as text or null, in the choice, or without reasoning tokens; tool calls as text.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -21,13 +23,14 @@ from manus.models.reasoning import (
     ReasoningSplitter,
     SealedReader,
 )
+from manus.models.text_calls import read_text_calls
+from manus.models.text_marks import OfferedTools, TextHolder
 from manus.models.tokens import usage_metadata
-from manus.models.tool_calls import with_calls
+from manus.models.tool_calls import try_parse_arguments, with_calls
+from manus.state.messages import broke_off
 
 MAX_REPLY = 2_000_000
 """Characters of a reply, thoughts included; the rest is not read."""
-_FAILED = ("error", "abort", "network_error", "insufficient_system_resource")
-"""Finish reasons of a failed reply: OpenRouter, vLLM, Zhipu, DeepSeek."""
 
 Json = dict[str, Any]
 
@@ -35,7 +38,8 @@ Json = dict[str, Any]
 class ReplyReader:
     """Reader of one reply, whose chunks it is fed in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Sequence[Json] = ()) -> None:
+        """Prepare for a reply to a request that offers these tools."""
         self.has_begun = False
         """Whether there is a reply at all, even an empty one."""
         self.is_complete = False
@@ -49,6 +53,10 @@ class ReplyReader:
         self._calls: list[Json] = []
         self._call_numbers: dict[Any, int] = {}
         """The position in `_calls` of the newest call of each index."""
+        self._choice: Any = None
+        """The index of the choice that is read; a server may send several."""
+        self._tools = OfferedTools(tools)
+        self._holder = TextHolder(self._tools) if tools else None
         self._splitter = ReasoningSplitter()
         self._sealed: SealedReader | None = None
         self._metadata: Json = {"model_provider": "openai"}
@@ -61,19 +69,17 @@ class ReplyReader:
         """
         if not isinstance(chunk, dict):
             return None
-        choice = _first_choice(chunk)
+        choice = self._find_choice(chunk)
         _raise_if_failed(chunk, choice)
-        if isinstance(chunk.get("usage"), dict):
-            self._usage = chunk["usage"]
+        for usage in (chunk.get("usage"), choice.get("usage")):
+            if isinstance(usage, dict):
+                self._usage = usage
         if isinstance(chunk.get("model"), str):
             self._metadata["model_name"] = chunk["model"]
         if not choice:
             return None
         self.has_begun = True
-        reason = choice.get("finish_reason")
-        if reason:
-            self._metadata.setdefault("finish_reason", str(reason))
-            self.is_complete = True
+        self._read_reason(choice)
         delta = choice.get("delta")
         message = choice.get("message")
         is_whole = not delta and isinstance(message, dict)
@@ -82,10 +88,35 @@ class ReplyReader:
             return None
         return self._read(content, is_whole=is_whole)
 
+    def _find_choice(self, chunk: Json) -> Json:
+        """Return the choice of a chunk that is read, which is the first of the reply."""
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
+            if not isinstance(choice, dict):
+                continue
+            if not self.has_begun:
+                self._choice = choice.get("index")
+            if choice.get("index") in (None, self._choice) or self._choice is None:
+                return choice
+        return {}
+
+    def _read_reason(self, choice: Json) -> None:
+        """Store why the reply has ended: the first reason, unless a later one is a failure."""
+        for name in ("finish_reason", "native_finish_reason"):
+            reason = str(choice.get(name) or "")
+            if reason and (name not in self._metadata or broke_off(reason.lower())):
+                self._metadata[name] = reason
+        self.is_complete |= bool(choice.get("finish_reason"))
+
     def end(self) -> AIMessageChunk:
-        """Return what was held back until the stream ended."""
+        """Return what was held back until the stream ended; markup of calls is not shown."""
         reasoning, text = self._splitter.feed("", is_last=True)
-        return self._add(reasoning, text, [], is_last=True)
+        chunk = self._add(reasoning, text, [], is_last=True)
+        if self._holder is not None:
+            read = read_text_calls("".join(self._text), self._tools)
+            if not (read.calls or read.is_unreadable):
+                chunk.content = f"{chunk.content}{self._holder.end()}"
+        return chunk
 
     def message(self) -> AIMessage:
         """Return the whole reply, once it has ended; with its calls as they were sent."""
@@ -129,6 +160,7 @@ class ReplyReader:
         self, reasoning: str, text: str, call_chunks: list[ToolCallChunk], *, is_last: bool = False
     ) -> AIMessageChunk:
         self._text.append(text)
+        shown = text if self._holder is None else self._holder.feed(text)
         self._reasoning.append(reasoning)
         self._size += len(text) + len(reasoning)
         self._size += sum(len(chunk["args"] or "") for chunk in call_chunks)
@@ -136,7 +168,7 @@ class ReplyReader:
         # not validated: LangChain would try to complete the JSON in each chunk of a call; and all
         # fields are set, since pydantic inspects the default factory of each missing one
         return AIMessageChunk.model_construct(
-            content=text,
+            content=shown,
             additional_kwargs={REASONING: reasoning} if reasoning else {},
             response_metadata={},
             tool_calls=[],
@@ -153,46 +185,66 @@ class ReplyReader:
         function = chunk.get("function") or {}
         name = str(function.get("name") or "")
         arguments = _arguments_text(function.get("arguments"))
-        call_id = None
-        if chunk.get("id") not in (None, ""):
-            call_id = str(chunk["id"])
-        number = self._find_call(chunk.get("index"), position, call_id, name)
+        call_id = str(chunk.get("id") or "") or None
+        number = self._find_call(chunk.get("index"), position, call_id, name, arguments)
         call = self._calls[number]
         new_id = None
         if not call["id"]:
             new_id = call["id"] = call_id
         new_name = None
-        if not call["name"] and name:
-            new_name = call["name"] = name
-        call["args"] += arguments
+        if not (call["args"] and call["name"]):
+            new_name = self._name_part(call["name"], name)
+            call["name"] += new_name or ""
+        is_placeholder = call["args"] == "{}" and not name
+        call["args"] = arguments if is_placeholder and arguments else call["args"] + arguments
         if not CALL_FIELDS.isdisjoint(chunk):
             self._sealed = self._sealed or SealedReader()
             self._sealed.feed_call(number, chunk)
         return tool_call_chunk(name=new_name, args=arguments, id=new_id, index=number)
 
-    def _find_call(self, index: Any, position: int, call_id: str | None, name: str) -> int:
+    def _name_part(self, before: str, name: str) -> str | None:
+        """Return what a chunk adds to the name of its call.
+
+        Names arrive whole, whole in each chunk, growing, or in pieces: a piece makes no name that
+        is offered, or leads towards one.
+        """
+        if name.startswith(before):
+            return name[len(before) :] or None
+        is_piece = name not in self._tools or before not in self._tools
+        return name if is_piece and not before.endswith(name) else None
+
+    def _find_call(
+        self, index: Any, position: int, call_id: str | None, name: str, arguments: str
+    ) -> int:
         """Return the number of the call that a chunk belongs to; start a new call if needed.
 
-        A call starts at a new index (its `position` if it has none), or at another id with a name.
+        A call starts at a new index (its `position` if it has none), at another id with a name, and
+        with new arguments or another name after complete arguments.
         """
         if index is None:
             index = position
+        inherited_name = ""
         number = self._call_numbers.get(index)
         if number is not None:
-            is_same_id = self._calls[number]["id"] in (None, call_id)
-            if is_same_id or not (name and call_id):
+            call = self._calls[number]
+            is_other_id = bool(name and call_id) and call["id"] not in (None, call_id)
+            if not is_other_id and not self._starts_call(call, call_id, name, arguments):
                 return number
+            inherited_name = "" if name else call["name"]
         number = len(self._calls)
         self._call_numbers[index] = number
-        self._calls.append({"id": None, "name": "", "args": ""})
+        self._calls.append({"id": None, "name": inherited_name, "args": ""})
         return number
 
-
-def _first_choice(chunk: Json) -> Json:
-    choices = chunk.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        return choices[0]
-    return {}
+    def _starts_call(self, call: Json, call_id: str | None, name: str, arguments: str) -> bool:
+        """Return whether a chunk without an id of its own starts another call."""
+        is_same_id = call_id is not None and call_id == call["id"]
+        if is_same_id or not (name or (call["args"] != "{}" and arguments.startswith("{"))):
+            return False
+        if not call["args"]:
+            return name != call["name"] and name in self._tools and call["name"] in self._tools
+        is_new = bool(arguments.strip()) or name != call["name"]
+        return is_new and try_parse_arguments(call["args"]) is not None
 
 
 def _arguments_text(arguments: Any) -> str:
@@ -207,11 +259,9 @@ def _raise_if_failed(chunk: Json, choice: Json) -> None:
     error = chunk.get("error") or choice.get("error")
     if error:
         raise ValueError({"message": error} if isinstance(error, str) else error)
-    if chunk.get("object") == "error":
+    is_message = isinstance(chunk.get("message"), str) and "choices" not in chunk
+    if chunk.get("object") == "error" or is_message:
         raise ValueError(chunk)
-    reason = choice.get("finish_reason")
-    if reason in _FAILED:
-        raise ValueError({"message": f"generation of the reply failed (finish reason `{reason}`)"})
 
 
 def _read_text(delta: Json) -> tuple[str, str]:

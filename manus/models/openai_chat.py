@@ -8,9 +8,12 @@ once, and a request joins the encoded messages.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from math import inf
 from typing import Any, Literal, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -22,9 +25,10 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langchain_openai.chat_models.base import BaseChatOpenAI, ChatOpenAI
 from openai import APIConnectionError, AsyncStream
+from openai._streaming import ServerSentEvent, SSEDecoder
 
 from manus.config.context import is_watched
-from manus.models.errors import NoChoicesError
+from manus.models.errors import ReplyFaultError
 from manus.models.normalize import ReplyReader
 from manus.models.reasoning import drop_foreign_reasoning
 from manus.models.wire_forms import (
@@ -51,16 +55,67 @@ def asynchronous_key(key: str) -> Callable[[], Awaitable[str]]:
     return get_key
 
 
-class EventStream(AsyncStream[object]):
-    """The server-sent events of one reply."""
+class EventDecoder(SSEDecoder):
+    """Decoder that tolerates what the SDK's does not.
+
+    Those are a byte order mark, a last event without its blank line, events without data, several
+    JSON values in one event or one split within a line, and errors outside `error`.
+    """
 
     is_complete = False
     """Whether the server has sent `[DONE]`, which the SDK does not expose."""
 
-    async def _iter_events(self) -> AsyncIterator[Any]:
-        async for event in super()._iter_events():
-            self.is_complete |= event.data.startswith("[DONE]")
-            yield event
+    async def aiter_bytes(self, iterator: AsyncIterator[bytes]) -> AsyncIterator[ServerSentEvent]:
+        """Yield the events that have data, each with one JSON value or `[DONE]`."""
+        async for event in super().aiter_bytes(_complete(iterator)):
+            for data in _split_values(event.data):
+                self.is_complete |= data.startswith("[DONE]")
+                if event.event == "error":
+                    data = json.dumps({"error": _as_error(data)})
+                yield ServerSentEvent(event=event.event, data=data)
+
+
+async def _complete(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the bytes of a stream without a byte order mark, and with the end of the last event."""
+    is_first = True
+    async for chunk in chunks:
+        yield chunk.removeprefix(codecs.BOM_UTF8) if is_first else chunk
+        is_first = False
+    yield b"\n\n"
+
+
+def _split_values(data: str) -> list[str]:
+    """Return the values in the data of an event, whose lines are values, or parts of one."""
+    lines = [line for line in data.split("\n") if line.strip()]
+    if len(lines) < 2 or _is_json(data):
+        return ["\n".join(lines)] if lines else []
+    if all(line.startswith("[DONE]") or _is_json(line) for line in lines):
+        return lines
+    return ["".join(lines)]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_error(data: str) -> Any:
+    """Return the description of an error in the data of an event of that name."""
+    if not _is_json(data):
+        return {"message": data}
+    value = json.loads(data)
+    return value.get("error") or value if isinstance(value, dict) else {"message": data}
+
+
+class EventStream(AsyncStream[object]):
+    """The server-sent events of one reply."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.decoder = self._decoder = EventDecoder()
 
 
 class FastChat(BaseChatOpenAI):
@@ -102,7 +157,7 @@ class FastChat(BaseChatOpenAI):
         file that a model has not escaped.
         """
         policy = kwargs.pop(SEND_REASONING, None) or ReasoningPolicy()
-        reader = ReplyReader()
+        reader = ReplyReader(kwargs.get("tools") or ())
         chunks = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
         is_chat = "messages" in payload  # otherwise OpenAI's newer Responses API
@@ -129,25 +184,34 @@ class FastChat(BaseChatOpenAI):
 
         Raises:
             ConnectionError: the stream ended before the reply was complete.
-            NoChoicesError: the reply is complete and has no choices.
+            ReplyFaultError: the reply is complete and has no choices.
         """
+        progress_at = time.monotonic()
         async with aclosing(self._chunks(reader, body)) as chunks:
             while not reader.is_over:
-                chunk = await self._next_chunk(reader, chunks)
+                patience = progress_at + (self.stream_chunk_timeout or inf) - time.monotonic()
+                chunk = await self._next_chunk(reader, chunks, patience)
                 if chunk is _END:
                     break
                 if (message := reader.feed(chunk)) is not None:
+                    progress_at = time.monotonic()
                     yield ChatGenerationChunk(message=message)
         if not (reader.is_complete or reader.is_over):
             raise ConnectionError("the stream ended before the reply was complete")
         if not reader.has_begun:
-            raise NoChoicesError
+            raise ReplyFaultError("without choices")
         yield ChatGenerationChunk(message=reader.end())
 
-    async def _next_chunk(self, reader: ReplyReader, chunks: AsyncGenerator[Any]) -> Any:
-        """Return the next chunk, or `_END`; a failure after the finish reason counts as the end."""
+    async def _next_chunk(
+        self, reader: ReplyReader, chunks: AsyncGenerator[Any], patience: float
+    ) -> Any:
+        """Return the next chunk, or `_END`; a failure after the finish reason counts as the end.
+
+        `patience`: seconds for a server that is alive and adds nothing to the reply. Silence is
+        limited by the HTTP client.
+        """
         try:
-            async with asyncio.timeout(self.stream_chunk_timeout):
+            async with asyncio.timeout(patience):
                 return await anext(chunks, _END)
         except (APIConnectionError, TimeoutError):
             if reader.is_complete:
@@ -173,7 +237,7 @@ class FastChat(BaseChatOpenAI):
                 return
             async for chunk in stream:
                 yield chunk
-            reader.is_complete |= stream.is_complete
+            reader.is_complete |= stream.decoder.is_complete
 
     def _body(self, payload: dict[str, Any], wire: list[bytes]) -> bytes:
         """Return the body of a request; it starts with the messages, for the prompt cache."""
@@ -202,7 +266,9 @@ def parse_unstreamed(body: bytes) -> Any:
     if not body.strip():
         return {}
     reply = json.loads(body)
-    if not isinstance(reply, dict) or (reply and not {"choices", "error"} & reply.keys()):
+    if not isinstance(reply, dict) or (
+        reply and not {"choices", "error", "message"} & reply.keys()
+    ):
         raise ValueError("the body contains no reply")
     if isinstance(reply.get("error"), str):  # usually for a path that does not exist
         raise ValueError(reply["error"])

@@ -1,5 +1,7 @@
 """Tools for models without tool calling: described in the system prompt, parsed from the reply.
 
+Calls are also parsed from the text if the server, not the model, lacks tool calling.
+
 The history is not affected: it contains calls and tool messages as for any other model, so a thread
 can continue with another model at any time.
 """
@@ -13,14 +15,23 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from manus.models.tool_calls import parse_arguments, repair_arguments, with_calls
+from manus.models.text_calls import read_text_calls
+from manus.models.text_marks import OfferedTools
+from manus.models.tool_calls import with_calls
 from manus.prompts import tools as prompts
-from manus.state.messages import get_text, has_calls, list_calls, with_texts
+from manus.state.messages import (
+    CALLS_IN_TEXT,
+    READ,
+    UNREADABLE,
+    ended_at_limit,
+    get_text,
+    has_calls,
+    list_calls,
+    with_texts,
+)
 
-_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)tool_call>")
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")
-_NAME = re.compile(r"[\"']name[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']")
 
 
 def prompt_with_tools(
@@ -81,33 +92,26 @@ def list_blocks(content: Any) -> list[Any]:
     return list(content)
 
 
-def with_prompted_calls(message: AIMessage) -> AIMessage:
+def with_text_calls(
+    message: AIMessage, tools: Sequence[dict[str, Any]], *, is_prompted: bool = False
+) -> AIMessage:
     """Return the reply with the calls parsed from its text; unreadable ones are malformed.
 
-    A reply that has native calls, from a server that supports tools after all, is unchanged.
+    A reply that has native calls is unchanged. `is_prompted`: the calls were requested as text;
+    otherwise the message is marked, and nothing may follow them.
     """
-    text = get_text(message)
-    bodies = _CALL.findall(text)
-    if not bodies or has_calls(message):
+    if has_calls(message) or not isinstance(message.content, str):
         return message
-    message.content = _EMPTY_FENCE.sub("", _CALL.sub("", text)).strip()
-    return with_calls(message, [_parse_call(body.strip()) for body in bodies])
-
-
-def _parse_call(body: str) -> dict[str, Any]:
-    """Return the call in a body (`id`, `name`, `args` as text)."""
-    try:
-        call = repair_arguments(body) or parse_arguments(body)
-        if isinstance(call.get("function"), dict):  # as in OpenAI's protocol
-            call = call["function"]
-        name = call["name"]
-        rest = {key: value for key, value in call.items() if key != "name"}
-        arguments = rest.get("arguments", rest.get("parameters", rest))
-    except (ValueError, KeyError):
-        match = _NAME.search(body)
-        name = match[1] if match else "unknown"
-        # the ellipsis keeps the body from being parsed as arguments in any notation
-        return {"id": None, "name": name, "args": f"…{body}"}
-    if not isinstance(arguments, str):
-        arguments = json.dumps(arguments, ensure_ascii=False)
-    return {"id": None, "name": str(name), "args": arguments}
+    offered = OfferedTools(tools)
+    read = read_text_calls(message.content, offered, may_continue=is_prompted)
+    if read.is_unreadable:
+        message.additional_kwargs[CALLS_IN_TEXT] = UNREADABLE
+    if not read.calls:
+        return message
+    if not is_prompted:
+        message.additional_kwargs[CALLS_IN_TEXT] = READ
+    message.content = _EMPTY_FENCE.sub("", read.text).strip()
+    calls = [{"id": None, "name": call.name, "args": call.arguments} for call in read.calls]
+    if ended_at_limit(message):  # the ellipsis keeps them from being parsed in any notation
+        calls[-1]["args"] = f"…{calls[-1]['args']}"
+    return with_calls(message, calls)

@@ -16,7 +16,7 @@ from typing import TypeVar
 from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings
-from manus.models.errors import ErrorFacts, NoChoicesError, explain
+from manus.models.errors import ErrorFacts, ReplyFaultError, explain
 from manus.state.errors import ManusError, ModelReplyError, ModelUnavailableError
 from manus.state.events import RetryEvent
 
@@ -25,8 +25,8 @@ log = logging.getLogger("manus")
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 """Seconds between two attempts, unless the server asks for a longer wait."""
-NO_CHOICES_TRIES = 3
-"""Maximum number of replies without choices: further attempts do not help."""
+REPLY_FAULT_TRIES = 3
+"""Maximum number of complete replies that are none: further attempts do not help."""
 _DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 
 T = TypeVar("T")
@@ -42,11 +42,11 @@ async def with_retries(
 
     Raises:
         ModelError: the failure is permanent, or has lasted for the whole retry time.
-        ModelReplyError: the server sent three replies without choices.
+        ModelReplyError: the server sent three complete replies that are none.
     """
     tries = 0
     deadline = math.inf
-    without_choices = 0
+    faults = 0
     while True:
         try:
             return await ask()
@@ -56,8 +56,8 @@ async def with_retries(
             failure = explain(error, endpoint)
             if not isinstance(failure, ModelUnavailableError):
                 raise failure from error
-            without_choices += isinstance(error, NoChoicesError)
-            if without_choices == NO_CHOICES_TRIES:
+            faults += isinstance(error, ReplyFaultError)
+            if faults == REPLY_FAULT_TRIES:
                 raise ModelReplyError(str(failure)) from error
             now = time.monotonic()
             deadline = min(deadline, now + retry_for)

@@ -53,6 +53,14 @@ _ADVICE = {
     "LM Studio": "load the model in LM Studio with a context length of {wanted} "
     "(`lms load MODEL --context-length {wanted}`)",
 }
+_CALL_ADVICE = {
+    "Ollama": "use a model whose page lists `tools`, or give its Modelfile a TEMPLATE with tools",
+    "llama.cpp": "start llama-server with `--jinja`",
+    "vLLM": "start vLLM with `--enable-auto-tool-choice --tool-call-parser PARSER`",
+    "SGLang": "start SGLang with `--tool-call-parser PARSER`",
+    "LM Studio": "load a build of the model that LM Studio marks for tool use",
+}
+_ANY_CALL_ADVICE = f"if the server is your own: {'; '.join(_CALL_ADVICE.values())}"
 _ANY_SERVER = (
     "give the model a larger context window in the server's settings (Ollama: "
     "OLLAMA_CONTEXT_LENGTH or num_ctx; llama.cpp: -c; vLLM: --max-model-len; LM Studio: context "
@@ -79,6 +87,11 @@ class ServerWindow:
     def advice(self) -> str:
         """Return which setting of the server to change."""
         return _ADVICE.get(self.product, _ANY_SERVER).format(wanted=WANTED)
+
+    @property
+    def call_advice(self) -> str:
+        """Return which setting makes the server parse tool calls."""
+        return _CALL_ADVICE.get(self.product, _ANY_CALL_ADVICE)
 
 
 @dataclass(frozen=True, slots=True)

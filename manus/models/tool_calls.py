@@ -60,13 +60,29 @@ def parse_arguments(text: str) -> dict[str, Any]:
 def _parse_json(text: str) -> Any:
     if len(text) > MAX_ARGUMENTS:
         raise ValueError(f"they are longer than {MAX_ARGUMENTS:,} characters")
-    return read_json(
-        text,
-        parse_constant=_parse_number,
-        parse_float=_parse_number,
-        parse_int=_parse_integer,
-        object_pairs_hook=_build_object,
-    )
+    return read_json(text, **_json_options())
+
+
+def decode_json(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that starts there, and its end; line breaks in strings are accepted.
+
+    Raises:
+        ValueError: no value starts there, or a checkpoint could not store it.
+    """
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return read_json(text[start:end], **_json_options()), end
+
+
+def _json_options() -> dict[str, Any]:
+    return {
+        "parse_constant": _parse_number,
+        "parse_float": _parse_number,
+        "parse_int": _parse_integer,
+        "object_pairs_hook": _build_object,
+    }
 
 
 def _parse_number(digits: str) -> float:
@@ -213,11 +229,21 @@ def _parse_python(text: str) -> Any:
     """Return the value of a Python literal that JSON can express."""
     if len(text) > MAX_ARGUMENTS:
         raise ValueError(text)
-    tree = ast.parse(text, mode="eval")
-    for node in ast.walk(tree):
+    return parse_literal(ast.parse(text, mode="eval").body)
+
+
+def parse_literal(expression: ast.expr) -> Any:
+    """Return the value of a Python literal that JSON can express.
+
+    Raises:
+        ValueError: it is no such literal.
+        TypeError: the same.
+    """
+    for node in ast.walk(expression):
         if isinstance(node, ast.Dict) and not _has_unique_names(node):
-            raise ValueError(text)
-    return _parse_json(json.dumps(ast.literal_eval(tree)))  # refuses what JSON cannot express
+            raise ValueError("the names of a dict are not unique")
+    # refuses what JSON cannot express
+    return _parse_json(json.dumps(ast.literal_eval(expression)))
 
 
 def _has_unique_names(node: ast.Dict) -> bool:

@@ -1,5 +1,7 @@
 """Detect servers that silently drop part of the request because of a small context window.
 
+Also warns of servers that return tool calls as text.
+
 Before the first request, the server is asked for its window (`server_window`); after each reply,
 the tokens that it counted are compared with those sent.
 """
@@ -48,6 +50,7 @@ EndpointKey = tuple[str | None, str | None]
 # By address and model: until when the last answer is valid, and its window; endpoints warned of.
 _windows: dict[EndpointKey, tuple[float, ServerWindow | None]] = {}
 _warned: set[EndpointKey] = set()
+_warned_of_calls: set[EndpointKey] = set()
 # When a server was last asked again because its count was far too low.
 _asked_again: dict[EndpointKey, float] = {}
 
@@ -209,6 +212,22 @@ async def check_reply(
         f"{window.size:,} tokens and dropped the rest: about {comparison.estimate:,.0f} tokens "
         f"were sent and {comparison.counted:,} arrived. {advice_for(endpoint, window)}.",
         key,
+    )
+
+
+def warn_of_calls_in_text(endpoint: ModelSettings) -> None:
+    """Log a warning, once per endpoint, that the server does not parse the model's calls."""
+    key = (endpoint.base_url, endpoint.model)
+    if key in _warned_of_calls:
+        return
+    _warned_of_calls.add(key)
+    _, window = _windows.get(key, (0.0, None))
+    log.warning(
+        "The model server at %s does not parse the tool calls of `%s`: they arrive as text, and "
+        "are read from there. To change that, %s.",
+        get_address(endpoint),
+        endpoint.model,
+        (window or ServerWindow(None)).call_advice,
     )
 
 

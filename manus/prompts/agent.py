@@ -260,10 +260,28 @@ OUTCOME_LOST = (
     "not executed again. Check the current state before you decide to repeat it."
 )
 
-SHORTER = (
+_SHORTER = (
     "Your last reply was cut off at its length limit, or repeated itself endlessly, and was "
     "discarded. Reply again, at most half as long; put long content into a file."
 )
+_CALL_FORM = (
+    "To call a tool, make a tool call; if you can only write text, end your reply with this, and "
+    'nothing after it:\n<tool_call>\n{"name": "tool_name", "arguments": {"argument": "value"}}\n'
+    "</tool_call>"
+)
+ASK_AGAIN = {
+    "cut off": _SHORTER,
+    "repeats itself": _SHORTER,
+    "unreadable call": (
+        "Your last reply was discarded: it contains a tool call written as text that cannot be "
+        f"read. {_CALL_FORM}"
+    ),
+    "only a fence": (
+        "Your last reply was discarded: it is nothing but a code block, which is neither executed "
+        f"nor an answer. {_CALL_FORM}\nIf the block is the answer, introduce it with a sentence."
+    ),
+}
+"""By `ReplyFault`: what the model is told, once."""
 
 NO_ANSWER = {
     "cut off": (
@@ -274,4 +292,13 @@ NO_ANSWER = {
         "Two replies of the model repeat one passage over and over; use another model, or a "
         "suitable temperature."
     ),
+    "unreadable call": (
+        "Two replies of the model contain tool calls as text that cannot be read; configure the "
+        "model server to parse its tool calls, or use another model."
+    ),
+    "only a fence": (
+        "Two replies of the model are nothing but a code block where a tool call or an answer was "
+        "expected; use a model that can call tools, or set MANUS_TOOL_CALLING=prompted."
+    ),
 }
+"""By `ReplyFault`: why the run ends after the second reply."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
@@ -32,6 +33,12 @@ calls."""
 
 CUT_OFF = "cut_off"
 """In a reply's `additional_kwargs`: it has no finish reason, which its provider always reports."""
+
+CALLS_IN_TEXT = "calls_in_text"
+"""In a reply's `additional_kwargs`: `READ` if its calls were parsed from its text, `UNREADABLE` if
+its text contains the markup of calls that cannot be parsed."""
+READ = "read"
+UNREADABLE = "unreadable"
 
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: the source of its text (`prompts/sources.py`)."""
@@ -66,8 +73,14 @@ FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed. A command with
 a nonzero exit code has not failed in this sense."""
 
+ReplyFault = Literal["cut off", "repeats itself", "unreadable call", "only a fence"]
 _AT_LIMIT = {"length", "max_tokens", "max_output_tokens", "model_length"}
-_AT_LIMIT |= {"model_context_window_exceeded"}
+_AT_LIMIT |= {"model_context_window_exceeded", "max_length", "token_limit"}
+_ENDS = {"stop", "end", "eos", "eos_token", "end_turn", "end_of_turn", "end_of_text", "endoftext"}
+_ENDS |= {"stop_sequence", "stop_token", "stop_str", "complete", "completed", "finish", "finished"}
+_ENDS |= {"done", "success", "normal"}
+_CALL_ENDS = {"tool_calls", "tool_call", "tool_use", "tool", "function_call", "function_calls"}
+_BROKE_OFF = re.compile("error|abort|fail|cancel|insufficient|timeout|overload|unavailable")
 _MIN_REPETITIONS = 8
 _MIN_REPEATED = 600
 """Characters of repetition at the end of a reply that show that the model does not stop."""
@@ -300,8 +313,14 @@ def readable_thoughts(message: AIMessage) -> str:
 
 
 def get_finish_reason(message: AIMessage) -> str:
-    """Return why a reply ended, as the provider names it, in lower case; empty if unknown."""
+    """Return why a reply ended, as the provider names it, in lower case; empty if unknown.
+
+    A gateway may call a reply ended whose provider has failed, which is its native reason.
+    """
     metadata = message.response_metadata
+    native = str(metadata.get("native_finish_reason") or "").lower()
+    if broke_off(native):
+        return native
     for name in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
         if metadata.get(name):
             return str(metadata[name]).lower()
@@ -310,6 +329,31 @@ def get_finish_reason(message: AIMessage) -> str:
     if isinstance(details, dict) and details.get("reason"):
         return str(details["reason"]).lower()
     return "stop" if metadata.get("status") == "completed" else ""
+
+
+def broke_off(reason: str) -> bool:
+    """Return whether a finish reason says that the generation of the reply has failed."""
+    return bool(_BROKE_OFF.search(reason))
+
+
+def find_end_fault(message: AIMessage) -> str | None:
+    """Return why a reply did not end as an answer does, as words after "a reply"; None if it did.
+
+    A reply without a reason has ended: custom chat models send none.
+    """
+    reason = get_finish_reason(message)
+    name = reason.replace("-", "_").replace(" ", "_")
+    if broke_off(reason):
+        return f"whose generation failed (finish reason `{reason}`)"
+    if (
+        name in _CALL_ENDS
+        and not has_calls(message)
+        and CALLS_IN_TEXT not in message.additional_kwargs
+    ):
+        return f"that announces a tool call (finish reason `{reason}`) and contains none"
+    if name and name not in _ENDS | _CALL_ENDS | _AT_LIMIT:
+        return f"that ended for an unknown reason (finish reason `{reason}`)"
+    return None
 
 
 def ended_at_limit(message: AIMessage) -> bool:
@@ -327,16 +371,27 @@ def is_empty(message: AIMessage) -> bool:
     return not has_calls(message) and not get_text(message).strip()
 
 
-def find_reply_fault(message: AIMessage) -> Literal["cut off", "repeats itself"] | None:
+def find_reply_fault(message: AIMessage, *, has_tools: bool = False) -> ReplyFault | None:
     """Return why the text of a reply cannot be an answer; None if it can.
 
     For a reply with calls, None is returned: faults of calls are reported with the calls.
+    `has_tools`: the request offered tools, so that a reply of nothing but a fence means a call.
     """
     if has_calls(message):
         return None
+    if message.additional_kwargs.get(CALLS_IN_TEXT) == UNREADABLE:
+        return "unreadable call"
     if _repeats_itself(get_text(message).rstrip()):
         return "repeats itself"
-    return "cut off" if ended_at_limit(message) else None
+    if ended_at_limit(message):
+        return "cut off"
+    return "only a fence" if has_tools and _is_only_fence(get_text(message)) else None
+
+
+def _is_only_fence(text: str) -> bool:
+    stripped = text.strip()
+    is_fenced = stripped.startswith("```") and stripped.endswith("```")
+    return is_fenced and len(stripped) > 6 and "```" not in stripped[3:-3]
 
 
 def _repeats_itself(text: str) -> bool:

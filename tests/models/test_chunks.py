@@ -51,6 +51,15 @@ def read(*chunks: Chunk) -> tuple[AIMessage, list[AIMessageChunk]]:
 
 
 TWO_CALLS: dict[str, list[Chunk]] = {
+    "no index, empty ids": [piece("append", ARGS, id=""), piece("append", OTHER, id="")],
+    "no index, no ids, in pieces": [
+        piece("append", ARGS[:9]),
+        piece(None, ARGS[9:]),
+        piece("append", ""),
+        piece(None, OTHER),
+    ],
+    "one index, no ids": [piece("append", ARGS, index=0), piece("append", OTHER, index=0)],
+    "the name once": [piece("append", ARGS, id="x", index=0), piece(None, OTHER, index=0)],
     "no index": [piece("append", ARGS, id="x"), piece("append", OTHER, id="y")],
     "one index, in pieces": [
         piece("append", "", id="x", index=0),
@@ -80,11 +89,20 @@ def test_two_calls_stay_two(subtests: pytest.Subtests) -> None:
             assert [c["args"] for c in message.tool_calls] == [ONE, TWO]
             pieces = [call for chunk in parts for call in chunk.tool_call_chunks]
             assert {call["index"] for call in pieces} == {0, 1}
-            assert [call["name"] for call in pieces if call["name"]] == ["append", "append"]
+            assert [c["name"] for c in message.tool_calls] == ["append", "append"]
 
 
 BEGUN = piece("append", ARGS[:9], id="x", index=0)
 ONE_CALL: dict[str, list[Chunk]] = {
+    "a name in pieces": [piece("ap", index=0, id="x"), piece("pend", index=0), piece(None, ARGS)],
+    "a growing name": [piece("ap", index=0, id="x"), piece("append", ARGS, index=0, id="x")],
+    "the name in each chunk": [
+        piece("append", ""),
+        piece("append", ARGS[:9]),
+        piece("append", ARGS[9:]),
+    ],
+    "a name at the end": [piece("append", ARGS, id="x", index=0), piece("append", "", index=0)],
+    "an empty object first": [piece("append", "{}", index=0), piece(None, ARGS, index=0)],
     "name and id again": [BEGUN, piece("append", ARGS[9:], id="x", index=0)],
     "another id for each piece": [BEGUN, piece(None, ARGS[9:], id="y", index=0)],
     "pieces without an index": [piece("append", ARGS[:9], id="x"), piece(None, ARGS[9:])],
@@ -136,6 +154,69 @@ def test_the_text_arrives(subtests: pytest.Subtests) -> None:
             message, parts = read(*chunks)
             assert message.text == "".join(chunk.text for chunk in parts) == "Hello."
             assert list_calls(message) == []
+
+
+SECOND = {"index": 1, "delta": {"content": "Bye."}, "finish_reason": "error"}
+USED = {"prompt_tokens": 50, "completion_tokens": 3}
+STREAMS: dict[str, str] = {
+    "no space, CRLF": "data:{hello}\r\n\r\ndata:{stop}\r\n\r\ndata:[DONE]\r\n\r\n",
+    "no data": "retry: 3000\n\nevent: ping\n\ndata: {hello}\n\nid: 1\n\ndata: {stop}\n\n",
+    "empty data": "data:\n\ndata: {hello}\n\ndata: \n\ndata: {stop}\n\n",
+    "a byte order mark": "\ufeffdata: {hello}\n\ndata: {stop}\n\n",
+    "no blank line at the end": "data: {hello}\n\ndata: {stop}\n\ndata: [DONE]",
+    "no blank line at all": "data: {hello}\ndata: {stop}\ndata: [DONE]\n",
+    "one value on two lines": "data: {hello_1}\ndata: {hello_2}\n\ndata: {stop}\n\n",
+    "two choices": "data: {hello}\n\ndata: {second}\n\ndata: {stop}\n\n",
+    "usage in the choice": "data: {hello}\n\ndata: {stop_with_usage}\n\ndata: [DONE]\n\n",
+}
+
+
+async def test_forms_of_a_stream(agent: ScriptedAgent, subtests: pytest.Subtests) -> None:
+    hello = json.dumps(build_chunk({"content": "Hello."}))
+    with_usage = {**STOP["choices"][0], "usage": USED}
+    values = {
+        "{hello}": hello,
+        "{hello_1}": hello[:40],
+        "{hello_2}": hello[40:],
+        "{stop}": json.dumps(STOP),
+        "{second}": json.dumps({"choices": [SECOND]}),
+        "{stop_with_usage}": json.dumps({"choices": [with_usage]}),
+    }
+    for name, stream in STREAMS.items():
+        with subtests.test(name=name):
+            for placeholder, value in values.items():
+                stream = stream.replace(placeholder, value)
+            reply = raw(stream.encode(), content_type="text/event-stream")
+            outcome = await agent.run(reply, thread=name)
+            assert (outcome.stop_reason, outcome.output) == ("answered", "Hello.")
+            is_counted = outcome.usage["input_tokens"] == USED["prompt_tokens"]
+            assert is_counted == (name == "usage in the choice")
+
+
+ERRORS: list[tuple[str, str, str]] = [
+    ("event: error\ndata: ", '{"code": "InvalidParameter", "message": "No."}', "error"),
+    ("data: ", '{"code": "InvalidApiKey", "message": "No."}', "error"),
+    ("event:error\ndata:", "No.", "interrupted"),
+    ("event: error\ndata: ", '{"error": {"code": "Arrearage", "message": "No."}}', "error"),
+    (
+        "event: error\ndata: ",
+        '{"code": "InvalidParameter", "message": "No. Range of input length should be [1, 30720]"}',
+        "error",
+    ),
+]
+
+
+@pytest.mark.environ(MANUS_RETRY_FOR="0")
+async def test_an_error_as_an_event(agent: ScriptedAgent, subtests: pytest.Subtests) -> None:
+    for start, description, stop_reason in ERRORS:
+        with subtests.test(start=start, description=description):
+            body = f"data: {json.dumps(build_chunk({'content': ''}))}\n\n{start}{description}\n\n"
+            reply = raw(body.encode(), content_type="text/event-stream")
+            outcome = await agent.run(reply, thread=description)
+            assert (outcome.stop_reason, outcome.success) == (stop_reason, False)
+            assert "No" in outcome.output
+            assert ("context window" in outcome.output) == ("Range" in description)
+    assert len(agent.server.requests) == len(ERRORS), "none is repeated"
 
 
 async def test_a_stream_with_comments_and_without_its_end(agent: ScriptedAgent) -> None:
@@ -217,8 +298,8 @@ BROKEN: list[tuple[Scripted, str]] = [
         reply_stream({"choices": [{"delta": {"content": ""}, **FAILED}]}),
         "(502): Busy.",
     ),  # OpenRouter
-    (reply_stream(build_chunk({}, "error")), "generation of the reply failed"),
-    (reply_stream(build_chunk({"content": "Ha"}, "network_error")), "of the reply failed"),  # Zhipu
+    (reply_stream(build_chunk({}, "error")), "whose generation failed"),
+    (reply_stream(build_chunk({"content": "Ha"}, "network_error")), "whose generation failed"),
     (raw(HALF, content_type="application/json"), "failed (502): Busy."),
 ]
 

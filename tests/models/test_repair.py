@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from manus.models.prompted import with_prompted_calls
+from manus.models.prompted import with_text_calls
 from manus.models.tool_calls import repair_arguments
 from manus.state.text import MAX_DEPTH
 from tests.helpers.agent import ScriptedAgent, assert_paired
@@ -126,6 +126,7 @@ async def test_a_truncated_call_is_not_executed(prompted: ScriptedAgent) -> None
     assert "cannot be read" in prompted.server.requests[1].text
 
 
+TOOLS = [{"type": "function", "function": {"name": name}} for name in "ac"]
 PROMPTED: list[tuple[str, list[tuple[str, dict[str, int]]]]] = [
     ('<tool_call>{"name": "a", "arguments": "{\\"b\\": 1}"}</tool_call>', [("a", {"b": 1})]),
     ('<tool_call>{"name": "a", "parameters": {"b": 1}}', [("a", {"b": 1})]),
@@ -144,9 +145,9 @@ PROMPTED: list[tuple[str, list[tuple[str, dict[str, int]]]]] = [
 def test_calls_in_text(subtests: pytest.Subtests) -> None:
     for content, expected in PROMPTED:
         with subtests.test(content=content, expected=expected):
-            message = with_prompted_calls(AIMessage(content))
+            message = with_text_calls(AIMessage(content), TOOLS, is_prompted=True)
             assert [(c["name"], c["args"]) for c in message.tool_calls] == expected
-            assert len(message.invalid_tool_calls) == (0 if expected else 1), "unreadable calls"
+            assert bool(message.additional_kwargs) == (not expected), "unreadable calls"
 
 
 async def test_repaired_calls_and_calls_in_thoughts(

@@ -36,8 +36,8 @@ def build_call(place: int, **fields: Any) -> Json:
 
 
 def streamed(*deltas: Json) -> Scripted:
-    """Return a reply with a call, in these chunks."""
-    return reply_stream(*map(build_chunk, deltas), build_chunk({}, "tool_calls"))
+    """Return a reply in these chunks."""
+    return reply_stream(*map(build_chunk, deltas), build_chunk({}, "stop"))
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ async def request_reply(
     choice: Any,
     options: Mapping[str, Any] | None = None,
 ) -> Reply:
-    """Return a usable reply. Ask again for a shorter one, or for a required call.
+    """Return a usable reply. Ask again for a shorter one, a readable call, or a required one.
 
     Raises:
         ModelReplyError: the second reply has no answer either.
@@ -118,12 +118,12 @@ async def request_reply(
         reply = await client.complete(
             role, request, tools=tools, tool_choice=choice, options=options
         )
-        problem = find_reply_fault(reply.message)
+        problem = find_reply_fault(reply.message, has_tools=bool(tools))
         if problem is not None:
             unusable += 1
             if unusable == SHORTER_TRIES:
                 raise ModelReplyError(prompts.NO_ANSWER[problem])
-            request = [*request, ephemeral(prompts.SHORTER)]
+            request = [*request, ephemeral(prompts.ASK_AGAIN[problem])]
         elif choice != "required" or has_calls(reply.message):
             return reply
         else:
