@@ -94,7 +94,8 @@ _TOO_LARGE = re.compile(
 _IN_CONTEXT = re.compile(_CONTEXT, re.IGNORECASE)
 _OTHER_LIMIT = re.compile(
     r"description|\bids?\b|[._]name|\bname\b|schema|enum|tools?\b|function"
-    r"|image (?:exceed|size|dim)|temperature|top_|penalty|logprob|\bparameter|cache_control|per.?(?:min|day|second)",
+    r"|image (?:exceed|size|dim)|temperature|top_|penalty|logprob|\bparameter|cache_control"
+    r"|per.?(?:min|day|second)",
     re.IGNORECASE,
 )
 """Subjects of limits other than that of the whole input."""

@@ -12,7 +12,7 @@ import pytest
 from manus.models.text_calls import read_text_calls
 from manus.models.text_marks import OfferedTools, TextHolder
 from tests.helpers.agent import ScriptedAgent, assert_paired
-from tests.server import build_chunk, reply_stream, text
+from tests.server import Scripted, build_chunk, reply_stream, text
 
 SCHEMAS: dict[str, dict[str, Any]] = {
     "bash": {
@@ -256,11 +256,11 @@ async def test_the_form_is_explained_once(agent: ScriptedAgent, subtests: pytest
     assert outcome.output == FENCE
 
 
-ENDS = {
+ENDS: dict[str, Scripted] = {
     "a call is announced": text("I will", finish_reason="tool_calls"),
     "unknown": text("I will", finish_reason="malformed_function_call"),
 }
-OUTAGES = {
+OUTAGES: dict[str, Scripted] = {
     "half a sentence": text("I will", finish_reason="network_error"),
     "an error": text("I will", finish_reason="error"),
     "natively an error": reply_stream(

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from openai import APIStatusError
 
@@ -21,13 +21,13 @@ HERE = ModelSettings(model="m", base_url="http://there/v1")
 
 def refusal(status: int, body: Any) -> APIStatusError:
     """Return the client's exception for a response."""
-    request = httpx.Request("POST", "http://there/v1/chat/completions")
-    response = httpx.Response(status, request=request, json=body)
+    request = httpx2.Request("POST", "http://there/v1/chat/completions")
+    response = httpx2.Response(status, request=request, json=body)
     if isinstance(body, dict):
         body = body.get("error", body)
     return APIStatusError(
         f"Error code: {status} - {json.dumps(body)}", response=response, body=body
-    )  # type: ignore[arg-type]
+    )
 
 
 def in_words(status: int, message: str, code: str | None = None) -> APIStatusError:
