@@ -1,21 +1,23 @@
-"""`manus import-config`: importing OpenManus's configuration."""
+"""Importing OpenManus's configuration."""
 
 import json
 import os
 import re
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from manus.cli.commands.import_config import translate
 from manus.config.settings import Settings, load_settings
+from scripts.import_openmanus import translate
 from tests.cli.program import Result
 
+_SCRIPT = Path(__file__).parents[1] / "scripts" / "import_openmanus.py"
 _CONFIG = """\
 [llm]
 model = "qwen3:32b"
@@ -44,12 +46,20 @@ _SERVERS = {
 }
 
 
+def import_settings(*options: str) -> Result:
+    process = subprocess.run(
+        [sys.executable, _SCRIPT, *options], capture_output=True, text=True, check=False
+    )
+    return Result(process.returncode, process.stdout, process.stderr)
+
+
 @pytest.fixture
-def openmanus(tmp_path: Path, typed: Callable[..., Result]) -> Callable[..., Result]:
+def openmanus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "config").mkdir()
     (tmp_path / "config/config.toml").write_text(_CONFIG, encoding="utf-8")
     (tmp_path / "config/mcp.json").write_text(json.dumps(_SERVERS), encoding="utf-8")
-    return partial(typed, "import-config")
+    return import_settings
 
 
 def test_imported_settings_are_valid_and_all_are_reported(

@@ -1,16 +1,20 @@
-"""`manus import-config`: convert OpenManus's `config.toml` and `mcp.json` to `manus.toml`."""
+"""Convert OpenManus's `config.toml` and `mcp.json` to `manus.toml`."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+import tomlkit
+from pydantic import ValidationError
+
+from manus.config.files import is_regular, write_atomically
+from manus.config.settings import Settings
 
 TABLE = {
     "llm.max_input_tokens": "budget.tokens",
@@ -29,13 +33,19 @@ _PROVIDERS = {"azure": "azure", "aws": "bedrock"}
 _DEPLOYMENT = re.compile(r"(?P<endpoint>.*)/openai/deployments/(?P<name>[^/]+)/?")
 _PLACEHOLDER = re.compile(r"|your[ _-].*|[{<].*[>}]|(sk-)?(\.{3}|x{3,})", re.IGNORECASE)
 _HEAD = """\
-# Created from {file} by `manus import-config`.
+# Created from {file} by scripts/import_openmanus.py.
 # It may contain API keys and only you can read it; keep it private.
 
 """
 
 
-@click.command("import-config")
+class ImportFailedError(click.ClickException):
+    """The configuration cannot be read or written."""
+
+    exit_code = 2
+
+
+@click.command()
 @click.argument("path", default=".", type=click.Path(path_type=Path))
 @click.option(
     "--output",
@@ -45,18 +55,12 @@ _HEAD = """\
     help="File to write. [default: manus.toml]",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def import_config(path: Path, output: Path, force: bool) -> int:
+def main(path: Path, output: Path, force: bool) -> None:
     """Import the configuration of OpenManus.
 
     Reads config.toml, and mcp.json next to it. PATH is the file, or a folder that contains it or
     config/config.toml. [default: this folder]
     """
-    import tomlkit
-
-    from manus.cli.output import print_output
-    from manus.config.files import is_regular, write_atomically
-    from manus.state.errors import UsageError
-
     file = path
     for candidate in (path / "config.toml", path / "config/config.toml"):
         if candidate.is_file():
@@ -66,7 +70,7 @@ def import_config(path: Path, output: Path, force: bool) -> int:
     servers = _read(servers_file, json.loads) if servers_file.is_file() else {}
     settings, notes = translate(config, servers)
     if is_regular(output) and not force:
-        raise UsageError(
+        raise ImportFailedError(
             f"{output} already exists and was not changed; replace it with --force, or choose "
             "another file with --output FILE."
         )
@@ -74,27 +78,24 @@ def import_config(path: Path, output: Path, force: bool) -> int:
     try:
         write_atomically(output, text.encode("utf-8", "replace"), 0o600, keep_mode=False)
     except OSError as error:
-        raise UsageError(f"Cannot write {output}: {error.strerror}.") from None
+        raise ImportFailedError(f"Cannot write {output}: {error.strerror}.") from None
     lines = [f"  {name}: {note}" for name, note in notes.items()]
     if is_regular(output):
         head = f"{file} → {output} (mode 600)"
-        print_output("\n".join([head, *lines, "", "Next: manus doctor"]))
+        click.echo("\n".join([head, *lines, "", "Next: manus doctor"]))
     else:  # the settings may have been written to stdout
-        sys.stderr.write("\n".join([f"{file} → {output}", *lines, ""]))
-    return 0
+        click.echo("\n".join([f"{file} → {output}", *lines]), err=True)
 
 
 def _read(file: Path, parse: Any) -> dict[str, Any]:
-    from manus.state.errors import SettingsError
-
     try:
         content: dict[str, Any] = parse(file.read_text("utf-8-sig"))
     except OSError as error:
-        raise SettingsError(
+        raise ImportFailedError(
             f"Cannot read {file} ({error.strerror}); pass the path of OpenManus's config.toml."
         ) from None
     except ValueError as error:  # both parsers' errors are ValueErrors
-        raise SettingsError(f"{file} has a syntax error: {error}.") from None
+        raise ImportFailedError(f"{file} has a syntax error: {error}.") from None
     return content
 
 
@@ -102,10 +103,6 @@ def translate(
     config: Mapping[str, Any], servers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return settings that are valid for manus, and a note on each OpenManus setting."""
-    from pydantic import ValidationError
-
-    from manus.config.settings import Settings
-
     settings: dict[str, Any] = {}
     notes: dict[str, str] = {}
     for name, place, value in _map_settings(config, servers):
@@ -191,3 +188,7 @@ def _replace_at(values: Mapping[str, Any], path: tuple[str, ...], value: Any) ->
     if rest:
         value = _replace_at(values.get(name, {}), tuple(rest), value)
     return {**values, name: value}
+
+
+if __name__ == "__main__":
+    main()
