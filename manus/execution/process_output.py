@@ -7,10 +7,11 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import re
 import termios
 from collections.abc import Callable
 from contextvars import ContextVar
+
+from manus.execution.terminal import render
 
 HEAD = 4 * 2**20
 TAIL = 2 * 2**20
@@ -29,8 +30,6 @@ _NOTIFY_SIZE = 2_000
 listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 """Receives the end of the output of a call's programs from time to time."""
 
-# Terminal colors, cursor movements, and window titles.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - set(b"\t\n\r"), "\ufffd")
 
 
@@ -72,10 +71,7 @@ class Capture:
 
 
 def _to_text(data: bytearray) -> str:
-    text = _ESCAPE.sub("", data.decode("utf-8", "replace"))
-    # keep only the final text of an overwritten line, such as a progress bar
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return "\n".join(lines).translate(_CONTROL)
+    return render(data.decode("utf-8", "replace")).translate(_CONTROL)
 
 
 class PipeReader:

@@ -30,9 +30,10 @@ _DECLARATION = re.compile(
 )
 """The encoding that a program (PEP 263) or an XML document names for itself."""
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
-_ENOUGH_BYTES = 300
-"""Number of bytes outside ASCII from which on a clear difference in plausibility decides."""
-_CLEAR_DIFFERENCE = 0.05
+_MIN_DIFFERENCE = 0.05
+_EVIDENCE = 15
+"""An encoding no longer fits if its share of unlikely characters is larger than the best one's by
+`_MIN_DIFFERENCE`, or by `_EVIDENCE` characters: of few characters the share says little."""
 
 
 class TextFile(NamedTuple):
@@ -134,10 +135,14 @@ def _find_fitting(data: bytes) -> list[str]:
     from charset_normalizer import from_bytes  # imported late: most files are UTF-8
 
     matches = list(from_bytes(data, cp_isolation=list(_LEGACY_ENCODINGS)))
-    if len(data.translate(None, bytes(range(128)))) >= _ENOUGH_BYTES:
-        limit = matches[0].chaos + _CLEAR_DIFFERENCE if matches else 0
-        matches = [match for match in matches if match.chaos <= limit]
-    return [min(match.could_be_from_charset, key=_LEGACY_ENCODINGS.index) for match in matches]
+    best = matches[0].chaos if matches else 0.0
+    size = max(len(data.translate(None, bytes(range(128)))), 1)
+    limit = best + max(_MIN_DIFFERENCE, _EVIDENCE / size)
+    return [
+        min(match.could_be_from_charset, key=_LEGACY_ENCODINGS.index)
+        for match in matches
+        if match.chaos <= limit
+    ]
 
 
 def _encode(text: str, encoding: str) -> bytes | None:

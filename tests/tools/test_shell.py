@@ -61,9 +61,20 @@ def test_the_chunking_of_a_stream_does_not_matter(
 
 
 SHOWN = {
-    b"a\xff\x00b\x1bc\x7f": "a\ufffd\ufffdb\ufffdc\ufffd",
+    b"a\xff\x00b\x1b\tc\x7f": "a\ufffd\ufffdb\ufffd\tc\ufffd",
     b"tab\tcr\r\n": "tab\tcr\n",
     b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07end": "red end",
+    b"\x1b(B\x1b[mtput \x1b)0sgr0\x1b[m\x0f\a": "tput sgr0",
+    b"N\bNA\bAM\bME\n_\bx": "NAME\nx",
+    b"50%\b\b\b60%\b\b\b": "60%",
+    b"\x1b]8;;https://x.org\x1b\\link\x1b]8;;\x07, \x1bP1$q\x1b\\": "link, ",
+    b"abc\rX, long\r\x1b[Kshort": "short",
+    b"abc\rX": "Xbc",
+    b"ab\x1b[1Kc\x1b[2Kd": "   d",
+    b"one: 1%\ntwo: 1%\n\x1b[2A\x1b[Kone: 9%\r\x1b[1Btwo: 8%\n": "one: 9%\ntwo: 8%\n",
+    b"\x1b[1F\x1b[9Aa\x1b[5Gb\x1b[2Cc\x1b[3Dd": "a   bd c",
+    b"kept\n\x1b[H\x1b[2Jmenu\nrow\x1b[H\x1b[Jnew": "kept\n\nnew",
+    b"\x1b[?25l\x1b[1;1Hx\x1b[?1049h\x1b[38;2;1;2;3my\x1b=": "xy",
     b"\r 10%|#  |\r 50%|## |\r100%|###|\ndone\r\n": "100%|###|\ndone\n",
 }
 
